@@ -1,0 +1,55 @@
+# Everything a person or a machine runs. `make help` lists it.
+SHELL := /bin/bash
+PY := .venv/bin/python
+export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
+export PYTHONDONTWRITEBYTECODE := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup kubectl demo local test test-long lint types check synth bench clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: .venv/.ready kubectl  ## the virtual environment with everything pinned, Node.js and the CDK included
+
+.venv/.ready: requirements.txt pyproject.toml package.json package-lock.json
+	@command -v python3 >/dev/null || { echo "python3 (3.11 or newer) is needed"; exit 1; }
+	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "found $$(python3 --version), Python 3.11 or newer is needed"; exit 1; }
+	test -x $(PY) || python3 -m venv .venv
+	$(PY) -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/npm ci --silent --no-fund --no-audit
+	@touch $@
+
+kubectl:
+	@command -v kubectl >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && echo "installing kubectl (Debian's kubernetes-client)" && apt-get update -qq && apt-get install -qq -y kubernetes-client >/dev/null; } || echo "NOTE: no kubectl here. Tests with a real kubectl are reported as not run; install one: apt-get install kubernetes-client"
+
+demo: setup  ## the main job on the local stack: a spot warning, a scale-in, a maintenance, a duplicate, nonsense
+	$(PY) -m local.demo
+
+local: setup  ## the local AWS and Kubernetes, until Ctrl-C
+	$(PY) -m local
+
+test: setup  ## all suites
+	$(PY) -m pytest -m "not long"
+
+test-long: setup  ## all suites with their long forms
+	$(PY) -m pytest
+
+lint: setup
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+
+types: setup
+	.venv/bin/mypy
+
+check: lint types  ## lint and types
+
+synth: setup  ## the CloudFormation template, offline
+	PATH="$(CURDIR)/.venv/bin:$$PATH" node_modules/.bin/cdk synth --quiet
+
+bench: setup  ## the benchmarks, as ratios in one run
+	$(PY) -m bench
+
+clean:  ## everything that can be made again
+	rm -rf .venv node_modules cdk.out build .local .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info functions/*.egg-info

@@ -1,0 +1,246 @@
+"""`ports.Claims` on DynamoDB: conditional writes; whoever loses one reads again and finds its place."""
+
+import math
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from leeward.adapters.aws.record_items import (
+    TERMINATION,
+    cause_item,
+    instance_of,
+    new_record,
+    once_key,
+    record_key,
+    record_of,
+    replacement_item,
+    subject_item,
+    times_item,
+)
+from leeward.adapters.aws.table import Table
+from leeward.errors import AwsUnavailableError, ObjectGoneError, RecordChangedError
+from leeward.model.termination import Cause, Outcome, Replacement, Status, Subject, TerminationRecord
+from leeward.model.times import format_instant
+from leeward.ports import Clock
+
+ROUNDS = 8  # of losing a race and reading again, before the caller is asked to come back
+KEPT = timedelta(days=7)  # a closed record, for whoever asks what happened
+PAUSE_SECONDS = 0.05
+OVERWRITTEN_TIME = "retry"
+
+
+class DynamoClaims:
+    """Termination records in the table `leeward`."""
+
+    def __init__(self, table: Table, clock: Clock) -> None:
+        self._table = table
+        self._clock = clock
+
+    def read(self, instance: str) -> TerminationRecord | None:
+        """The record, strongly consistent."""
+        item = self._table.get(record_key(instance))
+        return record_of(item) if item else None
+
+    def claim(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord:
+        """Open, join or open again. A repeat after a lost answer finds its cause in the record and adds nothing.
+
+        What a record that is opened again keeps: its causes (the same event must not open it twice) and its
+        replacement (a launch that is still to be paid). Raises AwsUnavailableError after too many lost races.
+        """
+        for lost in range(ROUNDS):
+            if lost:
+                self._clock.sleep(PAUSE_SECONDS * lost)
+            record = self._claim_once(subject, cause, now)
+            if record is not None:
+                return record
+        raise AwsUnavailableError(f"dynamodb:UpdateItem on {record_key(subject.instance)}: lost {ROUNDS} races")
+
+    def begin_attempt(self, instance: str, after: int) -> TerminationRecord:
+        """A repeat finds the attempt already begun. Raises ObjectGoneError without a record."""
+        item = self._table.update(
+            record_key(instance),
+            "SET #attempt = :next",
+            condition="#attempt = :after AND #status = :open",
+            values={":next": after + 1, ":after": after, ":open": Status.OPEN.value},
+        )
+        return record_of(item) if item else self._present(instance)
+
+    def note(
+        self,
+        instance: str,
+        *,
+        times: Mapping[str, datetime] | None = None,
+        heartbeats: Mapping[str, datetime] | None = None,
+        replacement: Replacement | None = None,
+        blocked_by: Sequence[str] | None = None,
+        evicted: int = 0,
+        node: str | None = None,
+    ) -> None:
+        """One write for all of it. A repeat changes nothing but `evicted`, a count for people only.
+
+        Raises ObjectGoneError without a record.
+        """
+        change = _Change()
+        for name, at in times_item(times or {}).items():
+            change.set_in("times", name, at, keep=name != OVERWRITTEN_TIME)
+        for name, at in times_item(heartbeats or {}).items():
+            change.set_in("heartbeats", name, at)
+        if replacement is not None:
+            change.set("replacement", replacement_item(replacement))
+        if blocked_by is not None:
+            change.set("blockedBy", list(blocked_by))
+        if node is not None:
+            change.set_in("subject", "node", node)
+        if evicted:
+            change.add("evicted", evicted)
+        if change.empty:
+            return
+        expression, names, values = change.written()
+        if not self._table.update(
+            record_key(instance), expression, condition="attribute_exists(pk)", values=values, names=names
+        ):
+            raise ObjectGoneError(f"no termination record of {instance}")
+
+    def close(self, instance: str, *, version: int, outcome: Outcome, now: datetime) -> None:
+        """Close if nobody joined since `version`; closing again with the same version and outcome is done already."""
+        closed = self._table.update(
+            record_key(instance),
+            "SET #status = :closed, #outcome = :outcome, #times.#closed = :now, #expires = :expires "
+            "REMOVE #open, #token",
+            condition="#version = :version AND #status = :open",
+            values={
+                ":closed": Status.CLOSED.value,
+                ":outcome": outcome.value,
+                ":now": format_instant(now),
+                ":expires": _epoch(now + KEPT),
+                ":version": version,
+                ":open": Status.OPEN.value,
+            },
+        )
+        if closed is not None:
+            return
+        record = self._present(instance)
+        if (record.status, record.version, record.outcome) != (Status.CLOSED, version, outcome):
+            found = f"{record.status.value} version {record.version}"
+            raise RecordChangedError(f"{instance}: expected open version {version}, found {found}")
+
+    def open_instances(self) -> Sequence[str]:
+        """Instances of all open records, from the sparse index: may lag by seconds."""
+        return tuple(instance_of(pk) for pk in self._table.open_keys(TERMINATION))
+
+    def once(self, key: str, lasts: timedelta, now: datetime) -> bool:
+        """True for the first caller within the span; the TTL deletes late, so the span is compared as well.
+
+        A caller whose answer got lost on the way is told so by its own mark when botocore repeats the write.
+        """
+        mark = uuid.uuid4().hex
+        written, there = self._table.put(
+            {"pk": once_key(key), "expires": _epoch(now + lasts), "by": mark},
+            condition="attribute_not_exists(pk) OR #expires <= :now",
+            values={":now": int(now.timestamp())},
+        )
+        return written or (there is not None and there.get("by") == mark)
+
+    def _claim_once(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord | None:
+        """None when somebody was faster."""
+        record = self.read(subject.instance)
+        if record is None:
+            item = new_record(subject, cause, now)
+            written, _ = self._table.put(item, condition="attribute_not_exists(pk)")
+            return record_of(item) if written else None
+        if any(known.id == cause.id for known in record.causes):
+            return record
+        if record.status is Status.OPEN:
+            return self._join(subject.instance, cause, now)
+        return self._open_again(record, subject, cause, now)
+
+    def _join(self, instance: str, cause: Cause, now: datetime) -> TerminationRecord | None:
+        item = self._table.update(
+            record_key(instance),
+            "SET #causes.#cause = :cause, #version = #version + :one",
+            condition="#status = :open AND attribute_not_exists(#causes.#cause)",
+            names={"#cause": cause.id},
+            values={":cause": cause_item(cause, now), ":one": 1, ":open": Status.OPEN.value},
+        )
+        return record_of(item) if item else None
+
+    def _open_again(
+        self, record: TerminationRecord, subject: Subject, cause: Cause, now: datetime
+    ) -> TerminationRecord | None:
+        item = self._table.update(
+            record_key(subject.instance),
+            "SET #status = :open, #open = :termination, #attempt = :next, #version = #version + :one, "
+            "#subject = :subject, #causes.#cause = :cause, #times = :times, #heartbeats = :none, "
+            "#blockedBy = :nobody, #evicted = :zero REMOVE #outcome, #token, #expires",
+            condition="#status = :closed AND #attempt = :attempt",
+            names={"#cause": cause.id},
+            values={
+                ":open": Status.OPEN.value,
+                ":closed": Status.CLOSED.value,
+                ":termination": TERMINATION,
+                ":attempt": record.attempt,
+                ":next": record.attempt + 1,
+                ":one": 1,
+                ":subject": subject_item(subject),
+                ":cause": cause_item(cause, now),
+                ":times": times_item({"claimed": now}),
+                ":none": {},
+                ":nobody": [],
+                ":zero": 0,
+            },
+        )
+        return record_of(item) if item else None
+
+    def _present(self, instance: str) -> TerminationRecord:
+        record = self.read(instance)
+        if record is None:
+            raise ObjectGoneError(f"no termination record of {instance}")
+        return record
+
+
+class _Change:
+    """An UpdateExpression that grows by one assignment at a time."""
+
+    def __init__(self) -> None:
+        self._sets: list[str] = []
+        self._adds: list[str] = []
+        self._names: dict[str, str] = {}
+        self._values: dict[str, Any] = {}
+
+    @property
+    def empty(self) -> bool:
+        return not self._values
+
+    def set(self, attribute: str, value: Any) -> None:
+        self._sets.append(f"#{attribute} = {self._value(value)}")
+
+    def set_in(self, attribute: str, name: str, value: Any, *, keep: bool = False) -> None:
+        """An entry of a map; `keep`: only where there is none yet."""
+        path = f"#{attribute}.{self._name(name)}"
+        new = self._value(value)
+        self._sets.append(f"{path} = if_not_exists({path}, {new})" if keep else f"{path} = {new}")
+
+    def add(self, attribute: str, count: int) -> None:
+        self._adds.append(f"#{attribute} {self._value(count)}")
+
+    def written(self) -> tuple[str, dict[str, str], dict[str, Any]]:
+        """Expression, names and values."""
+        parts = [("SET", self._sets), ("ADD", self._adds)]
+        expression = " ".join(f"{verb} {', '.join(items)}" for verb, items in parts if items)
+        return expression, self._names, self._values
+
+    def _name(self, name: str) -> str:
+        placeholder = f"#n{len(self._names)}"
+        self._names[placeholder] = name
+        return placeholder
+
+    def _value(self, value: Any) -> str:
+        placeholder = f":v{len(self._values)}"
+        self._values[placeholder] = value
+        return placeholder
+
+
+def _epoch(moment: datetime) -> int:
+    """Seconds as DynamoDB's TTL reads them, rounded up."""
+    return math.ceil(moment.timestamp())

@@ -1,0 +1,68 @@
+"""boto3 clients, made when first used and kept for the life of the process.
+
+boto3 itself is imported then too, so that a handler that fails on its input never pays for it. The user agent carries
+the function's name because botocore reads AWS_SDK_UA_APP_ID itself; AWS_ENDPOINT_URL likewise."""
+
+import threading
+from typing import Any
+
+from leeward.adapters.aws.errors import aws_call
+from leeward.errors import InvalidInputError
+
+CONNECT_SECONDS = 3
+READ_SECONDS = 20  # LaunchInstances answers only when EC2 has launched
+ATTEMPTS = 3
+POOL_CONNECTIONS = 16
+
+
+class AwsClients:
+    """Clients of one set of credentials and one home Region. Safe to share between threads.
+
+    `credentials`: keyword arguments of `boto3.Session.client` that replace the process's own.
+    """
+
+    def __init__(self, region: str | None = None, session: Any = None, **credentials: str | None) -> None:
+        self._region = region
+        self._session = session
+        self._credentials = credentials
+        self._made: dict[tuple[str, str | None, bool], Any] = {}
+        self._lock = threading.RLock()
+
+    @property
+    def session(self) -> Any:
+        """The boto3 session."""
+        with self._lock:
+            if self._session is None:
+                import boto3
+
+                with aws_call("boto3:Session", self._region or "the default Region"):
+                    self._session = boto3.Session(region_name=self._region)
+            return self._session
+
+    @property
+    def region(self) -> str:
+        """The home Region. Raises InvalidInputError when neither caller, environment nor profile name one."""
+        region = self._region or self.session.region_name
+        if not region:
+            raise InvalidInputError("no AWS Region is set: found none in --region, AWS_REGION or the profile")
+        return str(region)
+
+    def get(self, service: str, *, region: str | None = None, retries: bool = True) -> Any:
+        """A client with short time-outs. `retries=False` for a call that must not be repeated blindly."""
+        key = (service, region, retries)
+        with self._lock:
+            if key not in self._made:
+                self._made[key] = self._make(service, region or self.region, ATTEMPTS if retries else 1)
+            return self._made[key]
+
+    def _make(self, service: str, region: str, attempts: int) -> Any:
+        from botocore.config import Config
+
+        config = Config(
+            connect_timeout=CONNECT_SECONDS,
+            read_timeout=READ_SECONDS,
+            max_pool_connections=POOL_CONNECTIONS,
+            retries={"mode": "standard", "total_max_attempts": attempts},
+        )
+        with aws_call(f"{service}:client", region):
+            return self.session.client(service, region_name=region, config=config, **self._credentials)

@@ -1,0 +1,28 @@
+"""`ports.DeadLetters` on SQS."""
+
+from collections.abc import Callable
+
+from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.errors import aws_call
+
+REASON_CHARACTERS = 1024
+
+
+class SqsDeadLetters:
+    """The interruption queue's dead-letter queue. `queue_url` gives its URL when it is first needed."""
+
+    def __init__(self, clients: AwsClients, queue_url: Callable[[], str]) -> None:
+        self._clients = clients
+        self._queue_url = queue_url
+
+    def send(self, body: str, *, reason: str, message_id: str) -> None:
+        """A repeat puts a second copy there, told apart by nothing but its own id; the attribute names the first's."""
+        attributes = {"reason": reason[:REASON_CHARACTERS] or "unknown", "message_id": message_id or "unknown"}
+        with aws_call("sqs:SendMessage", f"the dead-letter queue, message {message_id}"):
+            self._clients.get("sqs").send_message(
+                QueueUrl=self._queue_url(),
+                MessageBody=body or "(empty)",  # SQS refuses an empty body
+                MessageAttributes={
+                    name: {"DataType": "String", "StringValue": value} for name, value in attributes.items()
+                },
+            )

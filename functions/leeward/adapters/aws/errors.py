@@ -1,0 +1,173 @@
+"""AWS's error codes in named sets, and their way into Leeward's tree with the call and its object named.
+
+The sets follow botocore's service models and AWS's lists of common errors. Which codes are an ordinary answer to
+one call (no such lifecycle action, a lost conditional write) is told by the predicates at the end."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, NoCredentialsError, PartialCredentialsError
+from botocore.exceptions import ConnectionError as BotoConnectionError
+from botocore.exceptions import CredentialRetrievalError, NoRegionError, ParamValidationError, ProfileNotFound
+from botocore.exceptions import TokenRetrievalError, UnauthorizedSSOTokenError
+
+from leeward.errors import (
+    AccessDeniedError,
+    AwsUnavailableError,
+    InvalidInputError,
+    LeewardError,
+    ObjectGoneError,
+    TerminalError,
+    ThrottledError,
+)
+
+THROTTLING = frozenset(
+    {
+        "BandwidthLimitExceeded",
+        "EC2ThrottledException",
+        "ExecutionLimitExceeded",
+        "IdempotentCallInProgress",
+        "KmsThrottled",
+        "KmsThrottlingException",
+        "PriorRequestNotComplete",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "RequestThrottled",
+        "RequestThrottledException",
+        "ResourceContention",
+        "ScalingActivityInProgress",
+        "SlowDown",
+        "Throttling",
+        "ThrottlingException",
+        "ThrottledException",
+        "TooManyRequestsException",
+        "TransactionConflictException",
+        "TransactionInProgressException",
+    }
+)
+UNAVAILABLE = frozenset(
+    {
+        "InternalError",
+        "InternalFailure",
+        "InternalServerError",
+        "InternalServiceError",
+        "RequestTimeout",
+        "RequestTimeoutException",
+        "ServerException",
+        "ServiceUnavailable",
+        "ServiceUnavailableException",
+        "Unavailable",
+    }
+)
+DENIED = frozenset(
+    {
+        "AccessDenied",
+        "AccessDeniedException",
+        "AuthFailure",
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "IncompleteSignature",
+        "InvalidClientTokenId",
+        "InvalidSignatureException",
+        "KMS.AccessDeniedException",
+        "KmsAccessDenied",
+        "KmsAccessDeniedException",
+        "MissingAuthenticationToken",
+        "NotAuthorized",
+        "OptInRequired",
+        "RegionDisabledException",
+        "SignatureDoesNotMatch",
+        "UnauthorizedOperation",
+        "UnrecognizedClientException",
+    }
+)
+GONE = frozenset(
+    {
+        "AWS.SimpleQueueService.NonExistentQueue",
+        "ExecutionDoesNotExist",
+        "ParameterNotFound",
+        "QueueDoesNotExist",
+        "ResourceNotFoundException",
+        "StateMachineDeleting",
+        "StateMachineDoesNotExist",
+    }
+)
+LAUNCH_REFUSED = frozenset(
+    {
+        "IdempotentParameterMismatch",
+        "InvalidAction",  # a Region or endpoint that does not know LaunchInstances
+        "LimitExceeded",
+        "ResourceContention",
+        "UnsupportedOperation",
+        "ValidationError",
+    }
+)
+TASK_ENDED = frozenset({"InvalidToken", "TaskDoesNotExist", "TaskTimedOut"})
+_NO_CREDENTIALS = (
+    NoCredentialsError,
+    PartialCredentialsError,
+    CredentialRetrievalError,
+    TokenRetrievalError,
+    UnauthorizedSSOTokenError,
+)
+
+
+@contextmanager
+def aws_call(call: str, on: str) -> Iterator[None]:
+    """Whatever botocore raises inside becomes a LeewardError that says `call` (`service:Operation`) and its object."""
+    try:
+        yield
+    except ClientError as error:
+        raise _of_answer(error, f"{call} on {on}: {code_of(error)}: {message_of(error)}") from error
+    except BotoCoreError as error:
+        raise _of_transport(error, f"{call} on {on}: {error}") from error
+
+
+def code_of(error: ClientError) -> str:
+    """AWS's error code."""
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def message_of(error: ClientError) -> str:
+    """AWS's sentence."""
+    return str(error.response.get("Error", {}).get("Message", ""))
+
+
+def is_lost_condition(error: ClientError) -> bool:
+    """DynamoDB's condition did not hold."""
+    return code_of(error) == "ConditionalCheckFailedException"
+
+
+def is_not_found(error: ClientError) -> bool:
+    """Auto Scaling's way of saying so: a ValidationError that names what it did not find.
+
+    "No active Lifecycle Action found …", "Instance Id not found …", "AutoScalingGroup name not found …".
+    """
+    words = message_of(error).lower()
+    return code_of(error) == "ValidationError" and any(
+        said in words for said in ("not found", "no active lifecycle action", "no managed instance", "does not exist")
+    )
+
+
+def _of_answer(error: ClientError, message: str) -> LeewardError:
+    code = code_of(error)
+    status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+    if code in THROTTLING or status == 429:
+        return ThrottledError(message)
+    if code in DENIED:
+        return AccessDeniedError(message)
+    if code in GONE:
+        return ObjectGoneError(message)
+    if code in UNAVAILABLE or status >= 500:
+        return AwsUnavailableError(message)
+    return TerminalError(message)
+
+
+def _of_transport(error: BotoCoreError, message: str) -> LeewardError:
+    if isinstance(error, _NO_CREDENTIALS):
+        return AccessDeniedError(message)
+    if isinstance(error, (NoRegionError, ParamValidationError, ProfileNotFound)):
+        return InvalidInputError(message)
+    if isinstance(error, (BotoConnectionError, HTTPClientError)):
+        return AwsUnavailableError(message)
+    return TerminalError(message)

@@ -1,0 +1,60 @@
+"""`ports.Executions` on Step Functions."""
+
+import json
+from collections.abc import Callable
+
+from botocore.exceptions import ClientError
+
+from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.errors import TASK_ENDED, aws_call, code_of
+from leeward.model.termination import execution_name
+
+INPUT_VERSION = 1
+
+
+class StepFunctionsExecutions:
+    """Executions of the node-termination state machine. `state_machine` gives its ARN when it is first needed."""
+
+    def __init__(self, clients: AwsClients, state_machine: Callable[[], str]) -> None:
+        self._clients = clients
+        self._state_machine = state_machine
+
+    def start(self, instance: str, attempt: int) -> bool:
+        """Idempotent while open: the same name with the same input answers with the running execution.
+
+        Where the name is taken, the holder's status decides; AWS takes a name back only after 90 days.
+        """
+        name = execution_name(instance, attempt)
+        body = json.dumps({"instance": instance, "attempt": attempt, "v": INPUT_VERSION}, separators=(",", ":"))
+        with aws_call("states:StartExecution", name):
+            try:
+                self._clients.get("stepfunctions").start_execution(
+                    stateMachineArn=self._state_machine(), name=name, input=body
+                )
+            except ClientError as error:
+                if code_of(error) != "ExecutionAlreadyExists":
+                    raise
+            else:
+                return True
+        return self.running(instance, attempt)
+
+    def running(self, instance: str, attempt: int) -> bool:
+        """Whether it is open now. DescribeExecution lags a moment behind a start; starting again is harmless."""
+        arn = f"{self._state_machine().replace(':stateMachine:', ':execution:', 1)}:{execution_name(instance, attempt)}"
+        with aws_call("states:DescribeExecution", execution_name(instance, attempt)):
+            try:
+                answer = self._clients.get("stepfunctions").describe_execution(executionArn=arn)
+            except ClientError as error:
+                if code_of(error) != "ExecutionDoesNotExist":
+                    raise
+                return False
+        return bool(answer["status"] == "RUNNING")
+
+    def wake(self, token: str) -> None:
+        """End a pause; waking twice, or after its time-out, does nothing."""
+        with aws_call("states:SendTaskSuccess", "a pause"):
+            try:
+                self._clients.get("stepfunctions").send_task_success(taskToken=token, output="{}")
+            except ClientError as error:
+                if code_of(error) not in TASK_ENDED:
+                    raise

@@ -1,0 +1,48 @@
+"""Policy documents out of the Parameter Store: one parameter each, canonical JSON, in the order of their names."""
+
+import json
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from leeward.adapters.aws.batches import pages
+from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.errors import aws_call
+from leeward.adapters.cache import ExpiringCache
+from leeward.errors import InvalidPolicyError
+from leeward.policy.document import ClusterPolicies
+from leeward.policy.parse import parse_documents
+from leeward.ports import Clock
+
+POLICIES_LAST = timedelta(seconds=60)
+
+
+class ParameterStorePolicies:
+    """`{prefix}/CLUSTER/policies/NN-NAME`, read by one GetParametersByPath and kept for 60 s."""
+
+    def __init__(self, clients: AwsClients, clock: Clock, prefix: str) -> None:
+        self._clients = clients
+        self._prefix = prefix.rstrip("/")
+        self._kept: ExpiringCache[str, ClusterPolicies] = ExpiringCache(clock, POLICIES_LAST)
+
+    def of_cluster(self, cluster: str) -> ClusterPolicies:
+        """Everything written down for the cluster. Raises InvalidPolicyError naming the parameter."""
+        return self._kept.get(cluster, lambda: self._read(cluster))
+
+    def _read(self, cluster: str) -> ClusterPolicies:
+        path = f"{self._prefix}/{cluster}/policies"
+        found: dict[str, str] = {}
+        with aws_call("ssm:GetParametersByPath", path):
+            for page in pages(self._clients.get("ssm"), "get_parameters_by_path", Path=path):
+                found.update((raw["Name"], raw["Value"]) for raw in page.get("Parameters", ()))
+        return parse_documents([(name, _document(name, found[name])) for name in sorted(found)], cluster=cluster)
+
+
+def _document(name: str, text: str) -> Mapping[str, Any]:
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InvalidPolicyError(f"{name}: found no JSON ({error}), expected a policy document") from error
+    if not isinstance(document, dict):
+        raise InvalidPolicyError(f"{name}: found {type(document).__name__}, expected a policy document (an object)")
+    return document

@@ -1,0 +1,148 @@
+"""Termination records as DynamoDB items and back. Layout of the table, no calls.
+
+A cause is a map under its id, so that two causes can join at the same moment without overwriting each other; `joined`
+keeps the order in which they came. Absent attributes stand for None and for empty."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from leeward.model.instance import CapacityType
+from leeward.model.termination import Cause, CauseKind, Outcome, Replacement, Status, Subject, TerminationRecord
+from leeward.model.times import format_instant, parse_instant
+
+TERMINATION = "termination"  # value of the sparse index's hash key, and first part of a record's key
+ONCE = "once"
+
+Item = dict[str, Any]  # plain Python values; the wire's types are the claims' affair
+
+
+def record_key(instance: str) -> str:
+    """`termination#i-…`."""
+    return f"{TERMINATION}#{instance}"
+
+
+def once_key(key: str) -> str:
+    """`once#KEY`."""
+    return f"{ONCE}#{key}"
+
+
+def instance_of(key: str) -> str:
+    """The instance of a record's key."""
+    return key.removeprefix(f"{TERMINATION}#")
+
+
+def new_record(subject: Subject, cause: Cause, now: datetime) -> Item:
+    """The item of a first claim. The maps are there from the start: DynamoDB cannot write into an absent one."""
+    return {
+        "pk": record_key(subject.instance),
+        "open": TERMINATION,
+        "status": Status.OPEN.value,
+        "attempt": 1,
+        "version": 1,
+        "subject": subject_item(subject),
+        "causes": {cause.id: cause_item(cause, now)},
+        "times": {"claimed": format_instant(now)},
+        "heartbeats": {},
+        "blockedBy": [],
+        "evicted": 0,
+    }
+
+
+def subject_item(subject: Subject) -> Item:
+    """The map `subject`."""
+    return _without_none(
+        {
+            "instance": subject.instance,
+            "cluster": subject.cluster,
+            "group": subject.group,
+            "zone": subject.zone,
+            "subnet": subject.subnet,
+            "instanceType": subject.instance_type,
+            "capacityType": subject.capacity_type.value,
+            "node": subject.node,
+        }
+    )
+
+
+def cause_item(cause: Cause, joined: datetime) -> Item:
+    """One map under `causes`."""
+    return _without_none(
+        {
+            "kind": cause.kind.value,
+            "at": format_instant(cause.at),
+            "joined": format_instant(joined),
+            "deadline": format_instant(cause.deadline) if cause.deadline else None,
+            "reason": cause.reason or None,
+            "hook": cause.hook,
+            "hookOurs": cause.hook_ours,
+        }
+    )
+
+
+def replacement_item(replacement: Replacement) -> Item:
+    """The map `replacement`."""
+    return {"launched": list(replacement.launched), "reason": replacement.reason}
+
+
+def times_item(times: Mapping[str, datetime]) -> Item:
+    """The maps `times` and `heartbeats`."""
+    return {name: format_instant(at) for name, at in times.items()}
+
+
+def record_of(item: Mapping[str, Any]) -> TerminationRecord:
+    """The record that an item holds."""
+    causes = sorted(item.get("causes", {}).items(), key=lambda entry: (entry[1].get("joined", ""), entry[1]["at"]))
+    replacement, outcome = item.get("replacement"), item.get("outcome")
+    return TerminationRecord(
+        subject=_subject_of(item["subject"]),
+        status=Status(item["status"]),
+        attempt=int(item["attempt"]),
+        version=int(item["version"]),
+        causes=tuple(_cause_of(id, raw) for id, raw in causes),
+        times=_instants(item.get("times", {})),
+        replacement=_replacement_of(replacement) if replacement else None,
+        blocked_by=tuple(item.get("blockedBy", ())),
+        pods_evicted=int(item.get("evicted", 0)),
+        heartbeats=_instants(item.get("heartbeats", {})),
+        token=item.get("token"),
+        outcome=Outcome(outcome) if outcome else None,
+    )
+
+
+def _subject_of(raw: Mapping[str, Any]) -> Subject:
+    return Subject(
+        instance=raw["instance"],
+        cluster=raw["cluster"],
+        group=raw.get("group"),
+        zone=raw.get("zone", ""),
+        subnet=raw.get("subnet", ""),
+        instance_type=raw.get("instanceType", ""),
+        capacity_type=CapacityType(raw["capacityType"]),
+        node=raw.get("node"),
+    )
+
+
+def _cause_of(id: str, raw: Mapping[str, Any]) -> Cause:
+    deadline = raw.get("deadline")
+    return Cause(
+        id=id,
+        kind=CauseKind(raw["kind"]),
+        at=parse_instant(raw["at"]),
+        deadline=parse_instant(deadline) if deadline else None,
+        reason=raw.get("reason", ""),
+        hook=raw.get("hook"),
+        hook_ours=bool(raw.get("hookOurs", False)),
+    )
+
+
+def _replacement_of(raw: Mapping[str, Any]) -> Replacement:
+    return Replacement(launched=tuple(raw.get("launched", ())), reason=raw.get("reason", ""))
+
+
+def _instants(raw: Mapping[str, str]) -> dict[str, datetime]:
+    return {name: parse_instant(at) for name, at in raw.items()}
+
+
+def _without_none(item: Item) -> Item:
+    return {name: value for name, value in item.items() if value is not None}

@@ -1,0 +1,16 @@
+"""The clock on the wall."""
+
+import time
+from datetime import UTC, datetime
+
+
+class SystemClock:
+    """`ports.Clock` of a running process."""
+
+    def now(self) -> datetime:
+        """The present in UTC."""
+        return datetime.now(UTC)
+
+    def sleep(self, seconds: float) -> None:
+        """Block this thread."""
+        time.sleep(seconds)

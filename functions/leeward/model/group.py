@@ -1,0 +1,109 @@
+"""Auto Scaling groups, their instances and their lifecycle hooks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Self
+
+from leeward.model import keys
+
+TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
+LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
+
+
+class HookResult(StrEnum):
+    """How a lifecycle hook is answered."""
+
+    CONTINUE = "CONTINUE"
+    ABANDON = "ABANDON"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LifecycleHook:
+    """One hook of a group. `heartbeat_timeout` in seconds."""
+
+    name: str
+    group: str
+    transition: str
+    heartbeat_timeout: int = 3600
+    target_arn: str | None = None
+    metadata: str | None = None
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """From one element of `describe-lifecycle-hooks`."""
+        return cls(
+            name=raw["LifecycleHookName"],
+            group=raw["AutoScalingGroupName"],
+            transition=raw.get("LifecycleTransition", TERMINATING),
+            heartbeat_timeout=int(raw.get("HeartbeatTimeout", 3600)),
+            target_arn=raw.get("NotificationTargetARN"),
+            metadata=raw.get("NotificationMetadata"),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupInstance:
+    """An instance as its group sees it; `lifecycle` is the group's word: InService, Terminating:Wait ..."""
+
+    id: str
+    zone: str
+    lifecycle: str
+    healthy: bool = True
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """From `describe-auto-scaling-groups`' Instances or from `describe-auto-scaling-instances`."""
+        return cls(
+            id=raw["InstanceId"],
+            zone=raw.get("AvailabilityZone", ""),
+            lifecycle=raw.get("LifecycleState", "InService"),
+            healthy=str(raw.get("HealthStatus", "Healthy")).lower() == "healthy",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """An Auto Scaling group. Sizes are instance counts; `subnets` empty for a group in EC2-classic zones."""
+
+    name: str
+    tags: Mapping[str, str]
+    minimum: int
+    maximum: int
+    desired: int
+    zones: tuple[str, ...] = ()
+    subnets: tuple[str, ...] = ()
+    instances: tuple[GroupInstance, ...] = ()
+    capacity_rebalance: bool = False
+    on_demand_percentage: int | None = None  # of a mixed instances policy, None without one
+    on_demand_base: int = 0
+    launch_template: bool = True
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """From one element of `describe-auto-scaling-groups`."""
+        mixed = raw.get("MixedInstancesPolicy")
+        spread = (mixed or {}).get("InstancesDistribution", {})
+        return cls(
+            name=raw["AutoScalingGroupName"],
+            tags={tag["Key"]: tag.get("Value", "") for tag in raw.get("Tags", ())},
+            minimum=raw.get("MinSize", 0),
+            maximum=raw.get("MaxSize", 0),
+            desired=raw.get("DesiredCapacity", 0),
+            zones=tuple(raw.get("AvailabilityZones", ())),
+            subnets=tuple(name.strip() for name in (raw.get("VPCZoneIdentifier") or "").split(",") if name.strip()),
+            instances=tuple(GroupInstance.from_json(instance) for instance in raw.get("Instances", ())),
+            capacity_rebalance=bool(raw.get("CapacityRebalance", False)),
+            on_demand_percentage=spread.get("OnDemandPercentageAboveBaseCapacity", 100) if mixed else None,
+            on_demand_base=spread.get("OnDemandBaseCapacity", 0),
+            launch_template=bool(raw.get("LaunchTemplate") or mixed),
+        )
+
+    @property
+    def nodegroup(self) -> str | None:
+        """The EKS managed node group that owns this group, None for a self-managed one."""
+        return self.tags.get(keys.NODEGROUP_TAG)
+
+    def lifecycle_of(self, instance: str) -> str | None:
+        """The group's word for the instance, None when the group no longer lists it."""
+        return next((member.lifecycle for member in self.instances if member.id == instance), None)

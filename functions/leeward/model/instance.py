@@ -1,0 +1,68 @@
+"""EC2 instances as Leeward sees them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Self
+
+from leeward.model import keys
+from leeward.model.times import as_instant
+
+ENDED = frozenset({"shutting-down", "terminated"})
+
+
+class CapacityType(StrEnum):
+    """How the instance is paid for; Karpenter's words."""
+
+    SPOT = "spot"
+    ON_DEMAND = "on-demand"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance:
+    """One EC2 instance: `describe-instances` cut down to what decisions need."""
+
+    id: str
+    state: str
+    type: str
+    zone: str
+    subnet: str
+    capacity_type: CapacityType
+    tags: Mapping[str, str]
+    launched: datetime
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """From one element of `Reservations[].Instances[]`, of boto3 or of the AWS command line."""
+        return cls(
+            id=raw["InstanceId"],
+            state=raw.get("State", {}).get("Name", "running"),
+            type=raw.get("InstanceType", ""),
+            zone=raw.get("Placement", {}).get("AvailabilityZone", ""),
+            subnet=raw.get("SubnetId", ""),
+            capacity_type=CapacityType.SPOT if raw.get("InstanceLifecycle") == "spot" else CapacityType.ON_DEMAND,
+            tags={tag["Key"]: tag.get("Value", "") for tag in raw.get("Tags", ())},
+            launched=as_instant(raw["LaunchTime"]) if raw.get("LaunchTime") else datetime.min.replace(tzinfo=UTC),
+        )
+
+    @property
+    def group(self) -> str | None:
+        """The Auto Scaling group that launched it, None for a lone instance."""
+        return self.tags.get(keys.GROUP_TAG)
+
+    @property
+    def ended(self) -> bool:
+        """EC2 has begun or finished ending it: nothing runs there any more."""
+        return self.state in ENDED
+
+
+def instance_id_of(provider_id: str) -> str:
+    """`aws:///us-east-1a/i-0abc` -> `i-0abc`. Nodes and instances are joined by provider id, never by DNS name."""
+    return provider_id.rsplit("/", 1)[-1]
+
+
+def cluster_of(tags: Mapping[str, str], clusters: Iterable[str]) -> str | None:
+    """Which of our clusters these instance or group tags name, None when none of them."""
+    named = {tags.get(key) for key in keys.EKS_CLUSTER_TAGS}
+    return next((name for name in clusters if keys.CLUSTER_TAG_PREFIX + name in tags or name in named), None)

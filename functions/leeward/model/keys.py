@@ -1,0 +1,17 @@
+"""Names that Leeward reads or writes on nodes, pods, groups and instances, in one place."""
+
+DISRUPTED_TAINT = "leeward.dev/disrupted"  # effect NoSchedule: the node is on its way out
+KARPENTER_DISRUPTED_TAINTS = ("karpenter.sh/disrupted", "karpenter.sh/disruption")
+EXCLUDE_FROM_LOAD_BALANCERS = "node.kubernetes.io/exclude-from-external-load-balancers"
+MIRROR_POD = "kubernetes.io/config.mirror"
+
+ZONE_LABEL = "topology.kubernetes.io/zone"
+INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
+
+CLUSTER_TAG_PREFIX = "kubernetes.io/cluster/"  # + cluster name; value owned or shared
+EKS_CLUSTER_TAGS = ("eks:cluster-name", "aws:eks:cluster-name")
+NODEGROUP_TAG = "eks:nodegroup-name"
+GROUP_TAG = "aws:autoscaling:groupName"
+
+TERMINATE_HOOK = "leeward-terminate"  # the hook that fn sync keeps on every selected group
+HOOK_MARK = "leeward.dev/v1"  # its NotificationMetadata: tells our hook from another team's of the same name

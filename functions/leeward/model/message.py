@@ -1,0 +1,66 @@
+"""What an interruption message says once it is parsed."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from leeward.model.group import LAUNCHING, TERMINATING
+
+
+class Kind(StrEnum):
+    """The closed set of message kinds, as `leeward explain-event` prints them."""
+
+    SPOT_INTERRUPTION = "spot_interruption"
+    REBALANCE_RECOMMENDATION = "rebalance_recommendation"
+    SCHEDULED_CHANGE = "scheduled_change"
+    STATE_CHANGE = "state_change"
+    ASG_TERMINATE = "asg_terminate"
+    ASG_LAUNCH = "asg_launch"
+    CAPACITY_RESERVATION = "capacity_reservation"
+    NOOP = "noop"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookAction:
+    """A lifecycle action that waits for an answer. `direct`: the hook notified our queue or topic itself."""
+
+    group: str
+    hook: str
+    token: str
+    instance: str
+    transition: str
+    origin: str = ""
+    destination: str = ""
+    direct: bool = False
+
+    @property
+    def terminating(self) -> bool:
+        """Whether the instance is leaving (else it is arriving)."""
+        return self.transition == TERMINATING
+
+    @property
+    def launching(self) -> bool:
+        """Whether the instance is arriving."""
+        return self.transition == LAUNCHING
+
+    @property
+    def warm_pool(self) -> bool:
+        """Moves into or out of a warm pool hold no pods: they are answered at once."""
+        return "WarmPool" in {self.origin, self.destination}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One queue record. `event_id` is the same on every redelivery; `deadline` is when the instance is taken."""
+
+    kind: Kind
+    event_id: str
+    at: datetime
+    instances: tuple[str, ...] = ()
+    deadline: datetime | None = None
+    hook: HookAction | None = None
+    state: str = ""  # of a state change: stopping, stopped, shutting-down, terminated ...
+    account: str = ""
+    region: str = ""
+    reason: str = ""  # why a no-op is one
+    ended_execution: str = ""  # name of an execution of ours that ended badly

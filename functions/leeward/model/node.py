@@ -1,0 +1,73 @@
+"""Kubernetes Nodes cut down to what decisions need."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Self
+
+from leeward.model import keys
+from leeward.model.instance import instance_id_of
+from leeward.model.times import parse_instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taint:
+    """One taint; two taints are the same mark when key and effect agree, as in Kubernetes."""
+
+    key: str
+    effect: str
+    value: str = ""
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """From one element of `spec.taints`."""
+        return cls(key=raw["key"], effect=raw.get("effect", ""), value=raw.get("value", ""))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A Node object. `taints` keeps the raw order, because a patch replaces the whole list."""
+
+    name: str
+    uid: str
+    resource_version: str
+    provider_id: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    taints: tuple[Taint, ...]
+    unschedulable: bool
+    ready: bool
+    deleting: bool
+    created: datetime
+    finalizers: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """From a Node of the API or of `kubectl get -o json`."""
+        meta, spec = raw["metadata"], raw.get("spec") or {}
+        conditions = (raw.get("status") or {}).get("conditions") or ()
+        created = meta.get("creationTimestamp")
+        return cls(
+            name=meta["name"],
+            uid=meta.get("uid", ""),
+            resource_version=meta.get("resourceVersion", ""),
+            provider_id=spec.get("providerID", ""),
+            labels=meta.get("labels") or {},
+            annotations=meta.get("annotations") or {},
+            taints=tuple(Taint.from_json(taint) for taint in spec.get("taints") or ()),
+            unschedulable=bool(spec.get("unschedulable")),
+            ready=any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions),
+            deleting="deletionTimestamp" in meta,
+            created=parse_instant(created) if created else datetime.min.replace(tzinfo=UTC),
+            finalizers=tuple(meta.get("finalizers") or ()),
+        )
+
+    @property
+    def instance_id(self) -> str:
+        """The EC2 instance behind the node, empty for a node without provider id."""
+        return instance_id_of(self.provider_id)
+
+    @property
+    def marked(self) -> bool:
+        """Leeward's own mark: the node is on its way out."""
+        return any(taint.key == keys.DISRUPTED_TAINT for taint in self.taints)

@@ -1,0 +1,187 @@
+"""Pods, PodDisruptionBudgets and label selectors cut down to what decisions need."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Self
+
+from leeward.model import keys
+from leeward.model.times import parse_instant
+
+DEFAULT_GRACE_SECONDS = 30
+FINISHED = frozenset({"Succeeded", "Failed"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """The controller of a pod."""
+
+    api_version: str
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toleration:
+    """One toleration; empty key with Exists tolerates everything, empty effect matches every effect."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+    def tolerates(self, key: str, value: str, effect: str) -> bool:
+        """kube-scheduler's rule for one taint."""
+        if self.effect and self.effect != effect:
+            return False
+        if self.operator == "Exists":
+            return self.key in {"", key}
+        return self.key == key and self.value == value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pod:
+    """A pod. `grace_seconds` is its own termination grace period."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    phase: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    owner: Owner | None = None
+    priority_class: str = ""
+    grace_seconds: int = DEFAULT_GRACE_SECONDS
+    ready: bool = False
+    tolerations: tuple[Toleration, ...] = ()
+    empty_dir: bool = False
+    claims: tuple[str, ...] = ()  # names of PersistentVolumeClaims
+    deletion: datetime | None = None  # when its grace ends, None while it is not being deleted
+    started: datetime | None = None
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """From a Pod of the API or of `kubectl get -o json`."""
+        meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
+        volumes = spec.get("volumes") or ()
+        deletion, started = meta.get("deletionTimestamp"), status.get("startTime")
+        grace = spec.get("terminationGracePeriodSeconds")
+        return cls(
+            namespace=meta.get("namespace", "default"),
+            name=meta["name"],
+            uid=meta.get("uid", ""),
+            node=spec.get("nodeName", ""),
+            phase=status.get("phase", "Pending"),
+            labels=meta.get("labels") or {},
+            annotations=meta.get("annotations") or {},
+            owner=_controller(meta.get("ownerReferences") or ()),
+            priority_class=spec.get("priorityClassName", ""),
+            grace_seconds=DEFAULT_GRACE_SECONDS if grace is None else int(grace),
+            ready=any(c.get("type") == "Ready" and c.get("status") == "True" for c in status.get("conditions") or ()),
+            tolerations=tuple(_toleration(t) for t in spec.get("tolerations") or ()),
+            empty_dir=any("emptyDir" in volume for volume in volumes),
+            claims=tuple(
+                volume["persistentVolumeClaim"]["claimName"] for volume in volumes if "persistentVolumeClaim" in volume
+            ),
+            deletion=parse_instant(deletion) if deletion else None,
+            started=parse_instant(started) if started else None,
+        )
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`, as people write it."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def mirror(self) -> bool:
+        """The API's copy of a static pod: the kubelet owns it, evicting it does nothing."""
+        return keys.MIRROR_POD in self.annotations
+
+    @property
+    def finished(self) -> bool:
+        """All its containers have ended for good."""
+        return self.phase in FINISHED
+
+    @property
+    def critical(self) -> bool:
+        """Drained last, as kubelet's graceful node shutdown and Karpenter do."""
+        return self.priority_class in {"system-cluster-critical", "system-node-critical"}
+
+    def tolerates(self, key: str, value: str, effect: str) -> bool:
+        """Whether any toleration covers the taint."""
+        return any(toleration.tolerates(key, value, effect) for toleration in self.tolerations)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodDisruptionBudget:
+    """A policy/v1 PodDisruptionBudget with the numbers of its status."""
+
+    namespace: str
+    name: str
+    selector: Mapping[str, Any] | None
+    disruptions_allowed: int
+    current_healthy: int = 0
+    desired_healthy: int = 0
+    always_allow_unhealthy: bool = False
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """From a PodDisruptionBudget of the API or of `kubectl get -o json`."""
+        meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
+        return cls(
+            namespace=meta.get("namespace", "default"),
+            name=meta["name"],
+            selector=spec.get("selector"),
+            disruptions_allowed=int(status.get("disruptionsAllowed", 0)),
+            current_healthy=int(status.get("currentHealthy", 0)),
+            desired_healthy=int(status.get("desiredHealthy", 0)),
+            always_allow_unhealthy=spec.get("unhealthyPodEvictionPolicy") == "AlwaysAllow",
+        )
+
+    def selects(self, pod: Pod) -> bool:
+        """policy/v1: an empty selector selects every pod of the namespace, an absent one none."""
+        return (
+            self.selector is not None
+            and pod.namespace == self.namespace
+            and matches_selector(self.selector, pod.labels)
+        )
+
+
+def matches_selector(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    """A LabelSelector (`matchLabels` and `matchExpressions`, all of them)."""
+    wanted = selector.get("matchLabels") or {}
+    return all(labels.get(key) == value for key, value in wanted.items()) and all(
+        _matches(expression, labels) for expression in selector.get("matchExpressions") or ()
+    )
+
+
+def _matches(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    key, values = expression["key"], expression.get("values") or ()
+    match expression["operator"]:
+        case "In":
+            return labels.get(key) in values
+        case "NotIn":
+            return labels.get(key) not in values
+        case "Exists":
+            return key in labels
+        case "DoesNotExist":
+            return key not in labels
+        case other:
+            raise ValueError(f"unknown selector operator {other!r}")
+
+
+def _controller(references: Sequence[Mapping[str, Any]]) -> Owner | None:
+    for reference in references:
+        if reference.get("controller"):
+            return Owner(api_version=reference.get("apiVersion", ""), kind=reference["kind"], name=reference["name"])
+    return None
+
+
+def _toleration(raw: Mapping[str, Any]) -> Toleration:
+    return Toleration(
+        key=raw.get("key") or "",
+        operator=raw.get("operator") or "Equal",
+        value=raw.get("value") or "",
+        effect=raw.get("effect") or "",
+    )

@@ -1,0 +1,116 @@
+"""The record of one node's termination: what the table holds for an instance while, and some days after, it leaves.
+
+The cluster, the group and the execution hold everything else; losing the table loses no node."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from leeward.model.instance import CapacityType
+
+
+class CauseKind(StrEnum):
+    """Why a node goes. The first six come from messages, `manual` from a console or command line start."""
+
+    SPOT_INTERRUPTION = "spot_interruption"
+    REBALANCE_RECOMMENDATION = "rebalance_recommendation"
+    SCHEDULED_CHANGE = "scheduled_change"
+    STATE_CHANGE = "state_change"
+    ASG_TERMINATE = "asg_terminate"
+    CAPACITY_RESERVATION = "capacity_reservation"
+    MANUAL = "manual"
+
+
+class Status(StrEnum):
+    """`open`: somebody must bring it to its end. `closed`: the instance is gone or was given back."""
+
+    OPEN = "open"
+    CLOSED = "closed"
+
+
+class Outcome(StrEnum):
+    """How a closed record ended."""
+
+    TERMINATED = "terminated"
+    GIVEN_BACK = "given-back"  # PodEvictionFailure: the node is in service again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """One reason to terminate. `id` is the same on every redelivery of its event, so that a duplicate adds nothing."""
+
+    id: str
+    kind: CauseKind
+    at: datetime
+    deadline: datetime | None = None
+    reason: str = ""
+    hook: str | None = None  # the lifecycle hook that waits for us, where one brought this cause
+    hook_ours: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """The instance that goes, as it was when it was claimed."""
+
+    instance: str
+    cluster: str
+    group: str | None
+    zone: str
+    subnet: str
+    instance_type: str
+    capacity_type: CapacityType
+    node: str | None = None  # name of its Node, None when it never joined
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replacement:
+    """What came of asking for another instance. `launched` empty: none of ours, `reason` says why."""
+
+    launched: tuple[str, ...] = ()
+    reason: str = ""
+
+    @property
+    def owed(self) -> bool:
+        """Each launch of ours is a debt, paid by exactly one terminate-with-decrement."""
+        return bool(self.launched)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminationRecord:
+    """The claim on an instance. `version` grows with every cause that joins; `attempt` with every new execution.
+
+    `times` keys: claimed, tainted, replacement, draining, drained, terminating, terminated, removed, closed, retry.
+    """
+
+    subject: Subject
+    status: Status
+    attempt: int
+    version: int
+    causes: tuple[Cause, ...]
+    times: Mapping[str, datetime] = field(default_factory=dict)
+    replacement: Replacement | None = None
+    blocked_by: tuple[str, ...] = ()
+    pods_evicted: int = 0
+    heartbeats: Mapping[str, datetime] = field(default_factory=dict)  # hook name -> last heartbeat
+    token: str | None = None
+    outcome: Outcome | None = None
+
+    @property
+    def instance(self) -> str:
+        """The EC2 instance id, the record's key."""
+        return self.subject.instance
+
+    @property
+    def deadline(self) -> datetime | None:
+        """When the instance is taken: the earliest of all causes; a later cause can only tighten it."""
+        return min((cause.deadline for cause in self.causes if cause.deadline), default=None)
+
+    def has(self, *kinds: CauseKind) -> bool:
+        """Whether one of these kinds is among the causes."""
+        return any(cause.kind in kinds for cause in self.causes)
+
+
+def execution_name(instance: str, attempt: int) -> str:
+    """Deterministic, so that every claimant and joiner starts the same execution (at most 80 characters)."""
+    return f"{instance}-{attempt}"

@@ -1,0 +1,215 @@
+"""The shape of `kind: NodePolicy` and `kind: ClusterSettings`, with every default.
+
+Field names are the document's, in Python's spelling; durations are timedeltas, `None` stands for `Never`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+
+
+class Rebalance(StrEnum):
+    """What a rebalance recommendation does."""
+
+    IGNORE = "ignore"
+    CORDON = "cordon"
+    REPLACE = "replace"
+
+
+class Reason(StrEnum):
+    """Why a node is disrupted, as budgets name it. `Upgrade` is limited only by budgets that name it."""
+
+    EMPTY = "Empty"
+    DRIFTED = "Drifted"
+    UNDERUTILIZED = "Underutilized"
+    EXPIRED = "Expired"
+    UPGRADE = "Upgrade"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selector:
+    """Groups are OR'ed globs, tags AND'ed (empty value: the key alone), both AND'ed."""
+
+    groups: tuple[str, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heartbeat:
+    """`interval` None is `auto` (half of the hook's own time-out)."""
+
+    interval: timedelta | None = None
+    until: timedelta = timedelta(hours=48)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InterruptionPolicy:
+    """Involuntary events."""
+
+    enabled: bool = True
+    rebalance: Rebalance = Rebalance.REPLACE
+    heartbeat: Heartbeat = Heartbeat()
+    hooks: tuple[str, ...] = ()  # existing hooks that are ours to answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainPolicy:
+    """How pods leave a node. The last three booleans are the document's evict|refuse, delete|refuse, evict|surge."""
+
+    timeout: timedelta = timedelta(minutes=15)
+    force: bool = False
+    termination_grace_period: timedelta | None = None
+    settle: timedelta = timedelta(seconds=60)
+    deregistration_timeout: timedelta = timedelta(minutes=5)
+    volume_detach_timeout: timedelta = timedelta(minutes=6)
+    evict_unmanaged: bool = True
+    delete_local_data: bool = True
+    surge_single_replicas: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """A recurring span of time: five-field cron `schedule` in `time_zone` (IANA), lasting `duration`."""
+
+    schedule: str
+    duration: timedelta
+    time_zone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Canary:
+    """The first `nodes` of an upgrade, then `bake`, while CloudWatch `alarms` stay quiet."""
+
+    nodes: int = 0
+    bake: timedelta = timedelta(minutes=10)
+    alarms: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdatePolicy:
+    """Node group upgrades. Exactly one of the two maxima is set."""
+
+    max_unavailable: int | None = 1
+    max_unavailable_percentage: int | None = None
+    strategy: str = "DEFAULT"  # DEFAULT | MINIMAL | INCREMENTAL
+    order: str = "waves"  # waves | random | zone | age
+    terminate: str = "last"  # last | first
+    canary: Canary = Canary()
+    windows: tuple[Window, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """How many nodes may be disrupted at once; `percent` tells whether `nodes` is a share (rounded up) or a count."""
+
+    nodes: int = 10
+    percent: bool = True
+    window: Window | None = None
+    reasons: tuple[str, ...] = ()  # empty: Empty, Drifted, Underutilized and Expired, not Upgrade
+    zone: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    """One node requirement, Kubernetes' operators and Karpenter's minValues."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+    min_values: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesiredTaint:
+    """A taint that nodes of the group should carry."""
+
+    key: str
+    effect: str
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesiredNode:
+    """What drift compares nodes with."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[DesiredTaint, ...] = ()
+    startup_taints: tuple[DesiredTaint, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DisruptionPolicy:
+    """Voluntary disruption. `savings_per_hour` in dollars, `savings_percent` 0-100."""
+
+    consolidation_policy: str = "WhenEmptyOrUnderutilized"  # WhenEmpty | WhenEmptyOrUnderutilized | Never
+    consolidate_after: timedelta | None = timedelta(minutes=5)
+    expire_after: timedelta | None = None
+    drift: bool = True
+    savings_per_hour: float = 0.01
+    savings_percent: float = 5
+    cooldown: timedelta = timedelta(minutes=10)
+    spot_to_spot: bool = False
+    spot_to_spot_minimum_types: int = 15
+    budgets: tuple[Budget, ...] = (Budget(),)
+    do_not_disrupt: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairPolicy:
+    """Unhealthy nodes; `max_unhealthy` as a budget's nodes."""
+
+    enabled: bool = True
+    not_ready_after: timedelta = timedelta(minutes=30)
+    impaired_after: timedelta = timedelta(minutes=2)
+    max_unhealthy: int = 20
+    max_unhealthy_percent: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplatePolicy:
+    """Where a node template's labels and taints come from when both sources name a key."""
+
+    precedence: str = "asg-tags"  # asg-tags | eks-api
+    ttl: timedelta = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodePolicy:
+    """One policy document."""
+
+    name: str
+    selector: Selector
+    interruption: InterruptionPolicy = InterruptionPolicy()
+    drain: DrainPolicy = DrainPolicy()
+    update: UpdatePolicy = UpdatePolicy()
+    requirements: tuple[Requirement, ...] = ()
+    node: DesiredNode = DesiredNode()
+    disruption: DisruptionPolicy = DisruptionPolicy()
+    finalizer: bool = False
+    repair: RepairPolicy = RepairPolicy()
+    cni: Mapping[str, str] = field(default_factory=dict)
+    template: TemplatePolicy = TemplatePolicy()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSettings:
+    """Switches of one cluster; they win over every policy."""
+
+    name: str
+    paused: bool = False
+    interruption: bool = True
+    drift: bool = True
+    consolidation: bool = True
+    expiration: bool = True
+    emptiness: bool = True
+    freeze: tuple[Window, ...] = ()
+    webhook: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterPolicies:
+    """Everything that is written down for one cluster, policies in their order."""
+
+    settings: ClusterSettings
+    policies: tuple[NodePolicy, ...] = ()

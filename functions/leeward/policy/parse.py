@@ -1,0 +1,128 @@
+"""From parsed JSON or YAML objects to the policies of one cluster, or one refusal that names everything wrong.
+
+Decides which documents there may be; their keys are in `sections.py`, their defaults in `document.py`."""
+
+import re
+from collections.abc import Sequence
+from typing import Any, assert_never
+
+from leeward.errors import InvalidPolicyError
+from leeward.policy import sections
+from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy
+from leeward.policy.fields import Problems, Section, shown
+
+API_VERSION = "leeward.dev/v1"
+NODE_POLICY, CLUSTER_SETTINGS = "NodePolicy", "ClusterSettings"
+KINDS = (NODE_POLICY, CLUSTER_SETTINGS)
+POLICY_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?")
+CLUSTER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+Document = NodePolicy | ClusterSettings
+
+
+def parse_documents(documents: Sequence[tuple[str, Any]], *, cluster: str) -> ClusterPolicies:
+    """The policies of a cluster in their order, and its settings.
+
+    `documents`: (where it came from, parsed object) each. `cluster` may be empty where its name is not known
+    (offline): then settings of any name are taken. Raises InvalidPolicyError with one line for each problem of
+    all documents: source, path, found, expected.
+    """
+    lines: list[str] = []
+    parsed: list[tuple[str, Document]] = []
+    for source, raw in documents:
+        problems = Problems(source=source)
+        document = _document(raw, problems)
+        lines += problems.lines
+        if document is not None:
+            parsed.append((source, document))
+    lines += _conflicts(parsed, cluster)
+    if lines:
+        raise InvalidPolicyError("\n".join(lines))
+    settings = [document for _, document in parsed if isinstance(document, ClusterSettings)]
+    return ClusterPolicies(
+        settings=settings[0] if settings else ClusterSettings(name=cluster),
+        policies=tuple(document for _, document in parsed if isinstance(document, NodePolicy)),
+    )
+
+
+def _document(raw: Any, problems: Problems) -> Document | None:
+    """One document; None when what it is cannot be told."""
+    with Section(raw, "", problems) as root:
+        kind, version = root.raw("kind"), root.raw("apiVersion")
+        metadata, spec = root.section("metadata"), root.section("spec")
+        if version != API_VERSION:
+            root.refuse("apiVersion", API_VERSION)
+        if kind not in KINDS:
+            root.refuse("kind", f"one of {', '.join(KINDS)}")
+        if problems.lines:
+            root.seal()
+            return None
+        with metadata, spec:
+            return _node_policy(metadata, spec) if kind == NODE_POLICY else _cluster_settings(metadata, spec)
+
+
+def _node_policy(metadata: Section, spec: Section) -> NodePolicy:
+    return NodePolicy(
+        name=_name(metadata, POLICY_NAME, "a name of at most 63 lower-case letters, digits, - and ."),
+        selector=sections.selector(spec),
+        interruption=sections.interruption(spec),
+        drain=sections.drain(spec),
+        update=sections.update(spec),
+        requirements=sections.requirements(spec),
+        node=sections.node(spec),
+        disruption=sections.disruption(spec),
+        finalizer=spec.boolean("finalizer", False),
+        repair=sections.repair(spec),
+        cni=sections.cni(spec),
+        template=sections.template(spec),
+    )
+
+
+def _cluster_settings(metadata: Section, spec: Section) -> ClusterSettings:
+    default = ClusterSettings(name="")
+    return ClusterSettings(
+        name=_name(metadata, CLUSTER_NAME, "the cluster's name"),
+        paused=spec.boolean("paused", default.paused),
+        interruption=spec.boolean("interruption", default.interruption),
+        drift=spec.boolean("drift", default.drift),
+        consolidation=spec.boolean("consolidation", default.consolidation),
+        expiration=spec.boolean("expiration", default.expiration),
+        emptiness=spec.boolean("emptiness", default.emptiness),
+        freeze=sections.windows(spec, "freeze"),
+        webhook=spec.read("webhook", default.webhook, _url, "a URL that starts with https:// or http://"),
+    )
+
+
+def _name(metadata: Section, pattern: re.Pattern[str], expected: str) -> str:
+    value = metadata.raw("name")
+    if not isinstance(value, str) or not pattern.fullmatch(value):
+        metadata.refuse("name", expected)
+        return ""
+    return value
+
+
+def _url(value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"https?://[^\s/]\S*", value):
+        raise ValueError("no URL")
+    return value
+
+
+def _conflicts(parsed: Sequence[tuple[str, Document]], cluster: str) -> list[str]:
+    """What only shows when all documents lie side by side."""
+    lines: list[str] = []
+    first: dict[str, str] = {}  # kind and name -> source
+    for source, document in parsed:
+        problems = Problems(source=source)
+        match document:
+            case NodePolicy():
+                key, expected = f"{NODE_POLICY} {document.name}", "a name that no other policy has"
+            case ClusterSettings():
+                key, expected = CLUSTER_SETTINGS, "one document of this kind for a cluster"
+                if cluster and document.name not in {"", cluster}:
+                    problems.add("metadata.name", shown(document.name), f"{shown(cluster)}, the cluster's name")
+            case other:
+                assert_never(other)
+        if key in first and document.name:
+            problems.add("metadata.name", f"{shown(document.name)}, as in {first[key]}", expected)
+        first.setdefault(key, source)
+        lines += problems.lines
+    return lines

@@ -1,0 +1,74 @@
+"""Recurring windows: a cron line in an IANA time zone, and how long each one lasts.
+
+Decides whether a window is open at a moment; what an open or closed window means belongs to the budgets and rooms.
+Where clocks change, Debian cron's rules hold: a start in the skipped hour comes at its end, one in the repeated hour
+comes once, in its first pass; lines with `*` in minute or hour follow real time. The duration is elapsed time."""
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
+from itertools import islice
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from cronsim import CronSim, CronSimError
+
+from leeward.policy.document import Window
+
+MACROS = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+_ZONE_NAME = re.compile(r"[A-Z][A-Za-z0-9_+/-]*", re.ASCII)  # keeps out localtime, posixrules and right/…
+_EARLIEST = datetime(2, 1, 1, tzinfo=UTC)  # local times below the year 1 cannot be told
+_SAMPLE = datetime(2024, 1, 1, tzinfo=UTC)
+_MOST_REPEATED = 24 * 60  # starts that one repeated span of wall time can hold
+
+
+def is_active(window: Window, now: datetime) -> bool:
+    """Whether a start of the window lies in (now - duration, now]: open from its start, closed at its end."""
+    before = now - window.duration if now - _EARLIEST > window.duration else _EARLIEST
+    starts = CronSim(MACROS.get(window.schedule, window.schedule), before.astimezone(zone(window.time_zone)))
+    # Within a repeated hour cronsim may first name starts that lie before `before`: those are over.
+    instants = (start.astimezone(UTC) for start in islice(starts, _MOST_REPEATED))
+    start = next((start for start in instants if start > before), None)
+    return start is not None and start <= now
+
+
+def any_active(windows: Iterable[Window], now: datetime) -> bool:
+    """Whether at least one of the windows is open; no windows, none open."""
+    return any(is_active(window, now) for window in windows)
+
+
+@lru_cache(maxsize=256)
+def zone(name: str) -> tzinfo:
+    """The time zone of an IANA name. Raises ValueError for anything else."""
+    if name == "UTC":
+        return UTC  # needs no time zone database
+    if not _ZONE_NAME.fullmatch(name):
+        raise ValueError(f"no IANA time zone {name!r}")
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, OSError) as error:  # OSError: the name of a folder, such as America
+        raise ValueError(f"no IANA time zone {name!r}") from error
+
+
+def parse_schedule(text: object) -> str:
+    """A cron line of five fields or one of cron's macros, spaces made even. Raises ValueError."""
+    if not isinstance(text, str) or len(text) > 200:
+        raise ValueError("not a cron line")
+    line = " ".join(text.split())
+    if line in MACROS:
+        return line
+    if len(line.split()) != 5:
+        raise ValueError("a cron line has five fields")
+    try:
+        CronSim(line, _SAMPLE)
+    except CronSimError as error:
+        raise ValueError(str(error)) from error
+    return line

@@ -1,0 +1,31 @@
+"""Which policy a group falls under, and which lifecycle hooks are ours."""
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+
+from leeward.model import keys
+from leeward.model.group import LifecycleHook
+from leeward.policy.document import NodePolicy, Selector
+
+
+def selects(selector: Selector, group: str, tags: Mapping[str, str]) -> bool:
+    """Group globs are OR'ed, tags AND'ed (an empty value asks for the key alone), both AND'ed (CONTRACT §1)."""
+    named = not selector.groups or any(fnmatchcase(group, pattern) for pattern in selector.groups)
+    return named and all(key in tags and value in {"", tags[key]} for key, value in selector.tags.items())
+
+
+def policy_for(policies: Sequence[NodePolicy], group: str, tags: Mapping[str, str]) -> NodePolicy | None:
+    """The first policy whose selector matches; None: the group is not selected, Leeward leaves it alone."""
+    return next((policy for policy in policies if selects(policy.selector, group, tags)), None)
+
+
+def is_ours(hook: LifecycleHook, policy: NodePolicy | None, queue_arns: frozenset[str]) -> bool:
+    """A hook is ours when fn sync put it there, when it notifies our queue or topic directly, or when the policy
+    of its (selected) group names it. Any other is another team's, or EKS's: never heartbeaten, never completed.
+    """
+    if hook.target_arn and hook.target_arn in queue_arns:
+        return True
+    if policy is None:
+        return False
+    put_by_sync = hook.name == keys.TERMINATE_HOOK and hook.metadata == keys.HOOK_MARK
+    return put_by_sync or hook.name in policy.interruption.hooks

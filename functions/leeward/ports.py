@@ -1,0 +1,251 @@
+"""What the rooms need from outside, as small Protocols: the seam at which Lambda, the simulation and tests differ.
+
+`adapters/wiring.py` alone builds the real ones. Every method is idempotent or says what repeats it; each may raise
+`RetryableError` (call again later) and `AccessDeniedError`."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from leeward.model.group import Group, HookResult, LifecycleHook
+from leeward.model.instance import Instance
+from leeward.model.node import Node, Taint
+from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.model.termination import Cause, Outcome, Replacement, Subject, TerminationRecord
+from leeward.policy.document import ClusterPolicies
+
+
+class Clock(Protocol):
+    """Time, which the simulation jumps."""
+
+    def now(self) -> datetime:
+        """The present, aware, in UTC."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass inside a step."""
+        ...
+
+
+class EvictionRefusedError(Exception):
+    """The Eviction API said 429 because of a PodDisruptionBudget; `budgets` are `namespace/name`, where it named them.
+
+    `permanent`: the API can never allow it as things stand (several budgets select the pod).
+    """
+
+    def __init__(self, message: str, budgets: tuple[str, ...] = (), *, permanent: bool = False) -> None:
+        super().__init__(message)
+        self.budgets = budgets
+        self.permanent = permanent
+
+
+class Kubernetes(Protocol):
+    """One cluster's API. Raises ClusterUnreachableError, ThrottledError, AccessDeniedError, ObjectGoneError."""
+
+    def nodes(self) -> Sequence[Node]:
+        """All nodes, from the API server's cache (resourceVersion=0): may be seconds old."""
+        ...
+
+    def node(self, name: str) -> Node | None:
+        """One node, fresh; None when it is not there."""
+        ...
+
+    def pods_on(self, node: str) -> Sequence[Pod]:
+        """The pods bound to a node, fresh."""
+        ...
+
+    def budgets(self) -> Sequence[PodDisruptionBudget]:
+        """All PodDisruptionBudgets."""
+        ...
+
+    def daemon_sets(self) -> frozenset[str]:
+        """`namespace/name` of every apps/v1 DaemonSet that exists."""
+        ...
+
+    def mark(self, node: Node, taint: Taint, *, unschedulable: bool = True) -> Node:
+        """Taint and cordon; nothing happens when both are there. Retries a conflict on a fresh copy.
+
+        Raises ObjectGoneError when the node is not there any more.
+        """
+        ...
+
+    def unmark(self, node: Node, taint_key: str) -> Node:
+        """Take the taint off and uncordon; nothing happens when neither is there."""
+        ...
+
+    def evict(self, pod: Pod) -> None:
+        """Ask the Eviction API with the pod's uid as precondition; a pod that is gone or replaced counts as done.
+
+        Raises EvictionRefusedError when a PodDisruptionBudget forbids it now.
+        """
+        ...
+
+    def delete_pod(self, pod: Pod, grace_seconds: int | None = None) -> None:
+        """Delete without asking any budget (force); uid precondition; gone counts as done."""
+        ...
+
+    def delete_node(self, node: Node) -> None:
+        """Remove the Node object, uid precondition; gone counts as done."""
+        ...
+
+    def event(self, about: Node | Pod, *, reason: str, message: str, warning: bool, now: datetime) -> None:
+        """Write an Event; one of the same object and reason is written again at most once in ten minutes."""
+        ...
+
+
+class Clusters(Protocol):
+    """The clusters that this deployment serves."""
+
+    def names(self) -> tuple[str, ...]:
+        """In the settings' order."""
+        ...
+
+    def policies(self, cluster: str) -> ClusterPolicies:
+        """What is written down for the cluster, cached for 60 s. Raises InvalidPolicyError."""
+        ...
+
+    def kubernetes(self, cluster: str) -> Kubernetes:
+        """A client for the cluster's API, connected when it is first used."""
+        ...
+
+
+class Instances(Protocol):
+    """EC2."""
+
+    def describe(self, ids: Iterable[str]) -> Mapping[str, Instance]:
+        """Those that EC2 knows, by id, looked up by filter in batches: an unknown id is merely absent."""
+        ...
+
+
+class Groups(Protocol):
+    """Auto Scaling."""
+
+    def describe(self, names: Iterable[str]) -> Mapping[str, Group]:
+        """Those that exist, by name."""
+        ...
+
+    def of_clusters(self, clusters: Iterable[str]) -> Sequence[Group]:
+        """Every group tagged for one of the clusters (`kubernetes.io/cluster/NAME` or `eks:cluster-name`)."""
+        ...
+
+    def lifecycle_of(self, instance: str) -> tuple[str, str] | None:
+        """(group, lifecycle state) now, None when no group holds the instance."""
+        ...
+
+    def hooks(self, group: str) -> Sequence[LifecycleHook]:
+        """All hooks of the group, ours and others'."""
+        ...
+
+    def put_hook(self, hook: LifecycleHook, *, default_result: HookResult) -> None:
+        """Create or overwrite; the same call twice is one hook."""
+        ...
+
+    def complete(self, *, group: str, hook: str, instance: str, result: HookResult) -> bool:
+        """Answer by instance id; False when there is no such action waiting (answered before, or timed out)."""
+        ...
+
+    def heartbeat(self, *, group: str, hook: str, instance: str) -> bool:
+        """Extend a waiting action; False when there is none."""
+        ...
+
+    def launch(self, *, group: str, subnet: str, token: str) -> Replacement:
+        """One instance by LaunchInstances in the subnet; the same token gives the same instance.
+
+        Where it is refused (mixed purchase options, launch configuration, MaxSize, no capacity, client too old)
+        the answer has no instance and the reason.
+        """
+        ...
+
+    def terminate(self, *, instance: str, decrement: bool) -> bool:
+        """TerminateInstanceInAutoScalingGroup; False when no group holds the instance or it is already leaving."""
+        ...
+
+
+class Claims(Protocol):
+    """The table's termination records. Conditional writes: whoever loses reads again."""
+
+    def read(self, instance: str) -> TerminationRecord | None:
+        """The record, strongly consistent."""
+        ...
+
+    def claim(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord:
+        """Open a record with its first cause, or join an open one (version + 1 unless the cause is known).
+
+        A closed record is opened again with attempt + 1 when the cause is new to it; else it comes back closed.
+        """
+        ...
+
+    def begin_attempt(self, instance: str, after: int) -> TerminationRecord:
+        """attempt = `after` + 1 if it still is `after` and the record is open; the record as it then stands either way.
+
+        A new attempt (also one that `claim` opens) starts its clocks anew: times draining, drained and retry and
+        `blocked_by` go, everything else stays.
+        """
+        ...
+
+    def note(
+        self,
+        instance: str,
+        *,
+        times: Mapping[str, datetime] | None = None,
+        heartbeats: Mapping[str, datetime] | None = None,
+        replacement: Replacement | None = None,
+        blocked_by: Sequence[str] | None = None,
+        evicted: int = 0,
+        node: str | None = None,
+    ) -> None:
+        """Write progress; never touches version, causes or status. `times` already set are kept, except `retry`."""
+        ...
+
+    def close(self, instance: str, *, version: int, outcome: Outcome, now: datetime) -> None:
+        """Close it if nobody joined since `version`. Raises RecordChangedError."""
+        ...
+
+    def open_instances(self) -> Sequence[str]:
+        """Instances of all open records, from an index that may lag by seconds."""
+        ...
+
+    def once(self, key: str, lasts: timedelta, now: datetime) -> bool:
+        """True for the first caller of this key within the span: deduplicates Health events and the like."""
+        ...
+
+
+class Executions(Protocol):
+    """The node-termination state machine."""
+
+    def start(self, instance: str, attempt: int) -> bool:
+        """Start the execution named for the attempt; True when it runs (new or already open),
+        False when a closed one holds the name.
+        """
+        ...
+
+    def running(self, instance: str, attempt: int) -> bool:
+        """Whether the execution named for the attempt is open."""
+        ...
+
+    def wake(self, token: str) -> None:
+        """End a pause; a token whose task has ended is no error."""
+        ...
+
+
+class DeadLetters(Protocol):
+    """Where malformed messages go at once."""
+
+    def send(self, body: str, *, reason: str, message_id: str) -> None:
+        """Put the body into the dead-letter queue with its reason as attribute `reason`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """All of them; a step takes what it needs. `queue_arn`: the interruption queue, for telling our hooks."""
+
+    clock: Clock
+    clusters: Clusters
+    instances: Instances
+    groups: Groups
+    claims: Claims
+    executions: Executions
+    dead_letters: DeadLetters
+    queue_arns: frozenset[str] = frozenset()

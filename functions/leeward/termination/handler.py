@@ -1,0 +1,36 @@
+"""Entry points of the termination room: `terminate` (steps on AWS), `drain` (steps on Kubernetes), `sweep`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from leeward.adapters import wiring
+from leeward.ports import Ports
+from leeward.termination import draining, steps, telemetry
+from leeward.termination.run import Run
+from leeward.termination.steps import Step
+from leeward.termination.sweep import sweep_once
+
+
+def terminate(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
+    """`{"step", "run", "execution"?, "error"?, "cause"?}` -> the run document."""
+    return take_step(event, steps.STEPS, wiring.termination_ports())
+
+
+def drain(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
+    """`{"step", "run"}` -> the run document."""
+    return take_step(event, draining.STEPS, wiring.drain_ports())
+
+
+def sweep(_event: Mapping[str, Any], _context: object) -> dict[str, Any]:
+    """Once a minute: what no Catch can finish."""
+    found = sweep_once(wiring.sweep_ports())
+    telemetry.swept(found)
+    return found.to_json()
+
+
+def take_step(event: Mapping[str, Any], known: Mapping[str, Step], ports: Ports) -> dict[str, Any]:
+    """Run one named step and log what came of it in one line."""
+    run = Run.from_json(event.get("run") or {})
+    result = known[event["step"]](run, event, ports)
+    telemetry.stepped(event["step"], result)
+    return result.to_json()

@@ -1,0 +1,73 @@
+"""The document that travels between the steps of node-termination: small, versioned, the same for every step."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Self
+
+from leeward.errors import InvalidInputError
+
+VERSION = 1
+
+
+class Next(StrEnum):
+    """What the state machine does next; its Choice states compare with these words."""
+
+    HAND_OVER = "hand-over"  # another execution brings this instance to its end
+    REPLACE = "replace"
+    TERMINATE_FIRST = "terminate-first"  # our hook holds the instance while it drains
+    DRAIN = "drain"
+    WAIT = "wait"
+    DRAINED = "drained"
+    GONE = "gone"
+    FAILED = "failed"
+    ANSWER = "answer"
+    REMOVE = "remove"
+    FINISH = "finish"
+    AGAIN = "again"  # a cause joined at the last moment
+    DONE = "done"
+    GIVEN_BACK = "given-back"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One execution's state between two steps. `pause` in seconds; `version` is the record's, as last read;
+    `until` (RFC 3339) ends every loop of the state machine.
+    """
+
+    instance: str
+    attempt: int
+    version: int
+    next: Next
+    pause: int = 0
+    why: str = ""
+    until: str = ""
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """Raises InvalidInputError naming what is wrong: people start executions by hand."""
+        instance = raw.get("instance")
+        if not isinstance(instance, str) or not instance.startswith("i-"):
+            raise InvalidInputError(f'input: found instance {instance!r}, expected {{"instance": "i-…"}}')
+        return cls(
+            instance=instance,
+            attempt=int(raw.get("attempt") or 0),
+            version=int(raw.get("version") or 0),
+            next=Next(raw.get("next") or Next.REPLACE),
+            pause=int(raw.get("pause") or 0),
+            why=str(raw.get("why") or ""),
+            until=str(raw.get("until") or ""),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """What the state machine carries."""
+        return {
+            "v": VERSION,
+            "instance": self.instance,
+            "attempt": self.attempt,
+            "version": self.version,
+            "next": self.next.value,
+            "pause": self.pause,
+            "why": self.why,
+            "until": self.until,
+        }

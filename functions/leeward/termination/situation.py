@@ -1,0 +1,74 @@
+"""What a step looks up before it decides: the record, the instance, its group, the hooks of ours and the policy."""
+
+from dataclasses import dataclass
+
+from leeward.errors import InvalidInputError
+from leeward.model.group import TERMINATING, Group, LifecycleHook
+from leeward.model.instance import Instance
+from leeward.model.termination import TerminationRecord
+from leeward.policy.document import NodePolicy, Selector
+from leeward.policy.selection import is_ours, policy_for
+from leeward.ports import Ports
+
+WAITING = "Terminating:Wait"
+UNSELECTED = NodePolicy(name="(defaults)", selector=Selector())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """One instance as AWS sees it now. `lifecycle` is the group's word, None when no group holds it."""
+
+    record: TerminationRecord
+    instance: Instance | None
+    group: Group | None
+    lifecycle: str | None
+    our_hooks: tuple[LifecycleHook, ...]
+    policy: NodePolicy
+
+    @property
+    def ended(self) -> bool:
+        """EC2 has ended it, or no longer knows it."""
+        return self.instance is None or self.instance.ended
+
+    @property
+    def state(self) -> str:
+        """EC2's word."""
+        return self.instance.state if self.instance else "terminated"
+
+    @property
+    def held(self) -> bool:
+        """The group holds it in Terminating:Wait until its hooks are answered."""
+        return self.lifecycle == WAITING
+
+
+def survey(record: TerminationRecord, ports: Ports) -> Situation:
+    """Look everything up: one DescribeInstances, one DescribeAutoScalingGroups, cached hooks and policies.
+
+    A group that no policy selects any more keeps the defaults for the run that has begun.
+    """
+    instance = ports.instances.describe([record.instance]).get(record.instance)
+    name = record.subject.group
+    group = ports.groups.describe([name]).get(name) if name else None
+    policies = ports.clusters.policies(record.subject.cluster).policies
+    policy = policy_for(policies, group.name, group.tags) if group else None
+    hooks = tuple(
+        hook
+        for hook in (ports.groups.hooks(group.name) if group else ())
+        if hook.transition == TERMINATING and is_ours(hook, policy, ports.queue_arns)
+    )
+    return Situation(
+        record=record,
+        instance=instance,
+        group=group,
+        lifecycle=group.lifecycle_of(record.instance) if group else None,
+        our_hooks=hooks,
+        policy=policy or UNSELECTED,
+    )
+
+
+def read(instance: str, ports: Ports) -> TerminationRecord:
+    """The record. Raises InvalidInputError for an instance that nobody claimed."""
+    record = ports.claims.read(instance)
+    if record is None:
+        raise InvalidInputError(f"{instance}: found no termination record, expected one: claim it first")
+    return record

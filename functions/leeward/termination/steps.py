@@ -1,0 +1,195 @@
+"""The steps of node-termination that speak to AWS alone: claim, replace, terminate, answer, finish, note a failure.
+
+Each reads the record anew, does at most one thing that is idempotent, and returns the run document. Killed anywhere,
+the step can be run again: a launch has a client token, a termination looks first whether it has begun, a hook that was
+answered before answers nothing."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from leeward.errors import InvalidInputError, RecordChangedError
+from leeward.model.group import HookResult
+from leeward.model.instance import cluster_of
+from leeward.model.termination import (
+    Cause,
+    CauseKind,
+    Outcome,
+    Replacement,
+    Status,
+    Subject,
+    TerminationRecord,
+    execution_name,
+)
+from leeward.model.times import format_instant
+from leeward.policy.selection import policy_for
+from leeward.ports import Ports
+from leeward.termination import verdict
+from leeward.termination.run import Next, Run
+from leeward.termination.situation import Situation, read, survey
+
+Step = Callable[[Run, Mapping[str, Any], Ports], Run]
+
+
+def claim(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
+    """First state: is this execution the one that holds the claim? One started by hand claims for the operator,
+    starts the execution of the claim's name and hands over to it.
+    """
+    name = str(call.get("execution") or "")
+    record = ports.claims.read(run.instance)
+    by_hand = run.attempt == 0
+    if record is None or (by_hand and name != execution_name(record.instance, record.attempt)):
+        record = _claim_by_hand(run.instance, name, ports)
+    if record.status is Status.CLOSED:
+        return _hand_over(run, record)
+    if name != execution_name(record.instance, record.attempt):
+        return _hand_over(run, start(record, ports))
+    situation = survey(record, ports)
+    now = ports.clock.now()
+    ports.claims.note(record.instance, times={"claimed": now})
+    until = format_instant(now + verdict.GIVE_UP_AFTER)
+    begun = replace(run, attempt=record.attempt, version=record.version, until=until)
+    if situation.ended:
+        return replace(begun, next=Next.GONE, why=f"EC2 says {situation.state}: nothing runs there any more")
+    return replace(begun, next=Next.REPLACE, why=", ".join(cause.kind.value for cause in record.causes))
+
+
+def start(record: TerminationRecord, ports: Ports) -> TerminationRecord:
+    """Start the execution of the claim. While it is open nothing happens; when a closed one holds the name,
+    the next attempt is begun. Any number of callers end with one open execution.
+    """
+    for _ in range(5):
+        if ports.executions.start(record.instance, record.attempt):
+            return record
+        record = ports.claims.begin_attempt(record.instance, record.attempt)
+        if record.status is Status.CLOSED:
+            return record
+    raise RecordChangedError(f"{record.instance}: five attempts were begun by others meanwhile")
+
+
+def ask_for_replacement(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """Launch another instance first where that is called for, in the same subnet, by a client token made of the
+    instance id: asked twice, it is launched once. Its debt (+1 desired) is paid by `terminate`.
+    """
+    situation = survey(read(run.instance, ports), ports)
+    record = situation.record
+    if record.replacement is None:
+        wanted = verdict.wants_replacement(record, situation.group, situation.policy, situation.lifecycle)
+        outcome = _launch(situation, ports) if wanted.act else Replacement(reason=wanted.why)
+        ports.claims.note(record.instance, replacement=outcome, times={"replacement": ports.clock.now()})
+        record = replace(record, replacement=outcome)
+    first = verdict.terminates_first(record, situation.lifecycle, hook_guards=bool(situation.our_hooks))
+    replacement = record.replacement or Replacement()
+    why = f"launched {', '.join(replacement.launched)}" if replacement.owed else replacement.reason
+    return replace(run, version=record.version, next=Next.TERMINATE_FIRST if first else Next.DRAIN, why=why)
+
+
+def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """Ask the group to terminate the instance, with decrement when a launch of ours is to be paid for, else without,
+    so that the group replaces it. An instance that is already leaving is left alone: no debt is paid twice.
+    """
+    situation = survey(read(run.instance, ports), ports)
+    record = situation.record
+    leaving = situation.lifecycle is None or situation.lifecycle.startswith("Terminating")
+    if not situation.ended and not leaving:
+        owed = record.replacement is not None and record.replacement.owed
+        asked = ports.groups.terminate(instance=record.instance, decrement=owed)
+        ports.claims.note(record.instance, times={"terminating": ports.clock.now()})
+        why = f"asked {record.subject.group} to terminate it{' and to shrink by the one launched' if owed else ''}"
+        return replace(run, version=record.version, next=Next.ANSWER, why=why if asked else "it was already leaving")
+    ports.claims.note(record.instance, times={"terminating": ports.clock.now()})
+    return replace(run, version=record.version, next=Next.ANSWER, why="it is leaving already")
+
+
+def answer_hooks(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """Complete each terminate hook of ours as soon as the group waits, by instance id: the event that announces it is
+    only best effort. Then wait until EC2 says that the instance ends. Hooks that are not ours are never touched.
+    """
+    situation = survey(read(run.instance, ports), ports)
+    record, now = situation.record, ports.clock.now()
+    answered = [hook.name for hook in situation.our_hooks if situation.held and _answer(situation, hook.name, ports)]
+    if situation.ended:
+        ports.claims.note(record.instance, times={"terminated": now})
+        return replace(run, version=record.version, next=Next.REMOVE, why=f"EC2 says {situation.state}")
+    waited = now - record.times.get("terminating", now)
+    if situation.lifecycle is None and waited > verdict.DETACHED_AFTER:
+        return replace(run, next=Next.FAILED, why="no group holds the instance any more: it was detached meanwhile")
+    pause = 1 if answered else verdict.pause_seconds(waited=waited, now=now)
+    held = f"the group says {situation.lifecycle}, EC2 {situation.state}"
+    why = f"answered {', '.join(answered)}" if answered else held
+    return replace(run, version=record.version, next=Next.WAIT, pause=pause, why=why)
+
+
+def finish(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """Close the record unless a cause has joined since it was last read: then the run goes round once more."""
+    try:
+        ports.claims.close(run.instance, version=run.version, outcome=Outcome.TERMINATED, now=ports.clock.now())
+    except RecordChangedError:
+        return replace(run, next=Next.AGAIN, why="a cause joined at the last moment")
+    return replace(run, next=Next.DONE)
+
+
+def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
+    """After a step has used up its retries: keep the record open and say when the sweeper may start it again."""
+    record = read(run.instance, ports)
+    again = ports.clock.now() + verdict.retry_after(record.attempt)
+    ports.claims.note(record.instance, times={"retry": again})
+    failure = f"{call.get('error') or 'unknown error'}: {call.get('cause') or ''}"[:500]
+    return replace(run, version=record.version, next=Next.FAILED, why=f"{failure}; tried again at {again:%H:%M:%SZ}")
+
+
+STEPS: Mapping[str, Step] = {
+    "claim": claim,
+    "replace": ask_for_replacement,
+    "terminate": terminate,
+    "answer": answer_hooks,
+    "finish": finish,
+    "note-failure": note_failure,
+}
+
+
+def _launch(situation: Situation, ports: Ports) -> Replacement:
+    subject = situation.record.subject
+    assert subject.group is not None  # wants_replacement said so
+    return ports.groups.launch(group=subject.group, subnet=subject.subnet, token=f"leeward-{subject.instance}")
+
+
+def _answer(situation: Situation, hook: str, ports: Ports) -> bool:
+    assert situation.group is not None  # only a group holds an instance
+    return ports.groups.complete(
+        group=situation.group.name, hook=hook, instance=situation.record.instance, result=HookResult.CONTINUE
+    )
+
+
+def _hand_over(run: Run, record: TerminationRecord) -> Run:
+    running = execution_name(record.instance, record.attempt)
+    why = f"execution {running} has it" if record.status is Status.OPEN else f"{running} brought it to its end"
+    return replace(run, attempt=record.attempt, version=record.version, next=Next.HAND_OVER, why=why)
+
+
+def _claim_by_hand(instance_id: str, execution: str, ports: Ports) -> TerminationRecord:
+    instance = ports.instances.describe([instance_id]).get(instance_id)
+    if instance is None:
+        raise InvalidInputError(f"instance: found {instance_id}, which EC2 does not know; expected a running instance")
+    cluster = cluster_of(instance.tags, ports.clusters.names())
+    group = ports.groups.describe([instance.group]).get(instance.group) if instance.group else None
+    policy = (
+        policy_for(ports.clusters.policies(cluster).policies, group.name, group.tags) if cluster and group else None
+    )
+    if cluster is None or policy is None:
+        raise InvalidInputError(
+            f"instance: found {instance_id} of group {instance.group}, which no policy selects; "
+            "expected an instance of a group that a policy of its cluster selects"
+        )
+    now = ports.clock.now()
+    subject = Subject(
+        instance=instance.id,
+        cluster=cluster,
+        group=instance.group,
+        zone=instance.zone,
+        subnet=instance.subnet,
+        instance_type=instance.type,
+        capacity_type=instance.capacity_type,
+    )
+    cause = Cause(id=f"manual#{execution}", kind=CauseKind.MANUAL, at=now, reason="started by hand")
+    return ports.claims.claim(subject, cause, now)

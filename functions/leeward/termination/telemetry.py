@@ -1,0 +1,51 @@
+"""Log lines and metrics of the termination room, each name declared once (docs/operations.md lists them)."""
+
+from aws_lambda_powertools.logging import Logger
+from aws_lambda_powertools.metrics import Metrics, MetricUnit
+
+from leeward.termination.run import Next, Run
+from leeward.termination.sweep import Found
+
+NODES_TERMINATED = "NodesTerminated"
+DRAINS_BLOCKED = "DrainsBlocked"
+POD_EVICTION_FAILURES = "PodEvictionFailures"
+STEPS_FAILED = "StepsFailed"
+EXECUTIONS_RESTARTED = "ExecutionsRestarted"
+HOOKS_ANSWERED_BY_SWEEP = "HooksAnsweredBySweep"
+STALE_MARKS_REMOVED = "StaleMarksRemoved"
+SWEEPS = "Sweeps"
+
+logger = Logger(service="termination")
+metrics = Metrics(namespace="Leeward", service="termination")
+
+
+def stepped(step: str, result: Run) -> None:
+    """One line a step, one metric where the operator wants to know."""
+    logger.info(result.why or result.next.value, extra={"step": step, **result.to_json()})
+    name = {
+        ("finish", Next.DONE): NODES_TERMINATED,
+        ("drain", Next.WAIT): DRAINS_BLOCKED if "pdb " in result.why else None,
+        ("give-back", Next.GIVEN_BACK): POD_EVICTION_FAILURES,
+        ("note-failure", Next.FAILED): STEPS_FAILED,
+    }.get((step, result.next))
+    if name:
+        _count({name: 1})
+
+
+def swept(found: Found) -> None:
+    """The sweep's own heartbeat, and what it had to mend."""
+    logger.info("swept", extra=found.to_json())
+    _count(
+        {
+            SWEEPS: 1,
+            EXECUTIONS_RESTARTED: len(found.restarted),
+            HOOKS_ANSWERED_BY_SWEEP: len(found.answered),
+            STALE_MARKS_REMOVED: len(found.unmarked),
+        }
+    )
+
+
+def _count(values: dict[str, int]) -> None:
+    for name, value in values.items():
+        metrics.add_metric(name=name, unit=MetricUnit.Count, value=value)
+    metrics.flush_metrics()

@@ -1,0 +1,130 @@
+"""The pure decisions of node-termination: whether to ask for a replacement, whether to terminate first, how a drain
+that has run out of time ends, how long to settle and to pause, when a hook wants a heartbeat."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import ceil
+
+from leeward.model.group import Group, LifecycleHook
+from leeward.model.termination import CauseKind, TerminationRecord
+from leeward.policy.document import DrainPolicy, Heartbeat, NodePolicy, Rebalance
+from leeward.termination.run import Next
+
+ABRUPT = (CauseKind.SPOT_INTERRUPTION, CauseKind.CAPACITY_RESERVATION)  # EC2 takes the instance at the deadline
+REPLACED_FIRST = (*ABRUPT, CauseKind.SCHEDULED_CHANGE)
+DEADLINE_MARGIN = timedelta(seconds=5)  # what terminating and answering need before EC2 takes the instance
+SHORTEST_PAUSE, LONGEST_PAUSE = 2, 30  # seconds
+DETACHED_AFTER = timedelta(minutes=5)  # running, and in no group for so long: somebody detached it
+GIVE_UP_AFTER = timedelta(hours=49)  # an hour past the longest time a lifecycle hook can wait
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A decision and its sentence."""
+
+    act: bool
+    why: str
+
+
+def wants_replacement(
+    record: TerminationRecord, group: Group | None, policy: NodePolicy, lifecycle: str | None
+) -> Verdict:
+    """Whether we launch another instance before this one drains (MISSION K12, X10).
+
+    Not where the group itself is ending the instance (it replaces it, or means to shrink), nor for an operator's
+    drain: terminated without decrement, the group replaces it.
+    """
+    if group is None or lifecycle is None:
+        return Verdict(act=False, why="no Auto Scaling group holds the instance")
+    if record.has(CauseKind.ASG_TERMINATE) or lifecycle.startswith("Terminating"):
+        return Verdict(act=False, why="the group itself is ending the instance")
+    if record.has(*REPLACED_FIRST):
+        return Verdict(act=True, why="the instance will be taken: another is asked for before the drain")
+    if record.has(CauseKind.REBALANCE_RECOMMENDATION):
+        if group.capacity_rebalance:
+            return Verdict(act=False, why="the group has CapacityRebalance on and launches by itself")
+        if policy.interruption.rebalance is Rebalance.REPLACE:
+            return Verdict(act=True, why="rebalance recommendation: replace first, then drain")
+    return Verdict(act=False, why="the group replaces it when it is terminated")
+
+
+def terminates_first(record: TerminationRecord, lifecycle: str | None, *, hook_guards: bool) -> bool:
+    """Where EC2 takes the instance soon and a terminate hook of ours guards the group, the group is told at once:
+    the hook then holds the instance while it drains, and the group's answer no longer depends on our deadline.
+    """
+    return hook_guards and record.has(*ABRUPT) and lifecycle is not None and not lifecycle.startswith("Terminating")
+
+
+def out_of_time(record: TerminationRecord, policy: DrainPolicy, started: datetime, now: datetime) -> str | None:
+    """Why the drain's time is over, None while it is not: its own time-out, or the moment the instance is taken."""
+    deadline = record.deadline
+    if deadline is not None and record.has(*ABRUPT) and now >= deadline - DEADLINE_MARGIN:
+        return "the instance is being taken now"
+    if now >= started + policy.timeout:
+        return f"drain.timeout of {int(policy.timeout.total_seconds())} s has passed"
+    return None
+
+
+def after_time_out(
+    record: TerminationRecord, policy: DrainPolicy, lifecycle: str | None, state: str, now: datetime
+) -> Next:
+    """What an unfinished drain leads to when its time is over.
+
+    An instance that leaves anyway (its group, EC2 or its owner is ending it) is let go, so that its hooks are
+    answered; any other node goes back into service with PodEvictionFailure. Forced drains go on until empty.
+    """
+    if policy.force:
+        return Next.WAIT
+    taken = record.has(*ABRUPT) and record.deadline is not None and now >= record.deadline - DEADLINE_MARGIN
+    leaving = (lifecycle or "").startswith("Terminating") or state not in {"pending", "running"}
+    return Next.DRAINED if taken or leaving else Next.FAILED
+
+
+def settle_seconds(record: TerminationRecord, policy: DrainPolicy, now: datetime) -> int:
+    """How long the empty node still stays, so that load balancers let go (MISSION U11), never past a deadline."""
+    drained = record.times.get("drained", now)
+    left = drained + policy.settle - now
+    if record.deadline is not None and record.has(*ABRUPT):
+        left = min(left, record.deadline - DEADLINE_MARGIN - now)
+    return max(0, ceil(left.total_seconds()))
+
+
+def pause_seconds(
+    *, waited: timedelta, hint: float | None = None, limits: Iterable[datetime] = (), now: datetime
+) -> int:
+    """How long to pause before looking again: longer the longer it has taken, shorter where something is due.
+
+    `hint`: when the next thing is expected, in seconds. `limits`: moments that must not be slept through.
+    """
+    grown = waited.total_seconds() / 4 if hint is None else hint
+    pause = min(max(grown, SHORTEST_PAUSE), LONGEST_PAUSE)
+    for limit in limits:
+        pause = min(pause, max((limit - now).total_seconds(), 1))
+    return ceil(pause)
+
+
+def heartbeat_interval(heartbeat: Heartbeat, hook: LifecycleHook) -> timedelta:
+    """`auto`: half of the hook's own time-out, so that one lost heartbeat loses nothing."""
+    return heartbeat.interval or timedelta(seconds=max(hook.heartbeat_timeout / 2, 1))
+
+
+def heartbeats_due(
+    hooks: Iterable[LifecycleHook], last: Mapping[str, datetime], heartbeat: Heartbeat, since: datetime, now: datetime
+) -> tuple[LifecycleHook, ...]:
+    """The waiting hooks of ours that want a heartbeat now; none once `until` has passed since the first cause."""
+    if now >= since + heartbeat.until:
+        return ()
+    return tuple(hook for hook in hooks if now >= last.get(hook.name, since) + heartbeat_interval(heartbeat, hook))
+
+
+def next_heartbeat(
+    hooks: Iterable[LifecycleHook], last: Mapping[str, datetime], heartbeat: Heartbeat, now: datetime
+) -> list[datetime]:
+    """When each waiting hook of ours wants its next heartbeat."""
+    return [last.get(hook.name, now) + heartbeat_interval(heartbeat, hook) for hook in hooks]
+
+
+def retry_after(attempt: int) -> timedelta:
+    """Pause before an execution that failed is started again: 1, 2, 4 ... at most 15 minutes."""
+    return timedelta(minutes=min(2 ** max(attempt - 1, 0), 15))

@@ -1,0 +1,113 @@
+"""The one Lambda asset: pure-Python packages and the `leeward` package without its command line.
+
+Made without Docker. What pip installs is kept under `build/` by the content of `functions/requirements.txt`, so that
+a change of our own code costs a copy, and a synth without a network works once the packages are there.
+"""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from leeward.errors import InvalidInputError
+
+# Wheels that run anywhere: no compiled file, so the machine that synthesizes need not be like the one that runs it.
+_PIP = (
+    "--platform=any",
+    "--implementation=py",
+    "--abi=none",
+    "--python-version=3.13",
+    "--only-binary=:all:",
+    "--no-compile",
+)
+_LEFT_OUT = ("cli", "__pycache__", "*.pyc", "*.asl.json")  # the command line stays home; CloudFormation gets the ASL
+_LAYOUT = "1"  # raise it when this file changes what an asset looks like
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asset:
+    """A folder ready to be zipped; `digest` follows from the sources alone, not from who made it or when."""
+
+    folder: Path
+    digest: str
+
+
+def build_asset(root: Path) -> Asset:
+    """Make (or find) the asset of the tree at `root`.
+
+    Idempotent: the folder's name is its content's digest, and it appears by one rename, so two at a time do no harm.
+    Raises InvalidInputError when pip fails.
+    """
+    requirements = root / "functions" / "requirements.txt"
+    source = root / "functions" / "leeward"
+    packages = _packages(requirements, root / "build" / "packages")
+    digest = _digest([packages.name, *_LEFT_OUT], source)
+    folder = root / "build" / "asset" / digest
+    if not folder.exists():
+        with _appearing(folder) as fresh:
+            shutil.copytree(packages, fresh, dirs_exist_ok=True)
+            shutil.copytree(source, fresh / "leeward", ignore=shutil.ignore_patterns(*_LEFT_OUT))
+    return Asset(folder=folder, digest=digest)
+
+
+def _packages(requirements: Path, kept: Path) -> Path:
+    wanted = [line.split("#")[0].strip() for line in requirements.read_text(encoding="utf-8").splitlines()]
+    digest = sha256("\n".join([_LAYOUT, *_PIP, *filter(None, wanted)]).encode()).hexdigest()[:32]
+    folder = kept / digest
+    if not folder.exists():
+        with _appearing(folder) as fresh:
+            _install(requirements, fresh)
+            shutil.rmtree(fresh / "bin", ignore_errors=True)  # scripts that name this machine's Python
+    return folder
+
+
+def _install(requirements: Path, folder: Path) -> None:
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *_PIP]
+    done = subprocess.run(
+        [*command, f"--requirement={requirements}", f"--target={folder}"], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
+        raise InvalidInputError(f"{requirements.name}: pip cannot install the functions' packages: {said}")
+
+
+class _appearing:  # noqa: N801 - reads as a verb where it is used
+    """A folder that is filled under another name and appears whole; the first of two wins."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __enter__(self) -> Path:
+        self._folder.parent.mkdir(parents=True, exist_ok=True)
+        self._fresh = Path(tempfile.mkdtemp(dir=self._folder.parent, prefix=".making-"))
+        self._fresh.chmod(0o755)
+        return self._fresh
+
+    def __exit__(self, failure: object, *_: object) -> None:
+        try:
+            if failure is None:
+                self._fresh.rename(self._folder)
+        except OSError:
+            if not self._folder.exists():
+                raise
+        finally:
+            shutil.rmtree(self._fresh, ignore_errors=True)
+
+
+def _digest(parts: list[str], source: Path) -> str:
+    digest = sha256("\n".join(parts).encode())
+    for path in _sources(source):
+        digest.update(f"\n{path.relative_to(source).as_posix()}\n".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:32]
+
+
+def _sources(source: Path) -> Iterator[Path]:
+    for path in sorted(source.rglob("*")):
+        parts = [path, *path.relative_to(source).parents]
+        if path.is_file() and not any(part.match(pattern) for part in parts for pattern in _LEFT_OUT):
+            yield path

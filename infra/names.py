@@ -1,0 +1,48 @@
+"""Physical names, fixed so that operators, the console, other tools and the rooms themselves know them beforehand.
+
+They also break cycles: a role may speak about the state machine, and the state machine about functions, because the
+ARN follows from the name.
+"""
+
+from hashlib import sha256
+
+TABLE = "leeward"
+OPEN_INDEX = "open"
+QUEUE = "leeward-interruption"
+DEAD_LETTERS = "leeward-interruption-dead-letters"
+STATE_MACHINE = "leeward-node-termination"
+DASHBOARD = "leeward"
+POLICY_PREFIX = "/leeward"
+METRICS = "Leeward"  # the CloudWatch namespace
+
+_LONGEST_ROLE = 64  # IAM's limit; a cluster's name may be longer than that alone
+
+
+def function(name: str) -> str:
+    """`leeward-drain` and so on; also the application id in the user agent, so that calls can be told apart."""
+    return f"leeward-{name}"
+
+
+def rule(name: str) -> str:
+    """Of an EventBridge rule."""
+    return f"leeward-{name}"
+
+
+def alarm(name: str) -> str:
+    """Of a CloudWatch alarm."""
+    return f"leeward-{name}"
+
+
+def cluster_role(cluster: str, access: str) -> str:
+    """The role of one cluster and access (`read` or `act`); a name too long for IAM is cut and gets a digest."""
+    name = f"leeward-{cluster}-{access}"
+    if len(name) <= _LONGEST_ROLE:
+        return name
+    digest = sha256(cluster.encode()).hexdigest()[:8]
+    kept = _LONGEST_ROLE - len(f"leeward--{digest}-{access}")
+    return f"leeward-{cluster[:kept]}-{digest}-{access}"
+
+
+def parameter(cluster: str, document: str) -> str:
+    """The SSM parameter of one policy document; `document` is NN-NAME."""
+    return f"{POLICY_PREFIX}/{cluster}/policies/{document}"

@@ -1,0 +1,197 @@
+"""What a deployment is told: the context key `leeward` (or the file that `-c settings=FILE` names), checked.
+
+Only reads and checks; what is made of it is in the other files. Every mistake is one sentence that names the source,
+the path in it, what was found and what was expected. Unknown keys are mistakes: a misspelled switch must not be lost.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from leeward.cli.policy_files import canonical_parameters
+from leeward.errors import InvalidInputError
+
+from infra.reading import Reader
+
+LARGEST_PARAMETER = 8192  # bytes, of SSM's advanced tier
+LARGEST_STANDARD_PARAMETER = 4096  # bytes; what is larger costs a little every month
+MOST_CLUSTERS = 10  # a function's role holds one statement per cluster; IAM allows 10,240 characters of them
+
+_CLUSTER = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
+_ACCOUNT = re.compile(r"\d{12}")
+_REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
+_SUBNET = re.compile(r"subnet-[0-9a-f]+")
+_SECURITY_GROUP = re.compile(r"sg-[0-9a-f]+")
+_ROLE = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/.+")
+_TOPIC = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:.+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vpc:
+    """Where the functions that speak to Kubernetes run, when the clusters' API is private."""
+
+    subnets: tuple[str, ...]
+    security_groups: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyParameter:
+    """One policy document as SSM holds it: `name` is NN-NAME, `value` canonical JSON of at most 8 KB."""
+
+    name: str
+    value: str
+
+    @property
+    def size(self) -> int:
+        """In bytes, which is what SSM counts."""
+        return len(self.value.encode())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """One EKS cluster that Leeward serves."""
+
+    name: str
+    documents: tuple[PolicyParameter, ...]
+    account: str | None = None
+    region: str | None = None
+    vpc: Vpc | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that differs from deployment to deployment.
+
+    `account` and `region` None: the stack is not tied to either. A reserved concurrency of None reserves nothing.
+    """
+
+    clusters: tuple[Cluster, ...]
+    account: str | None = None
+    region: str | None = None
+    vpc: Vpc | None = None
+    sender_roles: tuple[str, ...] = ()
+    sender_topics: tuple[str, ...] = ()
+    node_roles: tuple[str, ...] = ()
+    alarm_topic: str | None = None
+    access_entries: bool = True
+    interruption_concurrency: int | None = 10
+    drain_concurrency: int | None = 40
+    log_level: str = "INFO"
+
+
+def read_settings(context: Callable[[str], Any], root: Path, environment: Mapping[str, str]) -> Settings:
+    """Settings from the app's context, policies read from files under `root` or beside the settings file.
+
+    Account and region come from the clusters, else from `CDK_DEFAULT_ACCOUNT` and `CDK_DEFAULT_REGION`, which the CDK
+    sets when there are credentials. Raises InvalidInputError.
+    """
+    raw, source, folder = _raw(context, root)
+    top = Reader(source, "leeward", raw)
+    top.only("clusters", "senders", "nodeRoles", "alarmTopic", "accessEntries", "concurrency", "logLevel")
+    clusters = tuple(_cluster(item, folder) for item in top.items("clusters", at_least=1, at_most=MOST_CLUSTERS))
+    _distinct(top, clusters)
+    senders = top.mapping("senders")
+    senders.only("roles", "topics")
+    concurrency = top.mapping("concurrency")
+    concurrency.only("interruption", "drain")
+    return Settings(
+        clusters=clusters,
+        account=_shared(top, clusters, "account") or environment.get("CDK_DEFAULT_ACCOUNT") or None,
+        region=_shared(top, clusters, "region") or environment.get("CDK_DEFAULT_REGION") or None,
+        vpc=_shared(top, clusters, "vpc"),
+        sender_roles=senders.texts("roles", _ROLE, "the ARN of an IAM role"),
+        sender_topics=senders.texts("topics", _TOPIC, "the ARN of an SNS topic"),
+        node_roles=top.texts("nodeRoles", _ROLE, "the ARN of an IAM role"),
+        alarm_topic=top.text("alarmTopic", _TOPIC, "the ARN of an SNS topic"),
+        access_entries=top.switch("accessEntries", default=True),
+        interruption_concurrency=concurrency.count("interruption", default=10, at_least=2),
+        drain_concurrency=concurrency.count("drain", default=40, at_least=1),
+        log_level=top.choice("logLevel", ("DEBUG", "INFO", "WARNING", "ERROR"), default="INFO"),
+    )
+
+
+def _raw(context: Callable[[str], Any], root: Path) -> tuple[Any, str, Path]:
+    """What was given, what to call it in a message, and the folder that its policies are relative to."""
+    if (named := context("settings")) is not None:
+        file = root / str(named)
+        return _from_file(file, str(named)), str(named), file.parent
+    given = context("leeward")
+    if isinstance(given, str):  # -c leeward='{…}' arrives as text
+        try:
+            return json.loads(given), "context", root
+        except ValueError as error:
+            raise InvalidInputError(f"context: leeward: found {given!r}, expected JSON ({error})") from error
+    if given is None:
+        raise InvalidInputError('context: leeward: found nothing, expected {"clusters": [{"name", "policies"}]}')
+    return given, "context", root
+
+
+def _from_file(file: Path, named: str) -> Any:
+    try:
+        text = file.read_text(encoding="utf-8")
+        return json.loads(text) if file.suffix == ".json" else yaml.safe_load(text)
+    except OSError as error:
+        raise InvalidInputError(f"{named}: cannot be read: {error.strerror}") from error
+    except (ValueError, yaml.YAMLError) as error:
+        raise InvalidInputError(f"{named}: found no valid JSON or YAML: {' '.join(str(error).split())}") from error
+
+
+def _cluster(reader: Reader, folder: Path) -> Cluster:
+    reader.only("name", "policies", "region", "account", "vpc")
+    name = reader.needed_text("name", _CLUSTER, "an EKS cluster's name")
+    return Cluster(
+        name=name,
+        documents=_documents(reader, name, folder),
+        account=reader.text("account", _ACCOUNT, "twelve digits, as text"),
+        region=reader.text("region", _REGION, "a region such as eu-west-1"),
+        vpc=_vpc(reader.mapping("vpc")) if reader.has("vpc") else None,
+    )
+
+
+def _vpc(reader: Reader) -> Vpc:
+    reader.only("subnetIds", "securityGroupIds")
+    return Vpc(
+        subnets=reader.texts("subnetIds", _SUBNET, "a subnet id", at_least=1),
+        security_groups=reader.texts("securityGroupIds", _SECURITY_GROUP, "a security group id", at_least=1),
+    )
+
+
+def _documents(reader: Reader, cluster: str, folder: Path) -> tuple[PolicyParameter, ...]:
+    """Patterns in the order given, the files of each in the order of their names; a file named twice counts once."""
+    files: dict[Path, None] = {}
+    for index, pattern in enumerate(reader.texts("policies", None, "a path or pattern of policy files", at_least=1)):
+        found = sorted(path for path in folder.glob(pattern) if path.is_file()) if pattern else []
+        if not found:
+            reader.refuse(f"policies[{index}]", pattern, f"a policy file; none in {folder.name}/ matches")
+        files.update(dict.fromkeys(found))
+    documents = [PolicyParameter(name=name, value=value) for name, value in canonical_parameters(list(files), cluster)]
+    for document in documents:
+        if document.size > LARGEST_PARAMETER:
+            reader.refuse("policies", f"{document.size} bytes in {document.name}", f"at most {LARGEST_PARAMETER}")
+    return tuple(documents)
+
+
+def _distinct(top: Reader, clusters: tuple[Cluster, ...]) -> None:
+    names = [cluster.name for cluster in clusters]
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            top.refuse(f"clusters[{index}].name", name, "each cluster once")
+
+
+def _shared(top: Reader, clusters: tuple[Cluster, ...], key: str) -> Any:
+    """One deployment serves one account, one region and one VPC: its rules, its queue and its functions are there."""
+    values = {getattr(cluster, key) for cluster in clusters}
+    if key != "vpc":
+        values.discard(None)
+    if len(values) > 1:
+        shown = " and ".join(sorted(_shown(value) for value in values))
+        top.refuse(f"clusters[].{key}", shown, f"the same {key} for all clusters of one deployment")
+    return next(iter(values), None)
+
+
+def _shown(value: Vpc | str | None) -> str:
+    return "/".join(value.subnets) if isinstance(value, Vpc) else str(value or "none")

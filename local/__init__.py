@@ -1,0 +1,1 @@
+"""What stands in for AWS and Kubernetes on one machine: the embedded default."""

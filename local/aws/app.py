@@ -1,0 +1,81 @@
+"""The ASGI application: the control API, then recording and faults, then ministack (which asks moto for three services)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any
+
+from local.aws import faults
+from local.aws.calls import recognise
+from local.aws.control import Control
+from local.aws.recording import Recording
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Asgi = Callable[[Mapping[str, Any], Receive, Send], Awaitable[None]]
+Answer = tuple[int, dict[str, str], bytes]
+
+
+class Gateway:
+    """What stands between a client and ministack."""
+
+    def __init__(self, inner: Asgi, control: Control, recording: Recording, injected: faults.Faults) -> None:
+        self._inner = inner
+        self._control = control
+        self._recording = recording
+        self._faults = injected
+
+    async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
+        """Serve one connection as the ASGI specification has it."""
+        if scope["type"] != "http":
+            await self._inner(scope, receive, send)
+            return
+        body, replay = await _read(receive)
+        if scope["path"].startswith("/_local/"):
+            work = self._control.answer
+            query = scope.get("query_string", b"").decode()
+            await _respond(send, await asyncio.to_thread(work, scope["method"], scope["path"], query, body))
+            return
+        answer = self._intercept(scope, body)
+        if answer is not None:
+            await _respond(send, answer)
+            return
+        await self._inner(scope, replay, send)
+
+    def _intercept(self, scope: Mapping[str, Any], body: bytes) -> Answer | None:
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        query = scope.get("query_string", b"").decode("latin-1")
+        call = recognise(scope["method"], scope["path"], query, headers, body)
+        if call is None:
+            return None
+        self._recording.add(call)
+        fault = self._faults.take(call)
+        return None if fault is None else faults.answer(fault, call)
+
+
+async def _read(receive: Receive) -> tuple[bytes, Receive]:
+    """The whole request body, and a ``receive`` that gives it once more."""
+    parts: list[bytes] = []
+    more = True
+    while more:
+        message = await receive()
+        if message["type"] != "http.request":
+            break
+        parts.append(message.get("body", b""))
+        more = message.get("more_body", False)
+    body = b"".join(parts)
+    pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return pending.pop() if pending else await receive()
+
+    return body, replay
+
+
+async def _respond(send: Send, answer: Answer) -> None:
+    status, headers, body = answer
+    listed = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": status, "headers": listed})
+    await send({"type": "http.response.body", "body": body})

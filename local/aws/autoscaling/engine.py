@@ -1,0 +1,253 @@
+"""Moves instances of groups through their lifecycle states: launch, hooks, service, termination.
+
+All methods expect the caller to hold the model's lock. What may be launched is decided in ``shape``; requests are checked
+in ``api`` and ``launch_instances``.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from typing import Any
+
+from local.aws.autoscaling import messages, shape
+from local.aws.autoscaling.activities import Activities
+from local.aws.autoscaling.hooks import GroupKey, HookBook, Result, Transition
+from local.aws.autoscaling.launching import launch
+from local.aws.autoscaling.shape import CapacityError, Offering, Shortages, counted
+from local.aws.autoscaling.waits import Waits
+from local.aws.ec2 import BOOT_SECONDS, LIVE_STATES, SHUTDOWN_SECONDS
+from local.aws.outbox import Outbox
+from local.aws.timeline import Timeline
+
+RETRY_SECONDS = 3.0
+_MOMENT = 0.05
+_BY_DIFFERENCE = "an instance was {verb} in response to a difference between desired and actual capacity."
+
+
+def key_of(group: Any) -> GroupKey:
+    """The group's identity across regions and accounts."""
+    return GroupKey(account=group.account_id, region=group.region, name=group.name)
+
+
+def is_suspended(group: Any, process: str) -> bool:
+    """Whether SuspendProcesses holds for a process of the group."""
+    return process in group._suspended_processes
+
+
+class Engine:
+    """The moving part of Auto Scaling."""
+
+    def __init__(self, outbox: Outbox, timeline: Timeline) -> None:
+        self.outbox = outbox
+        self.timeline = timeline
+        self.hooks = HookBook()
+        self.waits = Waits()
+        self.shortages = Shortages()
+        self.activities = Activities()
+        self._retry_after: dict[GroupKey, float] = {}
+
+    # -- capacity ------------------------------------------------------------------------------------------------
+
+    def reconcile(self, group: Any) -> None:
+        """Launch or terminate until the counted instances are as many as desired, where processes allow it."""
+        missing = (group.desired_capacity or 0) - len(counted(group))
+        if missing > 0 and not is_suspended(group, "Launch"):
+            self._launch_missing(group, missing)
+        elif missing < 0 and not is_suspended(group, "Terminate"):
+            for state in _victims(group, -missing):
+                self.begin_termination(group, state, _cause(_BY_DIFFERENCE.format(verb="taken out of service")))
+
+    def _launch_missing(self, group: Any, missing: int) -> None:
+        key = key_of(group)
+        if self._retry_after.get(key, 0.0) > time.monotonic():
+            return
+        for _ in range(missing):
+            try:
+                self._launch_anywhere(group)
+            except CapacityError as refused:
+                self._retry_after[key] = time.monotonic() + RETRY_SECONDS
+                self._record_failure(group, refused)
+                return
+        self._retry_after.pop(key, None)
+
+    def _launch_anywhere(self, group: Any) -> None:
+        refused: CapacityError | None = None
+        for offering in shape.offerings(group, shape.next_market(group)):
+            try:
+                self.launch_one(group, offering, _cause(_BY_DIFFERENCE.format(verb="started")))
+                return
+            except CapacityError as again:
+                refused = refused or again
+        raise refused or CapacityError(shape.NO_CAPACITY, "the group has no place to launch in")
+
+    def _record_failure(self, group: Any, refused: CapacityError) -> None:
+        cause = _cause(_BY_DIFFERENCE.format(verb="started"))
+        description = "Launching a new EC2 instance.  Status Reason: " + refused.message
+        activity = self.activities.begin(
+            key_of(group), group, description=description, cause=cause, instance=None
+        )
+        message = f"{refused.message} Launching EC2 instance failed."
+        self.activities.end(activity, "Failed", message)
+        messages.outcome(self.outbox, group, activity, transition=Transition.LAUNCHING, ok=False)
+
+    # -- launching -----------------------------------------------------------------------------------------------
+
+    def launch_one(self, group: Any, offering: Offering, cause: str) -> Any:
+        """Launch one instance there; hooks hold it as Pending:Wait. Raises ``CapacityError``."""
+        self.shortages.require(offering)
+        state = launch(group, offering)
+        instance = state.instance
+        description = f"Launching a new EC2 instance: {instance.id}"
+        activity = self.activities.begin(
+            key_of(group), group, description=description, cause=cause, instance=instance
+        )
+        ready = functools.partial(self._launched, group, state, activity)
+        if not self._hold(group, state, Transition.LAUNCHING, activity, ready):
+            self.timeline.after(BOOT_SECONDS + _MOMENT, functools.partial(ready, Result.CONTINUE))
+        return state
+
+    def _launched(self, group: Any, state: Any, activity: dict[str, Any], result: Result) -> None:
+        if state not in group.instance_states or not state.lifecycle_state.startswith("Pending"):
+            return
+        if result is Result.ABANDON:
+            self.activities.end(activity, "Failed", "The lifecycle action was abandoned.")
+            messages.outcome(self.outbox, group, activity, transition=Transition.LAUNCHING, ok=False)
+            self.proceed_termination(group, state, _cause("an instance's launch was abandoned by a lifecycle hook."))
+            self.reconcile(group)
+            return
+        if state.instance.state == "pending":
+            state.lifecycle_state = "Pending:Proceed"
+            later = functools.partial(self._launched, group, state, activity, result)
+            self.timeline.after(_MOMENT, later)
+            return
+        if state.instance.state != "running":
+            return
+        state.lifecycle_state = "InService"
+        self.activities.end(activity, "Successful")
+        messages.outcome(self.outbox, group, activity, transition=Transition.LAUNCHING, ok=True)
+        _register(group)
+
+    # -- terminating ---------------------------------------------------------------------------------------------
+
+    def begin_termination(self, group: Any, state: Any, cause: str, *, hooks: bool = True) -> dict[str, Any]:
+        """Take one instance out of service; terminate hooks hold it unless ``hooks`` is false. Returns the activity."""
+        self.waits.cancel(state.instance.id)
+        activity = self._termination_activity(group, state, cause)
+        finish = functools.partial(self._released, group, state, activity)
+        if not hooks or not self._hold(group, state, Transition.TERMINATING, activity, finish):
+            state.lifecycle_state = "Terminating"
+            self._shut_down(group, state, activity)
+        _register(group)
+        return activity
+
+    def proceed_termination(self, group: Any, state: Any, cause: str) -> None:
+        """Take one instance out of service without asking any hook."""
+        self.begin_termination(group, state, cause, hooks=False)
+
+    def _released(self, group: Any, state: Any, activity: dict[str, Any], _result: Result) -> None:
+        state.lifecycle_state = "Terminating:Proceed"
+        self._shut_down(group, state, activity)
+
+    def _shut_down(self, group: Any, state: Any, activity: dict[str, Any]) -> None:
+        state.instance.terminate()
+        gone = functools.partial(self._gone, group, state, activity)
+        self.timeline.after(SHUTDOWN_SECONDS + _MOMENT, gone)
+
+    def _gone(self, group: Any, state: Any, activity: dict[str, Any]) -> None:
+        if state in group.instance_states:
+            group.instance_states.remove(state)
+        self.activities.end(activity, "Successful")
+        messages.outcome(self.outbox, group, activity, transition=Transition.TERMINATING, ok=True)
+        _register(group)
+
+    def _termination_activity(self, group: Any, state: Any, cause: str) -> dict[str, Any]:
+        description = f"Terminating EC2 instance: {state.instance.id}"
+        return self.activities.begin(
+            key_of(group), group, description=description, cause=cause, instance=state.instance
+        )
+
+    # -- holding -------------------------------------------------------------------------------------------------
+
+    def _hold(self, group: Any, state: Any, transition: Transition, activity: dict[str, Any], done: Any) -> bool:
+        hooks = self.hooks.of(key_of(group), transition)
+        if not hooks:
+            return False
+        state.lifecycle_state = "Pending:Wait" if transition is Transition.LAUNCHING else "Terminating:Wait"
+        activity["StatusCode"] = "MidLifecycleAction"
+        wait = self.waits.begin(state.instance.id, key_of(group), hooks, time.monotonic(), done)
+        for action in list(wait.actions):
+            messages.lifecycle_action(self.outbox, group, state.instance.id, action)
+        return True
+
+    # -- health --------------------------------------------------------------------------------------------------
+
+    def expire_hooks(self) -> None:
+        """Apply the default results that are due."""
+        self.waits.expire(time.monotonic())
+
+    def check_health(self, group: Any, *, hooks_for_dead: bool) -> None:
+        """Replace what is unhealthy or no longer runs, then bring the group to its desired capacity.
+
+        An instance that EC2 ended behind the group's back leaves without its terminate hooks by default: this stands for
+        a spot interruption in which the two minutes are over. AWS does run the hook for it (the instance is already
+        dead then); ``hooks_for_dead`` switches that on.
+        """
+        if not is_suspended(group, "HealthCheck"):
+            for state in counted(group):
+                if state.instance.state not in LIVE_STATES:
+                    state.health_status = "Unhealthy"
+        if not is_suspended(group, "ReplaceUnhealthy") and not is_suspended(group, "Terminate"):
+            for state in counted(group):
+                if state.health_status == "Unhealthy":
+                    alive = state.instance.state in LIVE_STATES
+                    cause = _cause("an instance was taken out of service in response to an EC2 health check.")
+                    self.begin_termination(group, state, cause, hooks=alive or hooks_for_dead)
+        self.reconcile(group)
+
+    def forget(self, group: Any) -> None:
+        """Drop what is known of a deleted group."""
+        key = key_of(group)
+        for wait in self.waits.held():
+            if wait.group == key:
+                self.waits.cancel(wait.instance_id)
+        self.hooks.forget(key)
+        self.activities.forget(key)
+
+
+def user_request_cause(instance_id: str, before: int, after: int) -> str:
+    """Why an instance left, when a user asked for it."""
+    text = f"instance {instance_id} was taken out of service in response to a user request"
+    return _cause(text + (f", shrinking the capacity from {before} to {after}." if after < before else "."))
+
+
+def _cause(text: str) -> str:
+    return f"At {messages.timestamp()} {text}"
+
+
+def _victims(group: Any, surplus: int) -> list[Any]:
+    """Scale-in: the fullest zone first, there the oldest template version, then the oldest instance."""
+    chosen: list[Any] = []
+    left = counted(group)
+    while len(chosen) < surplus:
+        free = [state for state in left if not state.protected_from_scale_in]
+        if not free:
+            break
+        zones = [state.availability_zone for state in left]
+        victim = min(free, key=lambda state: (-zones.count(state.availability_zone), *_age(state)))
+        left.remove(victim)
+        chosen.append(victim)
+    return chosen
+
+
+def _age(state: Any) -> tuple[int, float]:
+    version = getattr(state.instance, "launched_from", {}).get("Version", "0")
+    return int(version), state.instance.launch_time.timestamp()
+
+
+def _register(group: Any) -> None:
+    """Let moto bring load balancers up to date, once the group itself is stored."""
+    backend = group.autoscaling_backend
+    if backend.autoscaling_groups.get(group.name) is group:
+        backend.update_attached_elbs(group.name)
+        backend.update_attached_target_groups(group.name)

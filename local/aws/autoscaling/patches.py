@@ -1,0 +1,94 @@
+"""The places where moto's Auto Scaling models call our engine instead of their own code."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from moto.autoscaling.models import (
+    AutoScalingBackend,
+    FakeAutoScalingGroup,
+    InstanceState,
+    autoscaling_backends,
+)
+
+from local.aws.autoscaling.api import Api
+from local.aws.autoscaling.engine import Engine
+from local.aws.pins import expect, expect_parameters
+
+HEALTH_SECONDS = 1.0
+HOOK_SECONDS = 0.1
+
+
+@dataclass(slots=True)
+class HealthSwitch:
+    """Whether an instance that died on its own still goes through its terminate hooks, as on AWS."""
+
+    hooks_for_dead: bool = False
+
+
+def install(engine: Engine, health: HealthSwitch) -> None:
+    """Patch capacity changes, EC2's notice of death and the launch template shown for an instance."""
+    expect_parameters("moto", FakeAutoScalingGroup.set_desired_capacity, "self", "new_capacity")
+    expect_parameters("moto", AutoScalingBackend.notify_terminate_instances, "self", "instance_ids")
+    expect("moto", isinstance(InstanceState.launch_template, property), "InstanceState.launch_template is no property")
+
+    def set_desired_capacity(group: Any, new_capacity: int | None) -> None:
+        group.desired_capacity = group.min_size if new_capacity is None else new_capacity
+        engine.reconcile(group)
+
+    def notify_terminate_instances(_backend: Any, _instance_ids: list[str]) -> None:
+        """The health check finds out, as on AWS."""
+
+    FakeAutoScalingGroup.update = _keeping(FakeAutoScalingGroup.update)  # type: ignore[method-assign]
+    FakeAutoScalingGroup.set_desired_capacity = set_desired_capacity  # type: ignore[method-assign]
+    AutoScalingBackend.notify_terminate_instances = notify_terminate_instances  # type: ignore[method-assign]
+    InstanceState.launch_template = property(_launched_from)  # type: ignore[assignment,method-assign]
+    Api(engine).install()
+    engine.timeline.every(HOOK_SECONDS, engine.expire_hooks)
+    engine.timeline.every(HEALTH_SECONDS, lambda: _check_groups(engine, health))
+
+
+def _check_groups(engine: Engine, health: HealthSwitch) -> None:
+    for account in list(autoscaling_backends.values()):
+        for backend in list(account.values()):
+            for group in list(backend.autoscaling_groups.values()):
+                engine.check_health(group, hooks_for_dead=health.hooks_for_dead)
+
+
+def _keeping(original: Callable[..., None]) -> Callable[..., None]:
+    """An update that leaves alone what it does not name; moto forgets the mixed instances policy, and counts
+    terminating instances when it fits the desired capacity into new bounds."""
+
+    @functools.wraps(original)
+    def update(group: Any, **given: Any) -> None:
+        low = group.min_size if given["min_size"] is None else given["min_size"]
+        high = group.max_size if given["max_size"] is None else given["max_size"]
+        if given["desired_capacity"] is None:
+            given["desired_capacity"] = min(max(group.desired_capacity, low), high)
+        if given["launch_template"] or given["mixed_instances_policy"]:
+            group.launch_config = group.launch_configuration_name = None
+        if given["mixed_instances_policy"]:
+            vars(group).pop("provided_launch_template_version", None)
+        elif not given["launch_template"] and not given["launch_config_name"]:
+            given["mixed_instances_policy"] = _as_given(group.mixed_instances_policy)
+        original(group, **given)
+
+    return update
+
+
+def _as_given(policy: dict[str, Any] | None) -> dict[str, Any] | None:
+    """A stored policy as a request may carry it: the template named by its id alone."""
+    if not policy:
+        return None
+    copied = copy.deepcopy(policy)
+    copied["LaunchTemplate"]["LaunchTemplateSpecification"].pop("LaunchTemplateName", None)
+    return copied
+
+
+def _launched_from(state: Any) -> dict[str, Any] | None:
+    """The template version that the instance was launched from; moto shows the template's default version."""
+    return getattr(state.instance, "launched_from", None)

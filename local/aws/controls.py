@@ -1,0 +1,84 @@
+"""The routes of the control API that belong to no other module: events, faults, capacity, calls, hooks."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+from local.aws.autoscaling.engine import Engine
+from local.aws.autoscaling.patches import HealthSwitch
+from local.aws.autoscaling.shape import Shortage
+from local.aws.control import BadRequest, Control, Request
+from local.aws.faults import Fault, Faults
+from local.aws.moto_backend import model_lock
+from local.aws.outbox import Event, Outbox
+from local.aws.recording import Recording
+from local.aws.settings import Settings
+
+
+def add_routes(
+    control: Control,
+    settings: Settings,
+    *,
+    outbox: Outbox,
+    engine: Engine,
+    health: HealthSwitch,
+    faults: Faults,
+    recording: Recording,
+) -> None:
+    """Register every route of this module."""
+    control.add("GET", "health", lambda _: {"endpoint": settings.endpoint, "region": settings.region})
+    control.add("POST", "events", lambda request: _event(settings, outbox, request))
+    control.add("POST", "faults", lambda request: faults.add(Fault(**request.body)))
+    control.add("DELETE", "faults", lambda _: faults.clear())
+    control.add("POST", "capacity", lambda request: _shortage(engine, request))
+    control.add("DELETE", "capacity", lambda _: engine.shortages.clear())
+    control.add("GET", "calls", lambda _: recording.by_function())
+    control.add("DELETE", "calls", lambda _: recording.clear())
+    control.add("GET", "hooks", lambda _: _held(engine))
+    control.add("PUT", "health-check", lambda request: _health(health, request))
+
+
+def _event(settings: Settings, outbox: Outbox, request: Request) -> dict[str, str]:
+    body = request.body
+    if not isinstance(body.get("detail"), dict) or not body.get("source") or not body.get("detail-type"):
+        raise BadRequest('an event needs "source", "detail-type" and an object "detail"')
+    time = datetime.fromisoformat(body["time"].replace("Z", "+00:00")) if body.get("time") else datetime.now(UTC)
+    event = Event(
+        source=body["source"],
+        detail_type=body["detail-type"],
+        detail=body["detail"],
+        account=str(body.get("account") or settings.account),
+        region=str(body.get("region") or settings.region),
+        resources=tuple(body.get("resources") or ()),
+        id=str(body.get("id") or uuid4()),
+        time=time,
+        bus=(settings.account, settings.region),
+    )
+    outbox.emit(event)
+    return {"id": event.id}
+
+
+def _shortage(engine: Engine, request: Request) -> None:
+    names = {"zone": "zone", "subnet": "subnet", "type": "instance_type", "market": "market"}
+    given = {names.get(name, name): value for name, value in request.body.items()}
+    with model_lock:
+        engine.shortages.add(Shortage(**given))
+
+
+def _health(health: HealthSwitch, request: Request) -> None:
+    health.hooks_for_dead = bool(request.body["hooksForDeadInstances"])
+
+
+def _held(engine: Engine) -> list[dict[str, Any]]:
+    with model_lock:
+        return [
+            {
+                "instance": wait.instance_id,
+                "group": wait.group.name,
+                "transition": wait.transition.value,
+                "hooks": [action.hook.name for action in wait.actions],
+            }
+            for wait in engine.waits.held()
+        ]

@@ -1,0 +1,92 @@
+"""Starts the local AWS as a process of its own and talks to it: for the demo, the benches and the tests."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+ROOT = Path(__file__).parents[2]
+START_SECONDS = 30.0
+STOP_SECONDS = 10.0
+
+
+class StartFailed(RuntimeError):
+    """The launcher ended, or did not become ready in time; the message holds the end of its log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalAws:
+    """A running local AWS."""
+
+    endpoint: str
+    region: str
+    account: str
+    directory: Path
+    process: subprocess.Popen[bytes]
+
+    def client(self, service: str, **more: Any) -> Any:
+        """A boto3 client for it, with dummy credentials and no retries unless ``config`` is given."""
+        more.setdefault("config", Config(retries={"max_attempts": 0}, max_pool_connections=50))
+        more.setdefault("region_name", self.region)
+        more.setdefault("aws_access_key_id", "local")
+        more.setdefault("aws_secret_access_key", "local")
+        return boto3.client(service, endpoint_url=self.endpoint, **more)
+
+    def control(self, method: str, path: str, body: Any = None) -> Any:
+        """One call of the control API; ``path`` without ``/_local/``. Raises urllib's ``HTTPError``."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"{self.endpoint}/_local/{path}", data=data, method=method)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.load(answer)
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def running(
+    directory: Path, *, region: str = "us-east-1", account: str = "000000000000", port: int | None = None
+) -> Iterator[LocalAws]:
+    """Start a local AWS, give it, and stop it again. Its log is ``aws.log`` in the directory."""
+    directory.mkdir(parents=True, exist_ok=True)
+    chosen = port or free_port()
+    command = [sys.executable, "-m", "local.aws", "--port", str(chosen), "--region", region, "--account", account]
+    log = directory / "aws.log"
+    with log.open("wb") as stream:
+        process = subprocess.Popen([*command, "--dir", str(directory)], cwd=ROOT, stdout=stream, stderr=stream)
+    try:
+        written = _wait_ready(directory / "aws.json", process, log)
+        yield LocalAws(directory=directory, process=process, **written)
+    finally:
+        process.terminate()
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _wait_ready(file: Path, process: subprocess.Popen[bytes], log: Path) -> dict[str, str]:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        if file.exists():
+            found: dict[str, str] = json.loads(file.read_text())
+            return found
+        time.sleep(0.02)
+    raise StartFailed(f"the local AWS did not start:\n{log.read_text(errors='replace')[-3000:]}")

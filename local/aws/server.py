@@ -1,0 +1,88 @@
+"""Puts the local AWS together and serves it until a signal comes.
+
+Importing this module imports ministack and moto, which read the environment once: ``settings.prepare_environment`` first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+from typing import Any
+
+from hypercorn.asyncio import serve
+from hypercorn.config import Config
+from ministack import app as ministack_app
+from ministack.core import hypercorn_compat
+
+from local.aws import ec2, moto_backend
+from local.aws.app import Gateway
+from local.aws.autoscaling import patches as autoscaling_patches
+from local.aws.autoscaling.engine import Engine
+from local.aws.control import Control
+from local.aws.controls import add_routes
+from local.aws.faults import Faults
+from local.aws.outbox import Outbox
+from local.aws.pins import check_versions
+from local.aws.recording import Recording
+from local.aws.settings import HOST, Settings
+from local.aws.timeline import Timeline
+
+
+def build(settings: Settings) -> Gateway:
+    """Check the pins, install every patch and return the application."""
+    check_versions()
+    outbox = Outbox()
+    timeline = Timeline(moto_backend.model_lock)
+    control, recording, faults = Control(), Recording(), Faults()
+    moto_backend.install()
+    ec2.install(outbox, timeline)
+    engine, health = Engine(outbox, timeline), autoscaling_patches.HealthSwitch()
+    autoscaling_patches.install(engine, health)
+    add_routes(
+        control, settings, outbox=outbox, engine=engine, health=health, faults=faults, recording=recording
+    )
+    outbox.start()
+    timeline.start()
+    return Gateway(ministack_app.app, control, recording, faults)
+
+
+async def run(settings: Settings) -> None:
+    """Serve on 127.0.0.1 until SIGTERM or SIGINT, then end every worker."""
+    hypercorn_compat.install()
+    gateway = build(settings)
+    config = Config()
+    config.bind = [f"{HOST}:{settings.port}"]
+    config.keep_alive_timeout = 75
+    config.graceful_timeout = 1
+    config.shutdown_timeout = 1
+    config.backlog = 1024
+    config.loglevel = "WARNING"
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    serving = asyncio.create_task(serve(gateway, config, shutdown_trigger=stop.wait))  # type: ignore[arg-type]
+    await _announce(settings, serving)
+    await serving
+
+
+async def _announce(settings: Settings, serving: asyncio.Task[Any]) -> None:
+    while not serving.done():
+        with contextlib.suppress(OSError):
+            _, writer = await asyncio.open_connection(HOST, settings.port)
+            writer.close()
+            break
+        await asyncio.sleep(0.02)
+    else:
+        await serving
+        return
+    settings.directory.mkdir(parents=True, exist_ok=True)
+    written = {"endpoint": settings.endpoint, "region": settings.region, "account": settings.account}
+    target = settings.directory / "aws.json"
+    draft = target.with_suffix(f".{os.getpid()}")
+    draft.write_text(json.dumps(written) + "\n")
+    draft.replace(target)
+    print(f"local AWS ready on {settings.endpoint} ({settings.account}, {settings.region})", flush=True)

@@ -1,0 +1,55 @@
+"""What one launcher process is told at start, and the environment that ministack and moto read when they are imported."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Where this local AWS listens and which account and region it plays."""
+
+    port: int
+    region: str
+    account: str
+    directory: Path
+
+    @property
+    def endpoint(self) -> str:
+        """The URL that clients put into ``AWS_ENDPOINT_URL``."""
+        return f"http://{HOST}:{self.port}"
+
+
+def prepare_environment(settings: Settings) -> None:
+    """Set what ministack and moto read at import time; call it before importing any other module of this package.
+
+    The credentials are dummies: Lambda workers inherit them, and nothing here ever leaves the machine.
+    """
+    os.environ.update(
+        {
+            "GATEWAY_PORT": str(settings.port),
+            "MINISTACK_ACCOUNT_ID": settings.account,
+            "MINISTACK_REGION": settings.region,
+            "MINISTACK_HOST": "localhost",
+            "MOTO_ACCOUNT_ID": settings.account,
+            "MOTO_ALLOW_NONEXISTENT_REGION": "true",
+            "AWS_DEFAULT_REGION": settings.region,
+            "AWS_REGION": settings.region,
+            "AWS_ACCESS_KEY_ID": "local",
+            "AWS_SECRET_ACCESS_KEY": "local",
+            "AWS_ENDPOINT_URL": settings.endpoint,
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "IOT_MTLS_ENABLED": "0",
+            "SFTP_ENABLED": "0",
+            "PERSIST_STATE": "0",
+            "S3_PERSIST": "0",
+            "LAMBDA_EXECUTOR": "local",
+            "LOG_LEVEL": os.environ.get("LOG_LEVEL", "WARNING"),
+        }
+    )
+    os.environ.pop("AWS_SESSION_TOKEN", None)
+    os.environ.pop("AWS_PROFILE", None)

@@ -1,0 +1,107 @@
+"""Defaults that the API server writes into new objects, as far as clients of node lifecycles read them."""
+
+from __future__ import annotations
+
+from .objects import Obj, copied
+from .resources import Resource
+
+_SYSTEM_PRIORITIES = {"system-node-critical": 2000001000, "system-cluster-critical": 2000000000}
+_NODE_PROBLEMS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_COUNTED = frozenset({"Deployment", "ReplicaSet", "DaemonSet", "StatefulSet", "PodDisruptionBudget", "Job"})
+
+
+def counts_generations(resource: Resource) -> bool:
+    """Whether a change of the spec raises metadata.generation."""
+    return resource.kind in _COUNTED
+
+
+def defaulted(resource: Resource, obj: Obj, priority_classes: dict[str, int]) -> Obj:
+    """Fill in defaults, in place, for an object that is about to be stored."""
+    if resource.kind == "Pod":
+        _pod(obj, priority_classes)
+    elif resource.kind in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"):
+        _workload(resource.kind, obj)
+    elif resource.kind == "Namespace":
+        obj.setdefault("spec", {"finalizers": ["kubernetes"]})
+        obj.setdefault("metadata", {}).setdefault("labels", {})["kubernetes.io/metadata.name"] = obj["metadata"]["name"]
+    elif resource.kind == "Node":
+        obj.setdefault("spec", {})
+        obj.setdefault("status", {})
+    return obj
+
+
+def fresh_status(resource: Resource, obj: Obj) -> None:
+    """What create strategies do to status: pods start Pending, nodes keep theirs (the kubelet registers with it)."""
+    if resource.kind == "Pod":
+        obj["status"] = {"phase": "Pending", "qosClass": _qos(obj)}
+    elif resource.kind == "Namespace":
+        obj["status"] = {"phase": "Active"}
+    elif resource.has_status and resource.kind != "Node":
+        obj["status"] = {}
+
+
+def _pod(pod: Obj, priority_classes: dict[str, int]) -> None:
+    spec = pod.setdefault("spec", {})
+    pod_spec_defaults(spec)
+    name = spec.get("priorityClassName")
+    priority = _SYSTEM_PRIORITIES.get(name or "", priority_classes.get(name or "", 0))
+    spec.setdefault("priority", priority)
+    spec.setdefault("serviceAccountName", "default")
+    tolerations = spec.setdefault("tolerations", [])
+    for key in _NODE_PROBLEMS:
+        if not any(_covers(toleration, key) for toleration in tolerations):
+            entry = {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+            tolerations.append(entry)
+
+
+def _covers(toleration: Obj, key: str) -> bool:
+    return toleration.get("key") in (None, "", key) and toleration.get("effect") in (None, "", "NoExecute")
+
+
+def pod_spec_defaults(spec: Obj) -> None:
+    """Defaults that also go into pod templates."""
+    spec.setdefault("restartPolicy", "Always")
+    spec.setdefault("terminationGracePeriodSeconds", 30)
+    spec.setdefault("dnsPolicy", "ClusterFirst")
+    spec.setdefault("schedulerName", "default-scheduler")
+    spec.setdefault("securityContext", {})
+    for container in [*(spec.get("containers") or []), *(spec.get("initContainers") or [])]:
+        resources = container.setdefault("resources", {})
+        limits = resources.get("limits")
+        if limits:
+            resources["requests"] = {**limits, **(resources.get("requests") or {})}
+
+
+def _qos(pod: Obj) -> str:
+    resources = [container.get("resources") or {} for container in pod["spec"].get("containers") or []]
+    if not any(entry.get("requests") or entry.get("limits") for entry in resources):
+        return "BestEffort"
+    same = all(
+        {"cpu", "memory"} <= set(entry.get("limits") or {}) and entry.get("requests") == entry.get("limits")
+        for entry in resources
+    )
+    return "Guaranteed" if same else "Burstable"
+
+
+_STRATEGY = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"}}
+
+
+def _workload(kind: str, obj: Obj) -> None:
+    spec = obj.setdefault("spec", {})
+    template = spec.setdefault("template", {})
+    template.setdefault("metadata", {})
+    pod_spec_defaults(template.setdefault("spec", {}))
+    if kind != "DaemonSet":
+        spec.setdefault("replicas", 1)
+    if kind == "Deployment":
+        strategy = spec.setdefault("strategy", copied(_STRATEGY))
+        if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
+            rolling = strategy.setdefault("rollingUpdate", {})
+            rolling.setdefault("maxUnavailable", "25%")
+            rolling.setdefault("maxSurge", "25%")
+        spec.setdefault("revisionHistoryLimit", 10)
+        spec.setdefault("progressDeadlineSeconds", 600)
+    if kind == "DaemonSet":
+        rolling_update = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}}
+        spec.setdefault("updateStrategy", rolling_update)
+        spec.setdefault("revisionHistoryLimit", 10)

@@ -1,0 +1,222 @@
+"""PodDisruptionBudget status, as kube-controller-manager's disruption controller computes it.
+
+The status is brought up to date before anybody can look at it, so there is no window in which an eviction sees stale
+numbers; the real server closes that window with `status.disruptedPods`, which therefore stays empty here.
+"""
+
+from __future__ import annotations
+
+from .objects import Obj, controller_of, copied, is_deleting, is_ready, labels_of, name_of, namespace_of, path_name
+from .objects import set_condition as _set_condition
+from .selectors import label_selector_matches
+from .store import Change, ChangeType, Key, key_of
+from .world import World
+
+_SCALED = ("deployments", "replicasets", "statefulsets", "replicationcontrollers")
+_SCALE_KINDS = {
+    "ReplicaSet": "replicasets",
+    "StatefulSet": "statefulsets",
+    "ReplicationController": "replicationcontrollers",
+}
+
+
+class NoScale(Exception):
+    """A pod's controller has no scale, so percentages and maxUnavailable cannot be computed."""
+
+
+class Budgets:
+    """Which budgets a pod falls under, and how each one stands."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._members: dict[Key, dict[Key, None]] = {}
+        self._by_labels: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[Key, ...]] = {}
+        self._dirty: dict[Key, None] = {}
+
+    def observe(self, change: Change) -> None:
+        if change.resource == "pods":
+            self._pod_changed(change)
+        elif change.resource == "poddisruptionbudgets":
+            self._budget_changed(change)
+        elif change.resource in _SCALED:
+            namespace = namespace_of(change.obj)
+            self._dirty.update({key: None for key in self._members if key[0] == namespace})
+
+    def matching(self, pod: Obj) -> list[Obj]:
+        """The budgets whose selector matches the pod, by name."""
+        found = (self._world.store.at("poddisruptionbudgets", key) for key in self._keys_for(pod))
+        return [budget for budget in found if budget is not None]
+
+    def run(self) -> bool:
+        """Write the status of every budget that may have changed; True when one was written."""
+        written = False
+        while self._dirty:
+            key = next(iter(self._dirty))
+            del self._dirty[key]
+            written = self._world.change("poddisruptionbudgets", key, self._refresh) or written
+            self._dirty.pop(key, None)
+        return written
+
+    def _keys_for(self, pod: Obj) -> tuple[Key, ...]:
+        namespace, labels = namespace_of(pod) or "", labels_of(pod)
+        cache_key = (namespace, tuple(sorted(labels.items())))
+        found = self._by_labels.get(cache_key)
+        if found is None:
+            found = tuple(
+                sorted(
+                    key_of(budget)
+                    for budget in self._world.store.each("poddisruptionbudgets")
+                    if namespace_of(budget) == namespace
+                    and label_selector_matches(budget["spec"].get("selector"), labels)
+                )
+            )
+            self._by_labels[cache_key] = found
+        return found
+
+    def _pod_changed(self, change: Change) -> None:
+        key, old, pod = change.key, change.old, change.obj
+        keys = self._keys_for(pod)
+        if old is not None and labels_of(old) != labels_of(pod):
+            for left in self._keys_for(old):
+                self._members[left].pop(key, None)
+                self._dirty[left] = None
+        for budget in keys:
+            if change.type is ChangeType.DELETED:
+                self._members[budget].pop(key, None)
+            else:
+                self._members[budget][key] = None
+            self._dirty[budget] = None
+        if old is not None and _healthy(old) and (change.type is ChangeType.DELETED or not _healthy(pod)):
+            self._note_loss(pod, keys)
+
+    def _budget_changed(self, change: Change) -> None:
+        key, old = change.key, change.old
+        if change.type is ChangeType.DELETED:
+            self._members.pop(key, None)
+            self._dirty.pop(key, None)
+            self._by_labels.clear()
+            return
+        if old is not None and old["spec"] == change.obj["spec"]:
+            return
+        self._by_labels.clear()
+        selector = change.obj["spec"].get("selector")
+        self._members[key] = {
+            key_of(pod): None
+            for pod in self._world.store.each("pods")
+            if namespace_of(pod) == key[0] and label_selector_matches(selector, labels_of(pod))
+        }
+        self._dirty[key] = None
+
+    def _note_loss(self, pod: Obj, keys: tuple[Key, ...]) -> None:
+        """A healthy pod is lost for a reason that budgets speak about: was this the one too many?"""
+        cause = self._world.cause
+        if cause is None:
+            return
+        for key in keys:
+            budget = self._world.store.at("poddisruptionbudgets", key)
+            if budget is None:
+                continue
+            try:
+                _, desired = self._expectation(budget, self._pods(key))
+            except NoScale:
+                continue
+            healthy = sum(map(_healthy, self._pods(key)))
+            if healthy < desired <= healthy + 1:
+                self._world.history.add_violation(
+                    pdb=path_name(budget), pod=path_name(pod), cause=cause, healthy=healthy, desired=desired
+                )
+
+    def _pods(self, key: Key) -> list[Obj]:
+        found = (self._world.store.at("pods", member) for member in self._members.get(key, ()))
+        return [pod for pod in found if pod is not None]
+
+    def _refresh(self, budget: Obj) -> None:
+        pods = self._pods(key_of(budget))
+        generation = budget["metadata"].get("generation", 1)
+        status: Obj = copied(budget.get("status") or {})
+        try:
+            expected, desired = self._expectation(budget, pods)
+        except NoScale as failure:
+            # fail-safe of the real controller: the other numbers stay as they were
+            for counter in ("currentHealthy", "desiredHealthy", "expectedPods"):
+                status.setdefault(counter, 0)
+            status.update(disruptionsAllowed=0, observedGeneration=generation)
+            self._condition(status, allowed=False, reason="SyncFailed", message=str(failure), generation=generation)
+            budget["status"] = status
+            return
+        healthy = sum(map(_healthy, pods))
+        allowed = max(0, healthy - desired) if expected > 0 else 0
+        status.update(
+            currentHealthy=healthy,
+            desiredHealthy=desired,
+            disruptionsAllowed=allowed,
+            expectedPods=expected,
+            observedGeneration=generation,
+        )
+        reason = "SufficientPods" if allowed > 0 else "InsufficientPods"
+        self._condition(status, allowed=allowed > 0, reason=reason, message="", generation=generation)
+        budget["status"] = status
+
+    def _condition(self, status: Obj, *, allowed: bool, reason: str, message: str, generation: int) -> None:
+        _set_condition(
+            status,
+            {
+                "type": "DisruptionAllowed",
+                "status": "True" if allowed else "False",
+                "reason": reason,
+                "message": message,
+                "observedGeneration": generation,
+                "lastTransitionTime": self._world.timestamp(),
+            },
+        )
+
+    def _expectation(self, budget: Obj, pods: list[Obj]) -> tuple[int, int]:
+        """(expectedPods, desiredHealthy); a percentage and maxUnavailable count the owners' replicas, not the pods."""
+        spec = budget["spec"]
+        if spec.get("maxUnavailable") is not None:
+            expected = self._expected_scale(pods)
+            return expected, max(0, expected - scaled(spec["maxUnavailable"], expected))
+        minimum = spec.get("minAvailable")
+        if isinstance(minimum, str):
+            expected = self._expected_scale(pods)
+            return expected, scaled(minimum, expected)
+        return len(pods), int(minimum or 0)
+
+    def _expected_scale(self, pods: list[Obj]) -> int:
+        """The sum of the replicas that the pods' controllers want; pods without a controller count for nothing."""
+        scales: dict[str, int] = {}
+        for pod in pods:
+            reference = controller_of(pod)
+            if reference is None or reference["uid"] in scales:
+                continue
+            uid, replicas = self._scale_of(pod, reference)
+            scales[uid] = replicas
+            if uid != reference["uid"]:
+                scales.setdefault(reference["uid"], 0)
+        return sum(scales.values())
+
+    def _scale_of(self, pod: Obj, reference: Obj) -> tuple[str, int]:
+        resource = _SCALE_KINDS.get(reference["kind"])
+        owner = self._world.store.find(resource, reference["name"], namespace_of(pod)) if resource else None
+        if owner is None or owner["metadata"]["uid"] != reference["uid"]:
+            raise NoScale(f'found no controllers for pod "{name_of(pod)}"')
+        above = controller_of(owner)
+        if above is not None and above["kind"] == "Deployment":
+            deployment = self._world.store.find("deployments", above["name"], namespace_of(pod))
+            if deployment is None:
+                raise NoScale(f'found no controllers for pod "{name_of(pod)}"')
+            owner = deployment
+        return owner["metadata"]["uid"], int(owner["spec"].get("replicas", 1))
+
+
+def _healthy(pod: Obj) -> bool:
+    return is_ready(pod) and not is_deleting(pod)
+
+
+def scaled(value: int | str, total: int) -> int:
+    """An int or a percentage of `total`; the disruption controller rounds percentages up for both kinds."""
+    if isinstance(value, str):
+        return -(-total * int(value.removesuffix("%")) // 100)
+    return int(value)
+
+

@@ -1,0 +1,42 @@
+"""The controllers, the scheduler and the kubelets: each watches writes, remembers what to look at, and acts in `run`.
+
+Order matters only for how much happens in one pass; `model.Cluster.step` runs them until nobody has anything to do.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ..event_recorder import EventRecorder
+from ..store import Change
+from ..world import World
+from .daemonsets import DaemonSets
+from .deployments import Deployments
+from .garbage import Garbage
+from .kubelet import Kubelets
+from .node_lifecycle import NodeLifecycle
+from .replicasets import ReplicaSets
+from .scheduler import Scheduler
+
+
+class Controller(Protocol):
+    """Both methods are called by the model only."""
+
+    def observe(self, change: Change) -> None:
+        """Note what to look at. Must not write."""
+
+    def run(self) -> bool:
+        """Look at everything noted; True when something was done. Idempotent."""
+
+
+def all_controllers(world: World, events: EventRecorder) -> list[Controller]:
+    """In the order in which a pass runs them: owners before what they own, then placement, then nodes."""
+    return [
+        Garbage(world),
+        Deployments(world, events),
+        ReplicaSets(world, events),
+        DaemonSets(world, events),
+        Scheduler(world, events),
+        Kubelets(world, events),
+        NodeLifecycle(world, events),
+    ]

@@ -1,0 +1,92 @@
+"""Garbage collection: dependents of deleted owners, pods of vanished nodes, the contents of deleted namespaces."""
+
+from __future__ import annotations
+
+from ..history import Cause
+from ..objects import Obj, copied, is_deleting, name_of, node_of, uid_of
+from ..resources import BY_PLURAL
+from ..store import Change, ChangeType, key_of
+from ..world import DeleteOptions, World
+from .worklist import Worklist
+
+
+class Garbage:
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._owners: Worklist[str] = Worklist()
+        self._nodes: Worklist[str] = Worklist()
+        self._namespaces: Worklist[str] = Worklist()
+
+    def observe(self, change: Change) -> None:
+        if change.type is ChangeType.DELETED:
+            self._owners.add(uid_of(change.obj))
+            if change.resource == "nodes":
+                self._collect_later(name_of(change.obj))
+            elif change.resource == "namespaces":
+                self._namespaces.add(name_of(change.obj))
+        elif change.resource == "pods":
+            self._watch_for_orphan(change)
+
+    def _watch_for_orphan(self, change: Change) -> None:
+        node = node_of(change.obj)
+        if node is not None and (change.old is None or node_of(change.old) is None):
+            if self._world.store.find("nodes", node) is None:
+                self._collect_later(node)
+
+    def _collect_later(self, node: str) -> None:
+        due = self._world.now() + self._world.settings.pod_gc_delay
+        self._world.timers.at(due, lambda: self._nodes.add(node))
+
+    def run(self) -> bool:
+        acted = any([self._collect_dependents(uid) for uid in self._owners.drain()])
+        acted = any([self._collect_pods(node) for node in self._nodes.drain()]) or acted
+        return any([self._empty(namespace) for namespace in self._namespaces.drain()]) or acted
+
+    def _collect_dependents(self, uid: str) -> bool:
+        acted = False
+        for resource, obj in self._world.store.dependents_of(uid):
+            if is_deleting(obj) or self._has_living_owner(obj, uid):
+                continue
+            self._world.delete(resource, obj)
+            acted = True
+        return acted
+
+    def _has_living_owner(self, obj: Obj, gone: str) -> bool:
+        for reference in obj["metadata"].get("ownerReferences") or []:
+            resource = next((r.plural for r in BY_PLURAL.values() if r.kind == reference.get("kind")), None)
+            if resource is None or reference.get("uid") == gone:
+                continue
+            owner = self._world.store.find(resource, reference["name"], obj["metadata"].get("namespace"))
+            owner = owner or self._world.store.find(resource, reference["name"])
+            if owner is not None and uid_of(owner) == reference.get("uid"):
+                return True
+        return False
+
+    def _collect_pods(self, node: str) -> bool:
+        """The pod garbage collector deletes pods of a node that does not exist, without any grace."""
+        if self._world.store.find("nodes", node) is not None:
+            return False
+        pods = self._world.store.pods_on(node)
+        with self._world.because(Cause.NODE_LOSS):
+            for pod in pods:
+                self._world.delete("pods", pod, DeleteOptions(grace=0))
+        return bool(pods)
+
+    def _empty(self, namespace: str) -> bool:
+        acted = False
+        for resource in BY_PLURAL.values():
+            if resource.namespaced:
+                for obj in self._world.store.all(resource.plural):
+                    if obj["metadata"]["namespace"] == namespace:
+                        self._world.delete(resource.plural, obj)
+                        acted = True
+        return acted
+
+
+def orphan(world: World, uid: str) -> None:
+    """Cut the dependents loose: what `--cascade=orphan` asks for, before the owner goes."""
+    for resource, obj in world.store.dependents_of(uid):
+        new: Obj = copied(obj)
+        references = [entry for entry in new["metadata"]["ownerReferences"] if entry.get("uid") != uid]
+        new["metadata"]["ownerReferences"] = references
+        world.change(resource, key_of(obj), lambda entry, new=new: entry.update(new))

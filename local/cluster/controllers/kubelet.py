@@ -1,0 +1,153 @@
+"""The kubelets: they start bound pods after a while and end deleted ones after their grace period.
+
+A kubelet lives on a node whose Ready condition is True or False; with Unknown (or no condition) nobody is there, so
+its pods neither start nor end until it comes back or the node vanishes.
+"""
+
+from __future__ import annotations
+
+from ..event_recorder import EventRecorder
+from ..objects import (
+    Obj,
+    annotations_of,
+    condition_of,
+    is_deleting,
+    is_finished,
+    name_of,
+    node_of,
+    phase_of,
+    set_condition,
+    uid_of,
+)
+from ..settings import IGNORE_SIGTERM, NEVER_READY, START_DELAY
+from ..store import Change, ChangeType, Key, key_of
+from ..world import World
+from .worklist import Worklist
+
+_CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
+
+
+def has_kubelet(node: Obj | None) -> bool:
+    """Whether somebody on the node still acts."""
+    condition = condition_of(node, "Ready") if node is not None else None
+    return condition is not None and condition.get("status") in ("True", "False")
+
+
+class Kubelets:
+    def __init__(self, world: World, events: EventRecorder) -> None:
+        self._world = world
+        self._events = events
+        self._start: Worklist[tuple[Key, str]] = Worklist()
+        self._end: Worklist[tuple[Key, str]] = Worklist()
+        self._grace: dict[str, int] = {}
+
+    def observe(self, change: Change) -> None:
+        if change.resource == "pods":
+            self._pod_changed(change)
+        elif change.resource == "nodes" and has_kubelet(change.obj) and not has_kubelet(change.old):
+            for pod in self._world.store.pods_on(name_of(change.obj)):
+                self._arm(pod)
+
+    def _pod_changed(self, change: Change) -> None:
+        pod, old = change.obj, change.old
+        if change.type is ChangeType.DELETED:
+            self._grace.pop(uid_of(pod), None)
+            return
+        if node_of(pod) is None:
+            return
+        newly_bound = old is None or node_of(old) is None
+        newly_deleting = is_deleting(pod) and (
+            self._grace.get(uid_of(pod)) != pod["metadata"].get("deletionGracePeriodSeconds")
+        )
+        if newly_bound or newly_deleting:
+            self._arm(pod)
+
+    def _arm(self, pod: Obj) -> None:
+        """Set the timer for what the pod waits for; timers that lost their meaning do nothing when they fire."""
+        entry = (key_of(pod), uid_of(pod))
+        now = self._world.now()
+        if is_deleting(pod):
+            self._grace[uid_of(pod)] = int(pod["metadata"].get("deletionGracePeriodSeconds") or 0)
+            self._world.timers.at(now + self._time_to_end(pod), lambda: self._end.add(entry))
+        elif phase_of(pod) == "Pending":
+            delay = float(annotations_of(pod).get(START_DELAY, self._world.settings.pod_start))
+            self._world.timers.at(now + delay, lambda: self._start.add(entry))
+
+    def _time_to_end(self, pod: Obj) -> float:
+        grace = float(pod["metadata"].get("deletionGracePeriodSeconds") or 0)
+        if annotations_of(pod).get(IGNORE_SIGTERM) == "true":
+            return grace
+        return grace * self._world.settings.termination_scale
+
+    def run(self) -> bool:
+        started = any([self._start_pod(*entry) for entry in self._start.drain()])
+        return any([self._end_pod(*entry) for entry in self._end.drain()]) or started
+
+    def _living(self, key: Key, uid: str) -> Obj | None:
+        pod = self._world.store.at("pods", key)
+        if pod is None or uid_of(pod) != uid:
+            return None
+        node = self._world.store.find("nodes", node_of(pod) or "")
+        return pod if has_kubelet(node) else None
+
+    def _start_pod(self, key: Key, uid: str) -> bool:
+        pod = self._living(key, uid)
+        if pod is None or is_deleting(pod) or phase_of(pod) != "Pending":
+            return False
+        self._world.change("pods", key, self._run_containers)
+        self._events.record(pod, "Started", "Started container", source="kubelet")
+        return True
+
+    def _run_containers(self, pod: Obj) -> None:
+        now = self._world.timestamp()
+        ready = annotations_of(pod).get(NEVER_READY) != "true"
+        node = self._world.store.find("nodes", node_of(pod) or "") or {}
+        addresses = {entry["type"]: entry["address"] for entry in (node.get("status") or {}).get("addresses") or []}
+        host_ip = addresses.get("InternalIP", "")
+        pod_ip = host_ip if pod["spec"].get("hostNetwork") else self._pod_ip()
+        status = pod["status"]
+        status.update(phase="Running", hostIP=host_ip, podIP=pod_ip, podIPs=[{"ip": pod_ip}], startTime=now)
+        for kind in _CONDITIONS:
+            good = ready or kind not in ("Ready", "ContainersReady")
+            set_condition(status, {"type": kind, "status": "True" if good else "False", "lastTransitionTime": now})
+        status["containerStatuses"] = [
+            _container_status(container, now, ready=ready) for container in pod["spec"].get("containers") or []
+        ]
+
+    def _pod_ip(self) -> str:
+        number = self._world.random.randrange(256, 65_000)
+        return f"10.100.{number // 256}.{number % 256}"
+
+    def _end_pod(self, key: Key, uid: str) -> bool:
+        pod = self._living(key, uid)
+        if pod is None or not is_deleting(pod):
+            return False
+        if not pod["metadata"].get("finalizers"):
+            self._world.store.remove("pods", key)
+            return True
+        return self._world.change("pods", key, _stopped)
+
+
+def _stopped(pod: Obj) -> None:
+    """All containers have ended, but somebody's finalizer still holds the object."""
+    if not is_finished(pod):
+        pod["status"]["phase"] = "Succeeded"
+    for condition in pod["status"].get("conditions") or []:
+        if condition["type"] in ("Ready", "ContainersReady"):
+            condition["status"] = "False"
+    pod["metadata"]["deletionGracePeriodSeconds"] = 0
+
+
+def _container_status(container: Obj, now: str, *, ready: bool) -> Obj:
+    image = container.get("image", "")
+    return {
+        "name": container["name"],
+        "image": image,
+        "imageID": "",
+        "containerID": "",
+        "ready": ready,
+        "started": True,
+        "restartCount": 0,
+        "state": {"running": {"startedAt": now}},
+        "lastState": {},
+    }

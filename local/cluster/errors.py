@@ -1,0 +1,99 @@
+"""Refusals of the API server, in the words and the shapes of `k8s.io/apimachinery/pkg/api/errors`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .objects import Obj
+from .resources import Resource
+
+
+class ApiError(Exception):
+    """A refusal that becomes a `Status` object.
+
+    `code` is the HTTP status, `reason` a machine-readable word (may be empty: the real server leaves it out at times),
+    `retry_after` whole seconds for the header of the same name.
+    """
+
+    def __init__(self, code: int, reason: str, message: str, *, details: Obj | None = None, retry_after: int = 0):
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details
+        self.retry_after = retry_after
+
+    def status(self) -> Obj:
+        """The `Status` body."""
+        body: Obj = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": self.message}
+        if self.reason:
+            body["reason"] = self.reason
+        details = dict(self.details or {})
+        if self.retry_after:
+            details["retryAfterSeconds"] = self.retry_after
+        if details:
+            body["details"] = details
+        body["code"] = self.code
+        return body
+
+
+def _details(resource: Resource, name: str) -> Obj:
+    details = {"name": name, "kind": resource.plural}
+    return {**details, "group": resource.group} if resource.group else details
+
+
+def not_found(resource: Resource, name: str) -> ApiError:
+    return ApiError(404, "NotFound", f'{resource.qualified} "{name}" not found', details=_details(resource, name))
+
+
+def no_such_path() -> ApiError:
+    return ApiError(404, "NotFound", "the server could not find the requested resource", details={})
+
+
+def already_exists(resource: Resource, name: str) -> ApiError:
+    message = f'{resource.qualified} "{name}" already exists'
+    return ApiError(409, "AlreadyExists", message, details=_details(resource, name))
+
+
+def conflict(resource: Resource, name: str, why: str) -> ApiError:
+    message = f'Operation cannot be fulfilled on {resource.qualified} "{name}": {why}'
+    return ApiError(409, "Conflict", message, details=_details(resource, name))
+
+
+def modified(resource: Resource, name: str) -> ApiError:
+    why = "the object has been modified; please apply your changes to the latest version and try again"
+    return conflict(resource, name, why)
+
+
+def bad_request(message: str) -> ApiError:
+    return ApiError(400, "BadRequest", message)
+
+
+def invalid(resource: Resource, name: str, causes: list[tuple[str, str, str]]) -> ApiError:
+    """422 with (field, reason, message) for each broken rule."""
+    listed: list[dict[str, Any]] = [{"reason": why, "message": text, "field": field} for field, why, text in causes]
+    text = ", ".join(f"{field}: {text}" for field, _, text in causes)
+    text = f"[{text}]" if len(causes) > 1 else text
+    message = f'{resource.kind} "{name}" is invalid: {text}'
+    return ApiError(422, "Invalid", message, details={**_details(resource, name), "causes": listed})
+
+
+def forbidden(message: str, details: Obj | None = None) -> ApiError:
+    return ApiError(403, "Forbidden", message, details=details)
+
+
+def unauthorized() -> ApiError:
+    return ApiError(401, "Unauthorized", "Unauthorized")
+
+
+def expired(message: str) -> ApiError:
+    return ApiError(410, "Expired", message)
+
+
+def unsupported_media(message: str) -> ApiError:
+    return ApiError(415, "UnsupportedMediaType", message)
+
+
+def method_not_allowed() -> ApiError:
+    message = "the server does not allow this method on the requested resource"
+    return ApiError(405, "MethodNotAllowed", message, details={})

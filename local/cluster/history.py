@@ -1,0 +1,105 @@
+"""The record of facts, for later proof: who was evicted or refused, which pods and nodes came and went.
+
+It records what the cluster did, not what anybody asked for; nothing in the model reads it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from .timers import ModelTime
+from .timestamps import rfc3339_micro
+
+
+class FactKind(StrEnum):
+    """The closed set of facts."""
+
+    EVICTION_ACCEPTED = "eviction-accepted"
+    EVICTION_REFUSED = "eviction-refused"
+    POD_STARTED = "pod-started"
+    POD_READY = "pod-ready"
+    POD_NOT_READY = "pod-notready"
+    POD_DELETION_STARTED = "pod-deletion-started"
+    POD_DELETED = "pod-deleted"
+    NODE_CREATED = "node-created"
+    NODE_READY = "node-ready"
+    NODE_NOT_READY = "node-notready"
+    NODE_CORDONED = "node-cordoned"
+    NODE_UNCORDONED = "node-uncordoned"
+    NODE_TAINTED = "node-tainted"
+    NODE_UNTAINTED = "node-untainted"
+    NODE_DELETION_STARTED = "node-deletion-started"
+    NODE_DELETED = "node-deleted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One thing that happened; `at` in seconds since 1970, `about` the object's path name."""
+
+    at: float
+    kind: FactKind
+    about: str
+    detail: dict[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        return {"at": rfc3339_micro(self.at), "kind": self.kind.value, "object": self.about, **self.detail}
+
+
+class Cause(StrEnum):
+    """What took the healthy pod away."""
+
+    EVICTION = "eviction"
+    DELETE = "delete"
+    NODE_LOSS = "node-loss"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PdbViolation:
+    """A budget that was satisfied before a disruption and is not after it."""
+
+    at: float
+    pdb: str
+    pod: str
+    cause: Cause
+    healthy: int
+    desired: int
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "at": rfc3339_micro(self.at),
+            "pdb": self.pdb,
+            "pod": self.pod,
+            "cause": self.cause.value,
+            "currentHealthy": self.healthy,
+            "desiredHealthy": self.desired,
+        }
+
+
+class History:
+    """Bounded, oldest facts fall out first."""
+
+    def __init__(self, time: ModelTime, *, limit: int = 200_000) -> None:
+        self._time = time
+        self._facts: deque[Fact] = deque(maxlen=limit)
+        self._violations: list[PdbViolation] = []
+
+    def add(self, kind: FactKind, about: str, **detail: Any) -> None:
+        """Details that are None are left out."""
+        kept = {key: value for key, value in detail.items() if value is not None}
+        self._facts.append(Fact(at=self._time.now(), kind=kind, about=about, detail=kept))
+
+    def add_violation(self, *, pdb: str, pod: str, cause: Cause, healthy: int, desired: int) -> None:
+        violation = PdbViolation(
+            at=self._time.now(), pdb=pdb, pod=pod, cause=cause, healthy=healthy, desired=desired
+        )
+        self._violations.append(violation)
+
+    def facts(self, kind: FactKind | None = None) -> list[Fact]:
+        return [fact for fact in self._facts if kind is None or fact.kind is kind]
+
+    def violations(self, *, node_loss: bool = False) -> list[PdbViolation]:
+        """Those by eviction or delete; with `node_loss` also those that a dying node caused."""
+        return [v for v in self._violations if node_loss or v.cause is not Cause.NODE_LOSS]

@@ -1,0 +1,59 @@
+"""Resource quantities as integers of thousandths (`250m` cpu = 250, `1Ki` memory = 1,024,000), so that sums are exact."""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, Decimal
+from functools import lru_cache
+from typing import Any
+
+from .objects import Obj
+
+_SUFFIXES = {
+    "Ki": Decimal(2**10), "Mi": Decimal(2**20), "Gi": Decimal(2**30), "Ti": Decimal(2**40), "Pi": Decimal(2**50),
+    "m": Decimal("0.001"), "k": Decimal(10**3), "M": Decimal(10**6), "G": Decimal(10**9), "T": Decimal(10**12),
+}  # fmt: skip
+
+
+@lru_cache(maxsize=4096)
+def thousandths(text: str) -> int:
+    """`"250m"` → 250, `"2"` → 2000, `"1Ki"` → 1024000; fractions round up, as the scheduler's do."""
+    for suffix, factor in _SUFFIXES.items():
+        if text.endswith(suffix):
+            return int((Decimal(text[: -len(suffix)]) * factor * 1000).to_integral_value(ROUND_CEILING))
+    return int((Decimal(text) * 1000).to_integral_value(ROUND_CEILING))
+
+
+def resource_list(values: dict[str, Any] | None) -> dict[str, int]:
+    return {name: thousandths(str(value)) for name, value in (values or {}).items()}
+
+
+def pod_requests(pod: Obj) -> dict[str, int]:
+    """What the scheduler reserves: containers and sidecars together, at least the largest init container, one pod.
+
+    Rule: kubernetes/component-helpers `resource.PodRequests`.
+    """
+    spec = pod["spec"]
+    total: dict[str, int] = {"pods": 1000}
+    largest: dict[str, int] = {}
+    for container in spec.get("containers") or []:
+        _add(total, _requests(container))
+    for container in spec.get("initContainers") or []:
+        wanted = _requests(container)
+        if container.get("restartPolicy") == "Always":
+            _add(total, wanted)
+        else:
+            largest = {key: max(largest.get(key, 0), wanted.get(key, 0)) for key in {**largest, **wanted}}
+    for key, amount in largest.items():
+        total[key] = max(total.get(key, 0), amount)
+    _add(total, resource_list(spec.get("overhead")))
+    return total
+
+
+def _requests(container: Obj) -> dict[str, int]:
+    resources = container.get("resources") or {}
+    return resource_list({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
+
+
+def _add(total: dict[str, int], more: dict[str, int]) -> None:
+    for key, amount in more.items():
+        total[key] = total.get(key, 0) + amount

@@ -1,0 +1,27 @@
+"""How fast and how large the emulated cluster is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSettings:
+    """All durations in seconds of the model's clock.
+
+    `termination_scale` shortens what a pod needs to stop (not the deletionTimestamp that it shows); a pod annotated
+    `local.leeward.dev/ignore-sigterm` always sits out its whole grace period.
+    """
+
+    pod_start: float = 1.0
+    pod_gc_delay: float = 1.0
+    termination_scale: float = 1.0
+    event_ttl: float = 3600.0
+    version: str = "v1.32.0"
+    watch_log: int = 10_000
+    history: int = 200_000
+
+
+IGNORE_SIGTERM = "local.leeward.dev/ignore-sigterm"
+NEVER_READY = "local.leeward.dev/never-ready"
+START_DELAY = "local.leeward.dev/start-delay"

@@ -1,0 +1,60 @@
+"""What is due when: a heap of (moment, order of arrival), so that equal moments always fire in the same order."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+Action = Callable[[], None]
+
+
+@dataclass(order=True, slots=True)
+class _Entry:
+    due: float
+    order: int
+    action: Action = field(compare=False)
+
+
+class Timers:
+    """Timers cannot be cancelled: an action looks whether it still applies, because the world moves on."""
+
+    def __init__(self) -> None:
+        self._heap: list[_Entry] = []
+        self._order = itertools.count()
+
+    def at(self, due: float, action: Action) -> None:
+        heapq.heappush(self._heap, _Entry(due=due, order=next(self._order), action=action))
+
+    def next_due(self) -> float | None:
+        return self._heap[0].due if self._heap else None
+
+    def pop(self) -> tuple[float, Action]:
+        entry = heapq.heappop(self._heap)
+        return entry.due, entry.action
+
+
+class ModelTime:
+    """The model's present: the injected clock, except inside a step, where each timer sees its own moment.
+
+    It never runs backwards, whatever the clock does.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._latest = 0.0
+        self._pinned = False
+
+    def now(self) -> float:
+        """Seconds since 1970."""
+        if not self._pinned:
+            self._latest = max(self._latest, self._clock())
+        return self._latest
+
+    def pin(self, moment: float) -> None:
+        self._latest = max(self._latest, moment)
+        self._pinned = True
+
+    def release(self) -> None:
+        self._pinned = False

@@ -1,0 +1,43 @@
+"""Kubernetes' times: RFC 3339 in UTC. Inside the model a moment is a float of seconds since 1970."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def rfc3339(seconds: float) -> str:
+    """Whole seconds, as metav1.Time is written."""
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def rfc3339_micro(seconds: float) -> str:
+    """Microseconds, as metav1.MicroTime (leases) is written; the record of facts uses it as well."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def parsed(text: str) -> float:
+    """Seconds since 1970. Raises ValueError for what is not RFC 3339."""
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+def short_age(seconds: float) -> str:
+    """How kubectl prints an age: `45s`, `3m20s`, `15m`, `5h10m`, `26h`, `3d4h`, `40d` (apimachinery's HumanDuration)."""
+    total = max(0, int(seconds))
+    minutes, hours, days = total // 60, total // 3600, total // 86400
+    if total < 120:
+        return f"{total}s"
+    if minutes < 10:
+        return _pair(minutes, "m", total % 60, "s")
+    if minutes < 180:
+        return f"{minutes}m"
+    if hours < 8:
+        return _pair(hours, "h", minutes % 60, "m")
+    if hours < 48:
+        return f"{hours}h"
+    if days < 8:
+        return _pair(days, "d", hours % 24, "h")
+    return f"{days}d"
+
+
+def _pair(large: int, unit: str, small: int, small_unit: str) -> str:
+    return f"{large}{unit}{small}{small_unit}" if small else f"{large}{unit}"

@@ -1,0 +1,259 @@
+"""The world that controllers act in: objects, present, chance, records.
+
+It decides how an object is born, replaced and deleted (uid, finalizers, grace periods), not who may ask for it nor
+what follows from it: that is `model` (the API verbs) and the controllers.
+"""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from . import admission, validation
+from .errors import already_exists, bad_request, conflict, modified, not_found
+from .history import Cause, History
+from .objects import Obj, copied, is_deleting, is_finished, name_of, namespace_of, node_of, uid_of
+from .resources import Resource, resource_named
+from .settings import ClusterSettings
+from .store import Key, Store, key_of
+from .timers import ModelTime, Timers
+from .timestamps import parsed, rfc3339
+
+_NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # apimachinery's rand.String: no vowels, no look-alikes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteOptions:
+    """metav1.DeleteOptions, as far as it is understood. `grace` in seconds, None for the pod's own."""
+
+    grace: int | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    propagation: str = "Background"
+
+
+class World:
+    """Shared by the API verbs and the controllers."""
+
+    def __init__(self, *, clock: Callable[[], float], seed: int, settings: ClusterSettings) -> None:
+        self.settings = settings
+        self.store = Store(log_length=settings.watch_log)
+        self.time = ModelTime(clock)
+        self.timers = Timers()
+        self.random = random.Random(seed)
+        self.history = History(self.time, limit=settings.history)
+        self.cause: Cause | None = None
+
+    def now(self) -> float:
+        return self.time.now()
+
+    def timestamp(self) -> str:
+        return rfc3339(self.time.now())
+
+    def new_uid(self) -> str:
+        return str(uuid.UUID(int=self.random.getrandbits(128), version=4))
+
+    def suffix(self, length: int = 5) -> str:
+        return "".join(self.random.choices(_NAME_LETTERS, k=length))
+
+    @contextmanager
+    def because(self, cause: Cause) -> Iterator[None]:
+        """Changes inside count as caused by this, for the record of budget violations."""
+        before, self.cause = self.cause, cause
+        try:
+            yield
+        finally:
+            self.cause = before
+
+    def find(self, resource: str, name: str, namespace: str | None = None) -> Obj:
+        """The stored object, not to be changed. Raises 404."""
+        found = self.store.find(resource, name, namespace)
+        if found is None:
+            raise not_found(resource_named(resource), name)
+        return found
+
+    def prepared(self, resource: str, obj: Obj, namespace: str | None = None) -> Obj:
+        """A new object as it would be stored: named, dated, with defaults, valid. Raises 409, 422."""
+        kind = resource_named(resource)
+        new: Obj = copied(obj)
+        metadata = new.setdefault("metadata", {})
+        self._place(kind, metadata, namespace)
+        if not metadata.get("name") and metadata.get("generateName"):
+            metadata["name"] = metadata["generateName"] + self.suffix()
+        new["apiVersion"], new["kind"] = kind.api_version, kind.kind
+        for key in ("deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion", "managedFields"):
+            metadata.pop(key, None)
+        metadata["uid"], metadata["creationTimestamp"] = self.new_uid(), self.timestamp()
+        if admission.counts_generations(kind):
+            metadata["generation"] = 1
+        admission.defaulted(kind, new, self._priority_classes())
+        admission.fresh_status(kind, new)
+        validation.check(kind, new, None)
+        if self.store.find(resource, metadata["name"], metadata.get("namespace")) is not None:
+            raise already_exists(kind, metadata["name"])
+        return new
+
+    def create(self, resource: str, obj: Obj, namespace: str | None = None) -> Obj:
+        """Store a new object. Raises as `prepared`."""
+        return self.store.put(resource, self.prepared(resource, obj, namespace))
+
+    def _place(self, kind: Resource, metadata: Obj, namespace: str | None) -> None:
+        if not kind.namespaced:
+            metadata.pop("namespace", None)
+            return
+        if namespace and metadata.get("namespace") not in (None, "", namespace):
+            raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+        metadata["namespace"] = namespace or metadata.get("namespace") or "default"
+
+    def _priority_classes(self) -> dict[str, int]:
+        return {name_of(entry): int(entry.get("value", 0)) for entry in self.store.each("priorityclasses")}
+
+    def merged(self, resource: str, old: Obj, new: Obj, *, subresource: str | None = None) -> Obj:
+        """What a write of `new` over `old` would store; `old` itself when nothing changes. Raises 409, 422."""
+        kind = resource_named(resource)
+        result: Obj = copied(new)
+        metadata = result.setdefault("metadata", {})
+        _check_identity(kind, metadata, old)
+        _keep_system_fields(metadata, old)
+        result["apiVersion"], result["kind"] = kind.api_version, kind.kind
+        _keep_other_half(kind, result, old, subresource)
+        if kind.kind in ("Deployment", "ReplicaSet", "DaemonSet", "StatefulSet"):
+            admission.defaulted(kind, result, {})
+        if admission.counts_generations(kind) and result.get("spec") != old.get("spec"):
+            metadata["generation"] = old["metadata"].get("generation", 1) + 1
+        if result == old:
+            return old
+        validation.check(kind, result, old)
+        return result
+
+    def replace(self, resource: str, old: Obj, new: Obj) -> Obj:
+        """Store `new`; an object that is being deleted goes away with its last finalizer."""
+        if new is old:
+            return old
+        stored = self.store.put(resource, new)
+        if self._may_vanish(stored):
+            self.store.remove(resource, key_of(stored))
+        return stored
+
+    def write(self, resource: str, new: Obj) -> bool:
+        """For controllers: store the changed copy of a present object, unless nothing changed."""
+        old = self.store.at(resource, key_of(new))
+        if old is None or new == old:
+            return False
+        self.replace(resource, old, new)
+        return True
+
+    def change(self, resource: str, key: Key, edit: Callable[[Obj], None]) -> bool:
+        """For controllers: apply `edit` to a copy and store it; False when the object is gone or nothing changed."""
+        old = self.store.at(resource, key)
+        if old is None:
+            return False
+        new: Obj = copied(old)
+        edit(new)
+        return self.write(resource, new)
+
+    def delete(self, resource: str, obj: Obj, options: DeleteOptions | None = None) -> Obj:
+        """Delete, gracefully where that applies. Idempotent: a second delete can only shorten the grace period.
+
+        Rules: apiserver `rest.BeforeDelete` and the pod strategy's `CheckGracefulDelete`. Raises 409 for a
+        precondition that does not hold.
+        """
+        options = options or DeleteOptions()
+        self.check_preconditions(resource, obj, options)
+        grace = _grace_period(resource, obj, options)
+        finalizers = obj["metadata"].get("finalizers") or []
+        if grace == 0 and not finalizers:
+            return self.store.remove(resource, key_of(obj)) or obj
+        if is_deleting(obj) and grace >= int(obj["metadata"].get("deletionGracePeriodSeconds") or 0):
+            return obj
+        new: Obj = copied(obj)
+        new["metadata"]["deletionTimestamp"] = rfc3339(self._deletion_start(obj) + grace)
+        new["metadata"]["deletionGracePeriodSeconds"] = grace
+        if admission.counts_generations(resource_named(resource)):
+            new["metadata"]["generation"] = obj["metadata"].get("generation", 1) + 1
+        return self.store.put(resource, new)
+
+    def _deletion_start(self, obj: Obj) -> float:
+        if not is_deleting(obj):
+            return self.now()
+        metadata = obj["metadata"]
+        return parsed(metadata["deletionTimestamp"]) - int(metadata.get("deletionGracePeriodSeconds") or 0)
+
+    def check_preconditions(self, resource: str, obj: Obj, options: DeleteOptions) -> None:
+        """Raises 409 when the object is not the one, or not the version, that the caller meant."""
+        kind, metadata = resource_named(resource), obj["metadata"]
+        if options.uid and options.uid != metadata["uid"]:
+            why = f"Precondition failed: UID in precondition: {options.uid}, UID in object meta: {metadata['uid']}"
+            raise conflict(kind, name_of(obj), why)
+        wanted = options.resource_version
+        if wanted and wanted != metadata["resourceVersion"]:
+            why = (
+                f"Precondition failed: ResourceVersion in precondition: {wanted},"
+                f" ResourceVersion in object meta: {metadata['resourceVersion']}"
+            )
+            raise conflict(kind, name_of(obj), why)
+
+    def _may_vanish(self, obj: Obj) -> bool:
+        metadata = obj["metadata"]
+        if not is_deleting(obj) or metadata.get("finalizers"):
+            return False
+        return int(metadata.get("deletionGracePeriodSeconds") or 0) == 0
+
+
+def _grace_period(resource: str, obj: Obj, options: DeleteOptions) -> int:
+    if resource != "pods":
+        return 0
+    if node_of(obj) is None or is_finished(obj):
+        return 0
+    grace = options.grace
+    if grace is None:
+        grace = int(obj["spec"].get("terminationGracePeriodSeconds", 30))
+    return 1 if grace < 0 else grace
+
+
+def _check_identity(kind: Resource, metadata: Obj, old: Obj) -> None:
+    version = metadata.get("resourceVersion")
+    if version and version != old["metadata"]["resourceVersion"]:
+        raise modified(kind, name_of(old))
+    uid = metadata.get("uid")
+    if uid and uid != uid_of(old):
+        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {uid_of(old)}"
+        raise conflict(kind, name_of(old), why)
+    if metadata.get("name") not in (None, name_of(old)):
+        raise bad_request(f"the name of the object ({metadata['name']}) does not match the name on the URL ({name_of(old)})")
+    if metadata.get("namespace") not in (None, "", namespace_of(old)):
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+
+
+_SYSTEM_FIELDS = (
+    "name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
+    "generation", "resourceVersion", "generateName",
+)  # fmt: skip
+
+
+def _keep_system_fields(metadata: Obj, old: Obj) -> None:
+    for key in _SYSTEM_FIELDS:
+        if key in old["metadata"]:
+            metadata[key] = old["metadata"][key]
+        else:
+            metadata.pop(key, None)
+
+
+def _keep_other_half(kind: Resource, new: Obj, old: Obj, subresource: str | None) -> None:
+    """A write to the object leaves its status alone, a write to its status leaves the rest alone."""
+    if subresource == "status":
+        for key in [*new, *old]:
+            if key not in ("metadata", "status", "apiVersion", "kind"):
+                _keep(key, new, old)
+    elif kind.has_status:
+        _keep("status", new, old)
+
+
+def _keep(key: str, new: Obj, old: Obj) -> None:
+    if key in old:
+        new[key] = old[key]
+    else:
+        new.pop(key, None)

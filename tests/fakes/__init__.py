@@ -1,0 +1,1 @@
+"""In-memory ports, faithful to the docstrings of `leeward.ports`: the rooms run on them without AWS or Kubernetes."""

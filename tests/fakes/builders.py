@@ -1,0 +1,127 @@
+"""Nouns with defaults: `a_node(ready=False)` says only what the test is about."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from leeward.model import keys
+from leeward.model.group import TERMINATING, Group, GroupInstance, LifecycleHook
+from leeward.model.instance import CapacityType, Instance
+from leeward.model.node import Node, Taint
+from leeward.model.termination import Subject
+from leeward.policy.document import (
+    ClusterPolicies,
+    ClusterSettings,
+    InterruptionPolicy,
+    NodePolicy,
+    Rebalance,
+    Selector,
+)
+
+CLUSTER = "blue"
+GROUP = "web-a"
+ZONE = "us-east-1a"
+LAUNCHED = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
+
+
+def an_instance(
+    id_: str = "i-0abc",
+    *,
+    state: str = "running",
+    group: str | None = GROUP,
+    cluster: str | None = CLUSTER,
+    spot: bool = True,
+) -> Instance:
+    tags = {keys.GROUP_TAG: group} if group else {}
+    if cluster:
+        tags[keys.CLUSTER_TAG_PREFIX + cluster] = "owned"
+    return Instance(
+        id=id_,
+        state=state,
+        type="m5.large",
+        zone=ZONE,
+        subnet="subnet-a",
+        capacity_type=CapacityType.SPOT if spot else CapacityType.ON_DEMAND,
+        tags=tags,
+        launched=LAUNCHED,
+    )
+
+
+def a_node(instance: str = "i-0abc", *, ready: bool = True, taints: tuple[Taint, ...] = ()) -> Node:
+    return Node(
+        name=f"node-{instance}",
+        uid=f"uid-{instance}",
+        resource_version="1",
+        provider_id=f"aws:///{ZONE}/{instance}",
+        labels={keys.ZONE_LABEL: ZONE, keys.INSTANCE_TYPE_LABEL: "m5.large"},
+        annotations={},
+        taints=taints,
+        unschedulable=False,
+        ready=ready,
+        deleting=False,
+        created=LAUNCHED,
+    )
+
+
+def a_group(
+    name: str = GROUP,
+    *members: str,
+    cluster: str | None = CLUSTER,
+    lifecycle: str = "InService",
+    maximum: int = 10,
+    capacity_rebalance: bool = False,
+) -> Group:
+    return Group(
+        name=name,
+        tags={keys.CLUSTER_TAG_PREFIX + cluster: "owned"} if cluster else {},
+        minimum=0,
+        maximum=maximum,
+        desired=len(members),
+        zones=(ZONE,),
+        subnets=("subnet-a",),
+        instances=tuple(GroupInstance(id=member, zone=ZONE, lifecycle=lifecycle) for member in members),
+        capacity_rebalance=capacity_rebalance,
+    )
+
+
+def our_hook(group: str = GROUP, *, transition: str = TERMINATING, heartbeat_timeout: int = 300) -> LifecycleHook:
+    return LifecycleHook(
+        name=keys.TERMINATE_HOOK,
+        group=group,
+        transition=transition,
+        heartbeat_timeout=heartbeat_timeout,
+        metadata=keys.HOOK_MARK,
+    )
+
+
+def a_policy(
+    name: str = "web",
+    *groups: str,
+    rebalance: Rebalance = Rebalance.REPLACE,
+    enabled: bool = True,
+    hooks: Iterable[str] = (),
+) -> NodePolicy:
+    return NodePolicy(
+        name=name,
+        selector=Selector(groups=groups or ("web-*",)),
+        interruption=InterruptionPolicy(enabled=enabled, rebalance=rebalance, hooks=tuple(hooks)),
+    )
+
+
+def policies(
+    *of: NodePolicy, cluster: str = CLUSTER, paused: bool = False, interruption: bool = True
+) -> ClusterPolicies:
+    settings = ClusterSettings(name=cluster, paused=paused, interruption=interruption)
+    return ClusterPolicies(settings=settings, policies=of or (a_policy(),))
+
+
+def a_subject(instance: str = "i-0abc", *, node: str | None = "node-i-0abc", group: str | None = GROUP) -> Subject:
+    return Subject(
+        instance=instance,
+        cluster=CLUSTER,
+        group=group,
+        zone=ZONE,
+        subnet="subnet-a",
+        instance_type="m5.large",
+        capacity_type=CapacityType.SPOT,
+        node=node,
+    )

@@ -1,0 +1,37 @@
+"""EC2 in memory."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from leeward.model.instance import Instance
+
+from tests.fakes.calls import Calls
+
+
+class FakeInstances(Calls):
+    """Ended instances stay known, as EC2 keeps them for about an hour; `forget` drops one."""
+
+    def __init__(self, instances: Iterable[Instance] = ()) -> None:
+        super().__init__()
+        self.known = {instance.id: instance for instance in instances}
+        self.asked_ids: list[frozenset[str]] = []
+
+    def describe(self, ids: Iterable[str]) -> Mapping[str, Instance]:
+        """An unknown id is absent."""
+        wanted = frozenset(ids)
+        self._call("describe")
+        self.asked_ids.append(wanted)
+        return {id_: self.known[id_] for id_ in wanted if id_ in self.known}
+
+    def put(self, instance: Instance) -> None:
+        """EC2 knows it from now on."""
+        self.known[instance.id] = instance
+
+    def set_state(self, instance: str, state: str) -> None:
+        """running, stopping, shutting-down, terminated ..."""
+        if instance in self.known:
+            self.known[instance] = replace(self.known[instance], state=state)
+
+    def forget(self, instance: str) -> None:
+        """An hour after its end EC2 knows it no more."""
+        self.known.pop(instance, None)

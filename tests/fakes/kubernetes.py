@@ -1,0 +1,202 @@
+"""One cluster's API in memory: taints, evictions that respect PodDisruptionBudgets, uid preconditions, Events."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from threading import RLock
+
+from leeward.errors import ClusterUnreachableError, ObjectGoneError
+from leeward.model.node import Node, Taint
+from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.ports import Clock, EvictionRefusedError
+
+from tests.fakes.calls import Calls
+from tests.fakes.clock import FakeClock
+
+EVENT_EVERY = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenEvent:
+    """One Event as `kubectl get events` shows it."""
+
+    about: str
+    reason: str
+    message: str
+    warning: bool
+    at: datetime
+
+
+class FakeKubernetes(Calls):
+    """An evicted or deleted pod goes when its grace has passed (`settle` or the next list); `down` cuts the API off.
+
+    `done` lists evictions and deletions as `evict ns/name` or `delete ns/name`, in order.
+    """
+
+    def __init__(
+        self,
+        nodes: Iterable[Node] = (),
+        pods: Iterable[Pod] = (),
+        budgets: Iterable[PodDisruptionBudget] = (),
+        daemon_sets: Iterable[str] = (),
+        clock: Clock | None = None,
+    ) -> None:
+        super().__init__()
+        self.by_name = {node.name: node for node in nodes}
+        self.by_key = {pod.key: pod for pod in pods}
+        self.budget_list = list(budgets)
+        self.daemon_set_names = frozenset(daemon_sets)
+        self.clock = clock or FakeClock()
+        self.events: list[WrittenEvent] = []
+        self.done: list[str] = []
+        self.down = False
+        self.stuck: set[str] = set()  # keys of pods whose kubelet never confirms their end
+        self._lock = RLock()
+
+    def nodes(self) -> Sequence[Node]:
+        """All of them."""
+        self._reach("nodes")
+        return tuple(self.by_name.values())
+
+    def node(self, name: str) -> Node | None:
+        """One, fresh."""
+        self._reach("node")
+        return self.by_name.get(name)
+
+    def pods_on(self, node: str) -> Sequence[Pod]:
+        """Those bound to the node."""
+        self._reach("pods_on")
+        self.settle()
+        return tuple(pod for pod in self.by_key.values() if pod.node == node)
+
+    def budgets(self) -> Sequence[PodDisruptionBudget]:
+        """All of them, with what they allow now."""
+        self._reach("budgets")
+        return tuple(self.budget_list)
+
+    def daemon_sets(self) -> frozenset[str]:
+        """Those that exist."""
+        self._reach("daemon_sets")
+        return self.daemon_set_names
+
+    def mark(self, node: Node, taint: Taint, *, unschedulable: bool = True) -> Node:
+        """Taint if absent (by key and effect) and cordon."""
+        self._reach("mark")
+        with self._lock:
+            now = self._present(node)
+            there = any((old.key, old.effect) == (taint.key, taint.effect) for old in now.taints)
+            taints = now.taints if there else (*now.taints, taint)
+            return self._write(replace(now, taints=taints, unschedulable=now.unschedulable or unschedulable))
+
+    def unmark(self, node: Node, taint_key: str) -> Node:
+        """Take the taint off and uncordon."""
+        self._reach("unmark")
+        with self._lock:
+            now = self._present(node)
+            taints = tuple(taint for taint in now.taints if taint.key != taint_key)
+            return self._write(replace(now, taints=taints, unschedulable=False))
+
+    def evict(self, pod: Pod) -> None:
+        """429 where a budget allows none; several budgets on one pod forbid it for good; gone counts as done."""
+        self._reach("evict")
+        with self._lock:
+            now = self.by_key.get(pod.key)
+            if now is None or now.uid != pod.uid or now.deletion is not None:
+                return
+            if not now.finished and now.phase != "Pending":
+                self._pay(now)
+            self._delete(now, now.grace_seconds)
+            self.done.append(f"evict {pod.key}")
+
+    def delete_pod(self, pod: Pod, grace_seconds: int | None = None) -> None:
+        """No budget is asked; a shorter grace brings the end of a deleted pod nearer."""
+        self._reach("delete_pod")
+        with self._lock:
+            now = self.by_key.get(pod.key)
+            if now is None or now.uid != pod.uid:
+                return
+            self._delete(now, now.grace_seconds if grace_seconds is None else grace_seconds)
+            self.done.append(f"delete {pod.key}")
+
+    def delete_node(self, node: Node) -> None:
+        """Gone or replaced by another of the same name counts as done; its pods go with it (pod garbage collection)."""
+        self._reach("delete_node")
+        with self._lock:
+            now = self.by_name.get(node.name)
+            if now is None or now.uid != node.uid:
+                return
+            del self.by_name[node.name]
+            self.by_key = {key: pod for key, pod in self.by_key.items() if pod.node != node.name}
+
+    def event(self, about: Node | Pod, *, reason: str, message: str, warning: bool, now: datetime) -> None:
+        """At most one of an object and reason in ten minutes."""
+        self._reach("event")
+        name = about.key if isinstance(about, Pod) else about.name
+        with self._lock:
+            recent = (e for e in self.events if (e.about, e.reason) == (name, reason) and now - e.at < EVENT_EVERY)
+            if next(recent, None) is None:
+                self.events.append(WrittenEvent(about=name, reason=reason, message=message, warning=warning, at=now))
+
+    def put_node(self, node: Node) -> None:
+        """A node joins or changes."""
+        self.by_name[node.name] = node
+
+    def put_pod(self, pod: Pod) -> None:
+        """A pod is bound or changes."""
+        self.by_key[pod.key] = pod
+
+    def set_allowed(self, budget: str, disruptions: int) -> None:
+        """`namespace/name`: the disruption controller has counted again."""
+        self.budget_list = [
+            replace(old, disruptions_allowed=disruptions) if f"{old.namespace}/{old.name}" == budget else old
+            for old in self.budget_list
+        ]
+
+    def settle(self) -> None:
+        """Pods whose grace has passed are gone, except those in `stuck`."""
+        now = self.clock.now()
+        with self._lock:
+            ended = [
+                key
+                for key, pod in self.by_key.items()
+                if pod.deletion and pod.deletion <= now and key not in self.stuck
+            ]
+            for key in ended:
+                del self.by_key[key]
+
+    def _reach(self, method: str) -> None:
+        with self._lock:
+            self._call(method)
+        if self.down:
+            raise ClusterUnreachableError("the fake API is down")
+
+    def _present(self, node: Node) -> Node:
+        now = self.by_name.get(node.name)
+        if now is None or now.uid != node.uid:
+            raise ObjectGoneError(f"node {node.name} is not there any more")
+        return now
+
+    def _write(self, node: Node) -> Node:
+        if node != self.by_name[node.name]:
+            node = replace(node, resource_version=str(int(node.resource_version or "0") + 1))
+        self.by_name[node.name] = node
+        return node
+
+    def _pay(self, pod: Pod) -> None:
+        selecting = [budget for budget in self.budget_list if budget.selects(pod)]
+        names = tuple(f"{budget.namespace}/{budget.name}" for budget in selecting)
+        if len(selecting) > 1:
+            raise EvictionRefusedError("this pod has more than one PodDisruptionBudget", names, permanent=True)
+        for budget in selecting:
+            if not pod.ready and (
+                budget.always_allow_unhealthy or budget.current_healthy >= budget.desired_healthy > 0
+            ):
+                continue
+            if budget.disruptions_allowed <= 0:
+                raise EvictionRefusedError("it would violate the pod's disruption budget", names)
+            self.set_allowed(names[0], budget.disruptions_allowed - 1)
+
+    def _delete(self, pod: Pod, grace_seconds: int) -> None:
+        ends = self.clock.now() + timedelta(seconds=grace_seconds)
+        ends = min(ends, pod.deletion) if pod.deletion else ends
+        self.by_key[pod.key] = replace(pod, deletion=ends)

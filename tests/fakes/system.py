@@ -1,0 +1,54 @@
+"""A whole deployment of fakes: one cluster, wired together, with the Ports that the rooms take."""
+
+from collections.abc import Iterable
+
+from leeward.model.group import Group, LifecycleHook
+from leeward.model.instance import Instance
+from leeward.model.node import Node
+from leeward.policy.document import ClusterPolicies
+from leeward.ports import Ports
+
+from tests.fakes.builders import CLUSTER, policies
+from tests.fakes.claims import FakeClaims
+from tests.fakes.clock import FakeClock
+from tests.fakes.clusters import FakeClusters
+from tests.fakes.dead_letters import FakeDeadLetters
+from tests.fakes.executions import FakeExecutions
+from tests.fakes.groups import FakeGroups
+from tests.fakes.instances import FakeInstances
+from tests.fakes.kubernetes import FakeKubernetes
+
+QUEUE_ARN = "arn:aws:sqs:us-east-1:111122223333:leeward-interruption"
+
+
+class FakeSystem:
+    """Each port by its own name, `ports` for the code under test."""
+
+    def __init__(
+        self,
+        *,
+        instances: Iterable[Instance] = (),
+        groups: Iterable[Group] = (),
+        hooks: Iterable[LifecycleHook] = (),
+        nodes: Iterable[Node] = (),
+        written: ClusterPolicies | None = None,
+        cluster: str = CLUSTER,
+    ) -> None:
+        self.clock = FakeClock()
+        self.instances = FakeInstances(instances)
+        self.groups = FakeGroups(groups, hooks, self.instances)
+        self.kubernetes = FakeKubernetes(nodes, clock=self.clock)
+        self.clusters = FakeClusters({cluster: written or policies(cluster=cluster)}, {cluster: self.kubernetes})
+        self.claims = FakeClaims()
+        self.executions = FakeExecutions()
+        self.dead_letters = FakeDeadLetters()
+        self.ports = Ports(
+            clock=self.clock,
+            clusters=self.clusters,
+            instances=self.instances,
+            groups=self.groups,
+            claims=self.claims,
+            executions=self.executions,
+            dead_letters=self.dead_letters,
+            queue_arns=frozenset({QUEUE_ARN}),
+        )
