@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -75,27 +76,19 @@ def _install(requirements: Path, folder: Path) -> None:
         raise InvalidInputError(f"{requirements.name}: pip cannot install the functions' packages: {said}")
 
 
-class _appearing:  # noqa: N801 - reads as a verb where it is used
-    """A folder that is filled under another name and appears whole; the first of two wins."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def __enter__(self) -> Path:
-        self._folder.parent.mkdir(parents=True, exist_ok=True)
-        self._fresh = Path(tempfile.mkdtemp(dir=self._folder.parent, prefix=".making-"))
-        self._fresh.chmod(0o755)
-        return self._fresh
-
-    def __exit__(self, failure: object, *_: object) -> None:
+@contextmanager
+def _appearing(folder: Path) -> Iterator[Path]:
+    """A folder that is filled under another name and appears whole; of two at a time the first one wins."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".making-") as making:
+        fresh = Path(making) / folder.name
+        fresh.mkdir()
+        yield fresh
         try:
-            if failure is None:
-                self._fresh.rename(self._folder)
+            fresh.rename(folder)
         except OSError:
-            if not self._folder.exists():
+            if not folder.exists():
                 raise
-        finally:
-            shutil.rmtree(self._fresh, ignore_errors=True)
 
 
 def _digest(parts: list[str], source: Path) -> str:

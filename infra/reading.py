@@ -61,9 +61,7 @@ class Reader:
         """As `text`, and it must be there."""
         return self._text(key, self.value.get(key), pattern, expected)
 
-    def texts(
-        self, key: str, pattern: re.Pattern[str] | None, expected: str, *, at_least: int = 0
-    ) -> tuple[str, ...]:
+    def texts(self, key: str, pattern: re.Pattern[str] | None, expected: str, *, at_least: int = 0) -> tuple[str, ...]:
         """A list of texts."""
         found = self._list(key, at_least) if at_least or self.has(key) else []
         return tuple(self._text(f"{key}[{index}]", item, pattern, expected) for index, item in enumerate(found))

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
+from infra.reading import Reader
 from leeward.cli.policy_files import canonical_parameters
 from leeward.errors import InvalidInputError
 
-from infra.reading import Reader
-
-LARGEST_PARAMETER = 8192  # bytes, of SSM's advanced tier
-LARGEST_STANDARD_PARAMETER = 4096  # bytes; what is larger costs a little every month
+LARGEST_STANDARD_PARAMETER = 4096  # bytes; what is larger needs SSM's advanced tier and costs a little every month
 MOST_CLUSTERS = 10  # a function's role holds one statement per cluster; IAM allows 10,240 characters of them
 
 _CLUSTER = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
@@ -161,18 +160,12 @@ def _vpc(reader: Reader) -> Vpc:
 
 
 def _documents(reader: Reader, cluster: str, folder: Path) -> tuple[PolicyParameter, ...]:
-    """Patterns in the order given, the files of each in the order of their names; a file named twice counts once."""
-    files: dict[Path, None] = {}
-    for index, pattern in enumerate(reader.texts("policies", None, "a path or pattern of policy files", at_least=1)):
-        found = sorted(path for path in folder.glob(pattern) if path.is_file()) if pattern else []
-        if not found:
-            reader.refuse(f"policies[{index}]", pattern, f"a policy file; none in {folder.name}/ matches")
-        files.update(dict.fromkeys(found))
-    documents = [PolicyParameter(name=name, value=value) for name, value in canonical_parameters(list(files), cluster)]
-    for document in documents:
-        if document.size > LARGEST_PARAMETER:
-            reader.refuse("policies", f"{document.size} bytes in {document.name}", f"at most {LARGEST_PARAMETER}")
-    return tuple(documents)
+    """Files of the patterns in their order, those of one pattern by name. Raises InvalidPolicyError, also over 8 KB."""
+    patterns = reader.texts("policies", None, "a path or pattern of policy files", at_least=1)
+    parameters = canonical_parameters(patterns, cluster, folder)
+    if not parameters:
+        reader.refuse("policies", " ".join(patterns), "at least one policy document in them")
+    return tuple(PolicyParameter(name=name, value=value) for name, value in parameters)
 
 
 def _distinct(top: Reader, clusters: tuple[Cluster, ...]) -> None:

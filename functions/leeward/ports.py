@@ -239,7 +239,9 @@ class DeadLetters(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """All of them; a step takes what it needs. `queue_arn`: the interruption queue, for telling our hooks."""
+    """All of them; a step takes what it needs. `queue_arns`: the interruption queue and the hook topics, for telling
+    our hooks. `origins`: (account, region) of every cluster, empty strings for any; no pair at all: not checked.
+    """
 
     clock: Clock
     clusters: Clusters
@@ -249,3 +251,4 @@ class Ports:
     executions: Executions
     dead_letters: DeadLetters
     queue_arns: frozenset[str] = frozenset()
+    origins: frozenset[tuple[str, str]] = frozenset()

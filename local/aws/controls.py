@@ -11,10 +11,12 @@ from local.aws.autoscaling.patches import HealthSwitch
 from local.aws.autoscaling.shape import Shortage
 from local.aws.control import BadRequest, Control, Request
 from local.aws.faults import Fault, Faults
+from local.aws.lambdas.kills import Kills
 from local.aws.moto_backend import model_lock
 from local.aws.outbox import Event, Outbox
 from local.aws.recording import Recording
 from local.aws.settings import Settings
+from local.aws.stepfunctions.clock import ScaledClock
 
 
 def add_routes(
@@ -26,6 +28,8 @@ def add_routes(
     health: HealthSwitch,
     faults: Faults,
     recording: Recording,
+    clock: ScaledClock,
+    kills: Kills,
 ) -> None:
     """Register every route of this module."""
     control.add("GET", "health", lambda _: {"endpoint": settings.endpoint, "region": settings.region})
@@ -36,6 +40,11 @@ def add_routes(
     control.add("DELETE", "capacity", lambda _: engine.shortages.clear())
     control.add("GET", "calls", lambda _: recording.by_function())
     control.add("DELETE", "calls", lambda _: recording.clear())
+    control.add("GET", "time-scale", lambda _: {"factor": clock.factor})
+    control.add("PUT", "time-scale", lambda request: clock.set_factor(float(request.body["factor"])))
+    control.add("POST", "lambda/kill", lambda request: _kill(kills, request))
+    control.add("GET", "lambda/kill", lambda _: kills.remaining())
+    control.add("DELETE", "lambda/kill", lambda _: kills.clear())
     control.add("GET", "hooks", lambda _: _held(engine))
     control.add("PUT", "health-check", lambda request: _health(health, request))
 
@@ -65,6 +74,11 @@ def _shortage(engine: Engine, request: Request) -> None:
     given = {names.get(name, name): value for name, value in request.body.items()}
     with model_lock:
         engine.shortages.add(Shortage(**given))
+
+
+def _kill(kills: Kills, request: Request) -> None:
+    body = request.body
+    kills.arm(str(body["function"]), float(body.get("afterSeconds", 0.5)), int(body.get("times", 1)))
 
 
 def _health(health: HealthSwitch, request: Request) -> None:

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import json
 import os
+import random
 import signal
 from typing import Any
 
@@ -24,16 +25,24 @@ from local.aws.autoscaling.engine import Engine
 from local.aws.control import Control
 from local.aws.controls import add_routes
 from local.aws.faults import Faults
+from local.aws.lambdas import errors as lambda_errors
+from local.aws.lambdas import queues, workers
+from local.aws.lambdas.kills import Kills
 from local.aws.outbox import Outbox
 from local.aws.pins import check_versions
 from local.aws.recording import Recording
-from local.aws.settings import HOST, Settings
+from local.aws.settings import HOST, Settings, clear_environment
+from local.aws.stepfunctions import branches, sdk, timing
+from local.aws.stepfunctions.clock import ScaledClock
+from local.aws.stepfunctions.executions import Executions
+from local.aws.stepfunctions.tokens import Tokens
 from local.aws.timeline import Timeline
 
 
 def build(settings: Settings) -> Gateway:
     """Check the pins, install every patch and return the application."""
     check_versions()
+    clear_environment()
     outbox = Outbox()
     timeline = Timeline(moto_backend.model_lock)
     control, recording, faults = Control(), Recording(), Faults()
@@ -41,8 +50,27 @@ def build(settings: Settings) -> Gateway:
     ec2.install(outbox, timeline)
     engine, health = Engine(outbox, timeline), autoscaling_patches.HealthSwitch()
     autoscaling_patches.install(engine, health)
+    clock = ScaledClock()
+    Tokens(clock).install()
+    timing.install(clock, random.Random())
+    branches.install()
+    sdk.install()
+    Executions(outbox, clock).install(timeline)
+    kills = Kills()
+    kills.install()
+    lambda_errors.install()
+    workers.install()
+    queues.install()
     add_routes(
-        control, settings, outbox=outbox, engine=engine, health=health, faults=faults, recording=recording
+        control,
+        settings,
+        outbox=outbox,
+        engine=engine,
+        health=health,
+        faults=faults,
+        recording=recording,
+        clock=clock,
+        kills=kills,
     )
     outbox.start()
     timeline.start()

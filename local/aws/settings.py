@@ -51,5 +51,10 @@ def prepare_environment(settings: Settings) -> None:
             "LOG_LEVEL": os.environ.get("LOG_LEVEL", "WARNING"),
         }
     )
-    os.environ.pop("AWS_SESSION_TOKEN", None)
-    os.environ.pop("AWS_PROFILE", None)
+    for name in ("AWS_SESSION_TOKEN", "AWS_PROFILE", "PYTHONPATH", "AWS_SDK_UA_APP_ID"):
+        os.environ.pop(name, None)
+
+
+def clear_environment() -> None:
+    """Take away what Lambda workers would inherit and take for their own; call it when ministack has been imported."""
+    os.environ.pop("LOG_LEVEL", None)

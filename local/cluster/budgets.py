@@ -218,5 +218,3 @@ def scaled(value: int | str, total: int) -> int:
     if isinstance(value, str):
         return -(-total * int(value.removesuffix("%")) // 100)
     return int(value)
-
-

@@ -15,7 +15,9 @@ class ApiError(Exception):
     `retry_after` whole seconds for the header of the same name.
     """
 
-    def __init__(self, code: int, reason: str, message: str, *, details: Obj | None = None, retry_after: int = 0):
+    def __init__(
+        self, code: int, reason: str, message: str, *, details: Obj | None = None, retry_after: int = 0
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.reason = reason

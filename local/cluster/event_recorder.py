@@ -55,7 +55,10 @@ class EventRecorder:
         if namespace:
             involved["namespace"] = namespace
         return {
-            "metadata": {"name": f"{name_of(about)}.{self._world.random.getrandbits(64):016x}", "namespace": namespace or "default"},
+            "metadata": {
+                "name": f"{name_of(about)}.{self._world.random.getrandbits(64):016x}",
+                "namespace": namespace or "default",
+            },
             "involvedObject": involved,
             "reason": reason,
             "message": message,

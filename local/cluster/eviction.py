@@ -50,9 +50,7 @@ def _guard(world: World, budgets: Budgets, pod: Obj) -> Obj | None:
         return None
     budget = matching[0]
     if not _allows(budget, pod):
-        world.history.add(
-            FactKind.EVICTION_REFUSED, path_name(pod), node=node_of(pod), pdb=name_of(budget), code=429
-        )
+        world.history.add(FactKind.EVICTION_REFUSED, path_name(pod), node=node_of(pod), pdb=name_of(budget), code=429)
         raise _too_many(budget)
     return budget
 
@@ -73,7 +71,7 @@ def _too_many(budget: Obj) -> ApiError:
         f"The disruption budget {name} needs {status['desiredHealthy']} healthy pods"
         f" and has {status['currentHealthy']} currently"
     )
-    condition = next(iter(status.get("conditions") or []), {})
+    condition: Obj = next(iter(status.get("conditions") or []), {})
     if condition.get("reason") == "SyncFailed":
         why = condition.get("message", "")
         message = f"The disruption budget {name} does not allow evicting pods currently because it failed sync: {why}"

@@ -92,9 +92,7 @@ class History:
         self._facts.append(Fact(at=self._time.now(), kind=kind, about=about, detail=kept))
 
     def add_violation(self, *, pdb: str, pod: str, cause: Cause, healthy: int, desired: int) -> None:
-        violation = PdbViolation(
-            at=self._time.now(), pdb=pdb, pod=pod, cause=cause, healthy=healthy, desired=desired
-        )
+        violation = PdbViolation(at=self._time.now(), pdb=pdb, pod=pod, cause=cause, healthy=healthy, desired=desired)
         self._violations.append(violation)
 
     def facts(self, kind: FactKind | None = None) -> list[Fact]:

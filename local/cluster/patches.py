@@ -71,9 +71,9 @@ def _json_patched(obj: Obj, patch: Any) -> Obj:
     try:
         result: Obj = jsonpatch.apply_patch(obj, patch)
     except jsonpatch.JsonPatchTestFailed as failure:
-        raise ApiError(422, "Invalid", f"the server rejected our request due to an error in our request: {failure}") from (
-            failure
-        )
+        raise ApiError(
+            422, "Invalid", f"the server rejected our request due to an error in our request: {failure}"
+        ) from (failure)
     except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException, TypeError, KeyError) as failure:
         raise ApiError(422, "Invalid", f"the server rejected our request: {failure}") from failure
     return result
@@ -93,7 +93,7 @@ def _merged(target: Any, patch: Any) -> Any:
 
 
 def _strategic(target: Any, patch: Any) -> Any:
-    """Strategic merge of maps: `$patch`, `$retainKeys`, `$deleteFromPrimitiveList/x`, `$setElementOrder/x` understood."""
+    """Strategic merge of maps: `$patch`, `$retainKeys`, `$deleteFromPrimitiveList/x`, `$setElementOrder/x`."""
     if not isinstance(patch, dict):
         return patch
     result: Obj = target if isinstance(target, dict) else {}

@@ -1,4 +1,4 @@
-"""Resource quantities as integers of thousandths (`250m` cpu = 250, `1Ki` memory = 1,024,000), so that sums are exact."""
+"""Resource quantities as integers of thousandths (`250m` cpu = 250, `1Ki` memory = 1,024,000): sums stay exact."""
 
 from __future__ import annotations
 

@@ -21,22 +21,18 @@ def parsed(text: str) -> float:
 
 
 def short_age(seconds: float) -> str:
-    """How kubectl prints an age: `45s`, `3m20s`, `15m`, `5h10m`, `26h`, `3d4h`, `40d` (apimachinery's HumanDuration)."""
+    """How kubectl prints an age: `45s`, `3m20s`, `15m`, `5h10m`, `26h`, `3d4h`, `40d` (HumanDuration)."""
     total = max(0, int(seconds))
     minutes, hours, days = total // 60, total // 3600, total // 86400
-    if total < 120:
-        return f"{total}s"
-    if minutes < 10:
-        return _pair(minutes, "m", total % 60, "s")
-    if minutes < 180:
-        return f"{minutes}m"
-    if hours < 8:
-        return _pair(hours, "h", minutes % 60, "m")
-    if hours < 48:
-        return f"{hours}h"
-    if days < 8:
-        return _pair(days, "d", hours % 24, "h")
-    return f"{days}d"
+    steps = (
+        (total < 120, f"{total}s"),
+        (minutes < 10, _pair(minutes, "m", total % 60, "s")),
+        (minutes < 180, f"{minutes}m"),
+        (hours < 8, _pair(hours, "h", minutes % 60, "m")),
+        (hours < 48, f"{hours}h"),
+        (days < 8, _pair(days, "d", hours % 24, "h")),
+    )
+    return next((text for fits, text in steps if fits), f"{days}d")
 
 
 def _pair(large: int, unit: str, small: int, small_unit: str) -> str:

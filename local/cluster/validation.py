@@ -47,7 +47,9 @@ def _metadata(resource: Resource, obj: Obj) -> list[Cause]:
             causes.append((f"metadata.annotations.{key}", "FieldValueInvalid", "Invalid value: must be a string"))
         causes += _key("metadata.annotations", key)
     if sum(len(str(key)) + len(str(value)) for key, value in annotations.items()) > _ANNOTATIONS_LIMIT:
-        causes.append(("metadata.annotations", "FieldValueTooLong", f"Too long: may not be more than {_ANNOTATIONS_LIMIT}"))
+        causes.append(
+            ("metadata.annotations", "FieldValueTooLong", f"Too long: may not be more than {_ANNOTATIONS_LIMIT}")
+        )
     for finalizer in metadata.get("finalizers") or []:
         if "/" not in finalizer and finalizer not in ("orphan", "foregroundDeletion", "kubernetes"):
             text = f'Invalid value: "{finalizer}": name is neither a standard finalizer name nor is it fully qualified'
@@ -60,8 +62,8 @@ def _name(resource: Resource, name: str) -> list[Cause]:
         return [("metadata.name", "FieldValueRequired", "Required value: name or generateName is required")]
     pattern = _LOOSE_NAME if resource.group.startswith("rbac") else _SUBDOMAIN
     if len(name) > 253 or not pattern.match(name):
-        text = f'Invalid value: "{name}": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters'
-        return [("metadata.name", "FieldValueInvalid", f"{text}, '-' or '.', and must start and end with an alphanumeric")]
+        text = f'Invalid value: "{name}": a lowercase RFC 1123 subdomain must consist of lower case alphanumerics'
+        return [("metadata.name", "FieldValueInvalid", f"{text}, '-' or '.', and must start and end with one")]
     return []
 
 
@@ -85,7 +87,7 @@ def _kept(resource: Resource, obj: Obj, old: Obj) -> list[Cause]:
     if is_deleting(old):
         added = set(obj["metadata"].get("finalizers") or []) - set(old["metadata"].get("finalizers") or [])
         if added:
-            text = f"Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers {sorted(added)}"
+            text = f"Forbidden: no new finalizers can be added if the object is being deleted, found {sorted(added)}"
             return [("metadata.finalizers", "FieldValueForbidden", text)]
     if resource.group == "apps" and obj.get("spec", {}).get("selector") != old.get("spec", {}).get("selector"):
         return [("spec.selector", "FieldValueInvalid", "Invalid value: field is immutable")]
@@ -107,7 +109,7 @@ def _node(obj: Obj, old: Obj | None) -> list[Cause]:
         seen.add((key, effect))
     before = (old or {}).get("spec", {}).get("providerID")
     if before and obj.get("spec", {}).get("providerID") != before:
-        text = "Forbidden: node updates may not change providerID except from \"\" to valid"
+        text = 'Forbidden: node updates may not change providerID except from "" to valid'
         causes.append(("spec.providerID", "FieldValueForbidden", text))
     return causes
 
@@ -158,7 +160,9 @@ def _budget(obj: Obj, _old: Obj | None) -> list[Cause]:
             text = f'Invalid value: "{value}": a valid percent string must be a numeric string followed by an ending %'
             causes.append((f"spec.{key}", "FieldValueInvalid", text))
         elif isinstance(value, int) and value < 0:
-            causes.append((f"spec.{key}", "FieldValueInvalid", f"Invalid value: {value}: must be greater than or equal to 0"))
+            causes.append(
+                (f"spec.{key}", "FieldValueInvalid", f"Invalid value: {value}: must be greater than or equal to 0")
+            )
     policy = spec.get("unhealthyPodEvictionPolicy")
     if policy not in (None, "IfHealthyBudget", "AlwaysAllow"):
         text = f'Unsupported value: "{policy}": supported values: "AlwaysAllow", "IfHealthyBudget"'

@@ -223,7 +223,9 @@ def _check_identity(kind: Resource, metadata: Obj, old: Obj) -> None:
         why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {uid_of(old)}"
         raise conflict(kind, name_of(old), why)
     if metadata.get("name") not in (None, name_of(old)):
-        raise bad_request(f"the name of the object ({metadata['name']}) does not match the name on the URL ({name_of(old)})")
+        raise bad_request(
+            f"the name of the object ({metadata['name']}) does not match the name on the URL ({name_of(old)})"
+        )
     if metadata.get("namespace") not in (None, "", namespace_of(old)):
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
 

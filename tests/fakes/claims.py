@@ -7,11 +7,9 @@ from threading import RLock
 
 from leeward.errors import ObjectGoneError, RecordChangedError
 from leeward.model.termination import Cause, Outcome, Replacement, Status, Subject, TerminationRecord
-
 from tests.fakes.calls import Calls
 
 ATTEMPT_CLOCKS = frozenset({"draining", "drained", "retry"})
-KEPT = timedelta(days=7)  # how long a closed record stays
 
 
 class FakeClaims(Calls):
@@ -47,7 +45,7 @@ class FakeClaims(Calls):
             return record
 
     def begin_attempt(self, instance: str, after: int) -> TerminationRecord:
-        """Only whoever still sees `after` raises it."""
+        """Only whoever still sees `after` on an open record raises it."""
         with self._lock:
             self._call("begin_attempt")
             old = self._present(instance)
@@ -83,9 +81,12 @@ class FakeClaims(Calls):
             )
 
     def close(self, instance: str, *, version: int, outcome: Outcome, now: datetime) -> None:
-        """Only at the version that the caller read."""
+        """Only at the version that the caller read; closing again the same way is done already."""
         with self._lock:
             self._call("close")
+            there = self._present(instance)
+            if (there.status, there.version, there.outcome) == (Status.CLOSED, version, outcome):
+                return
             old = self._at_version(instance, version)
             times = {**old.times, "closed": now}
             self.records[instance] = replace(old, status=Status.CLOSED, outcome=outcome, times=times, token=None)

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from leeward.errors import InvalidPolicyError
 from leeward.policy.document import ClusterPolicies
 from leeward.ports import Kubernetes
-
 from tests.fakes.calls import Calls
 from tests.fakes.kubernetes import FakeKubernetes
 

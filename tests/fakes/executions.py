@@ -1,7 +1,6 @@
 """The node-termination state machine in memory: names only, nothing runs."""
 
 from leeward.model.termination import execution_name
-
 from tests.fakes.calls import Calls
 
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from leeward.model.group import LAUNCHING, TERMINATING, Group, GroupInstance, HookResult, LifecycleHook
 from leeward.model.instance import cluster_of
 from leeward.model.termination import Replacement
-
 from tests.fakes.calls import Calls
 from tests.fakes.instances import FakeInstances
 

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from leeward.model.instance import Instance
-
 from tests.fakes.calls import Calls
 
 

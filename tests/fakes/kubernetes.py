@@ -9,7 +9,6 @@ from leeward.errors import ClusterUnreachableError, ObjectGoneError
 from leeward.model.node import Node, Taint
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.ports import Clock, EvictionRefusedError
-
 from tests.fakes.calls import Calls
 from tests.fakes.clock import FakeClock
 

@@ -7,7 +7,6 @@ from leeward.model.instance import Instance
 from leeward.model.node import Node
 from leeward.policy.document import ClusterPolicies
 from leeward.ports import Ports
-
 from tests.fakes.builders import CLUSTER, policies
 from tests.fakes.claims import FakeClaims
 from tests.fakes.clock import FakeClock
@@ -33,6 +32,7 @@ class FakeSystem:
         nodes: Iterable[Node] = (),
         written: ClusterPolicies | None = None,
         cluster: str = CLUSTER,
+        origins: frozenset[tuple[str, str]] = frozenset(),
     ) -> None:
         self.clock = FakeClock()
         self.instances = FakeInstances(instances)
@@ -51,4 +51,5 @@ class FakeSystem:
             executions=self.executions,
             dead_letters=self.dead_letters,
             queue_arns=frozenset({QUEUE_ARN}),
+            origins=origins,
         )

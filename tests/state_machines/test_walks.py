@@ -16,6 +16,7 @@ from tests.fakes.system import FakeSystem
 from tests.state_machines.walker import Walker
 
 I = "i-0abc"  # noqa: E741  (the instance of every story)
+DEFAULTS = DrainPolicy()
 FOREIGN = LifecycleHook(name="other-team", group=GROUP, transition="autoscaling:EC2_INSTANCE_TERMINATING")
 
 
@@ -38,7 +39,7 @@ def a_budget(allowed, name="web"):
     )
 
 
-def a_system(*, hooks=(), pods=(), budgets=(), drain=DrainPolicy(), group=None):
+def a_system(*, hooks=(), pods=(), budgets=(), drain=DEFAULTS, group=None):
     policy = replace(a_policy(), drain=drain)
     system = FakeSystem(
         instances=[an_instance(I)],

@@ -1,7 +1,7 @@
 """Walks node-termination's own definition over its own steps, with fakes for ports and time that jumps.
 
-It knows the parts of the Amazon States Language that the definition uses: Task (function, pause by task token), Choice,
-Succeed, Fail, Retry with its back-off, Catch and time-outs. Expressions are evaluated by jsonata, as in the emulator."""
+It knows the parts of the Amazon States Language that the definition uses: Task (function, pause by task token),
+Choice, Succeed, Fail, Retry with its back-off, Catch and time-outs. jsonata evaluates, as in the emulator."""
 
 import json
 from collections.abc import Callable, Mapping

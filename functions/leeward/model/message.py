@@ -32,6 +32,7 @@ class HookAction:
     origin: str = ""
     destination: str = ""
     direct: bool = False
+    metadata: str = ""  # the hook's NotificationMetadata, as the event repeats it
 
     @property
     def terminating(self) -> bool:

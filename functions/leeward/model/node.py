@@ -1,7 +1,7 @@
 """Kubernetes Nodes cut down to what decisions need."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -17,11 +17,12 @@ class Taint:
     key: str
     effect: str
     value: str = ""
+    added: str = field(default="", compare=False)  # timeAdded as the API wrote it: a patch must give it back
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """From one element of `spec.taints`."""
-        return cls(key=raw["key"], effect=raw.get("effect", ""), value=raw.get("value", ""))
+        return cls(key=raw["key"], effect=raw.get("effect", ""), value=raw.get("value", ""), added=raw.get("timeAdded") or "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

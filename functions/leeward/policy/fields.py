@@ -14,6 +14,7 @@ from typing import Any, Self, TypeVar
 from leeward.policy.durations import LONGEST, format_duration, parse_duration
 
 T = TypeVar("T")
+D = TypeVar("D")
 NEVER = "Never"
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
@@ -76,9 +77,9 @@ class Section:
 
     def refuse(self, key: str, expected: str, found: str | None = None) -> None:
         """Record a problem with the key's value."""
-        self.problems.add(self.at(key), found or shown(self.raw(key)), expected)
+        self.problems.add(self.at(key), found or (shown(self.raw(key)) if self.has(key) else "nothing"), expected)
 
-    def read(self, key: str, default: T, parse: Callable[[Any], T], expected: str) -> T:
+    def read(self, key: str, default: D, parse: Callable[[Any], T], expected: str) -> T | D:
         """The parsed value, the default when it is absent, or after `parse` raised ValueError (then recorded)."""
         value = self.raw(key)
         if value is None:
@@ -112,7 +113,7 @@ class Section:
         """true or false."""
         return self.read(key, default, _boolean, "true or false")
 
-    def integer(self, key: str, default: T, low: int, high: int | None = None) -> int | T:
+    def integer(self, key: str, default: D, low: int, high: int | None = None) -> int | D:
         """A whole number in a range, both ends included."""
         expected = f"a whole number of at least {low}" if high is None else f"a whole number from {low} to {high}"
         return self.read(key, default, lambda value: whole_number(value, low, high), expected)
@@ -122,7 +123,7 @@ class Section:
         expected = f"a number of at least {low:g}" if high is None else f"a number from {low:g} to {high:g}"
         return self.read(key, default, lambda value: _number(value, low, high), expected)
 
-    def text(self, key: str, default: T) -> str | T:
+    def text(self, key: str, default: D) -> str | D:
         """Text that is not empty."""
         return self.read(key, default, _text, "text that is not empty (in quotes, where YAML reads another type)")
 
@@ -135,7 +136,7 @@ class Section:
         """Two words that stand for true and false."""
         return self.word(key, yes if default else no, (yes, no)) == yes
 
-    def duration(self, key: str, default: T, low: timedelta = timedelta(), high: timedelta = LONGEST) -> timedelta | T:
+    def duration(self, key: str, default: D, low: timedelta = timedelta(), high: timedelta = LONGEST) -> timedelta | D:
         """A duration in a range, both ends included."""
         return self.read(key, default, lambda value: _duration(value, low, high), duration_expected(low, high))
 
@@ -143,12 +144,8 @@ class Section:
         self, key: str, default: timedelta | None, word: str, low: timedelta, high: timedelta = LONGEST
     ) -> timedelta | None:
         """A duration, or the word that stands for None."""
-        return self.read(
-            key,
-            default,
-            lambda value: None if value == word else _duration(value, low, high),
-            f"{word} or {duration_expected(low, high)}",
-        )
+        expected = f"{word} or {duration_expected(low, high)}"
+        return self.read(key, default, lambda value: None if value == word else _duration(value, low, high), expected)
 
     def texts(self, key: str, words: Iterable[str] | None = None) -> tuple[str, ...]:
         """A list of texts, none empty, none twice, each one of `words` where they are given."""

@@ -8,6 +8,7 @@ from typing import Any, assert_never
 
 from leeward.errors import InvalidPolicyError
 from leeward.policy import sections
+from leeward.policy.disruption_section import disruption, windows
 from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy
 from leeward.policy.fields import Problems, Section, shown
 
@@ -46,7 +47,9 @@ def parse_documents(documents: Sequence[tuple[str, Any]], *, cluster: str) -> Cl
 
 def _document(raw: Any, problems: Problems) -> Document | None:
     """One document; None when what it is cannot be told."""
-    with Section(raw, "", problems) as root:
+    with Section({} if raw is None else raw, "", problems) as root:
+        if problems.lines:
+            return None
         kind, version = root.raw("kind"), root.raw("apiVersion")
         metadata, spec = root.section("metadata"), root.section("spec")
         if version != API_VERSION:
@@ -69,7 +72,7 @@ def _node_policy(metadata: Section, spec: Section) -> NodePolicy:
         update=sections.update(spec),
         requirements=sections.requirements(spec),
         node=sections.node(spec),
-        disruption=sections.disruption(spec),
+        disruption=disruption(spec),
         finalizer=spec.boolean("finalizer", False),
         repair=sections.repair(spec),
         cni=sections.cni(spec),
@@ -87,7 +90,7 @@ def _cluster_settings(metadata: Section, spec: Section) -> ClusterSettings:
         consolidation=spec.boolean("consolidation", default.consolidation),
         expiration=spec.boolean("expiration", default.expiration),
         emptiness=spec.boolean("emptiness", default.emptiness),
-        freeze=sections.windows(spec, "freeze"),
+        freeze=windows(spec, "freeze"),
         webhook=spec.read("webhook", default.webhook, _url, "a URL that starts with https:// or http://"),
     )
 

@@ -1,31 +1,28 @@
-"""The keys of `kind: NodePolicy` under `spec`: names, ranges, aliases and contradictions, section by section.
+"""The keys of `kind: NodePolicy` under `spec`: names, ranges and contradictions, section by section.
 
-Defaults come from the dataclasses in `document.py`; `documents` as a whole are taken apart in `parse.py`."""
+Defaults come from the dataclasses in `document.py`; whole documents are taken apart in `parse.py`, and
+`spec.disruption` with its budgets and windows in `disruption_section.py`."""
 
 import re
 from datetime import timedelta
 from typing import Any
 
+from leeward.policy.disruption_section import COUNT_OR_SHARE, count_or_share, windows
 from leeward.policy.document import (
-    Budget,
     Canary,
     DesiredNode,
     DesiredTaint,
-    DisruptionPolicy,
     DrainPolicy,
     Heartbeat,
     InterruptionPolicy,
-    Reason,
     Rebalance,
     RepairPolicy,
     Requirement,
     Selector,
     TemplatePolicy,
     UpdatePolicy,
-    Window,
 )
-from leeward.policy.fields import NEVER, Problems, Section, shown, whole_number
-from leeward.policy.schedule import parse_schedule, zone
+from leeward.policy.fields import Section, shown
 
 CNI_VARIABLES = (  # what decides how many IPs a node takes, and whether that can be counted at all
     "WARM_ENI_TARGET",
@@ -40,16 +37,13 @@ CNI_VARIABLES = (  # what decides how many IPs a node takes, and whether that ca
     "ENABLE_IPv6",
     "ENABLE_SUBNET_DISCOVERY",
 )
-CONSOLIDATION_POLICIES = ("WhenEmptyOrUnderutilized", "WhenEmpty", NEVER)
 STRATEGIES = ("DEFAULT", "MINIMAL", "INCREMENTAL")
 ORDERS = ("waves", "random", "zone", "age")
 TERMINATE = ("last", "first")
 PRECEDENCES = ("asg-tags", "eks-api")
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-SECOND = timedelta(seconds=1)
-COUNT_OR_SHARE = "a count such as 5 or a share such as 10%, at most 100%"
-_COUNT_OR_SHARE = re.compile(r"(\d{1,9})(%?)", re.ASCII)
+_SECOND = timedelta(seconds=1)
 
 
 def selector(spec: Section) -> Selector:
@@ -78,8 +72,8 @@ def interruption(spec: Section) -> InterruptionPolicy:
 def _heartbeat(interruption_section: Section) -> Heartbeat:
     with interruption_section.section("heartbeat") as section:
         return Heartbeat(
-            interval=section.duration_or("interval", None, "auto", 30 * SECOND, 3600 * SECOND),
-            until=section.duration("until", Heartbeat().until, 60 * SECOND, 172_800 * SECOND),
+            interval=section.duration_or("interval", None, "auto", 30 * _SECOND, 3600 * _SECOND),
+            until=section.duration("until", Heartbeat().until, 60 * _SECOND, 172_800 * _SECOND),
         )
 
 
@@ -190,107 +184,6 @@ def _taints(node_section: Section, key: str) -> tuple[DesiredTaint, ...]:
     return tuple(taints)
 
 
-def disruption(spec: Section) -> DisruptionPolicy:
-    """`spec.disruption`, with Karpenter's older names in seconds."""
-    default = DisruptionPolicy()
-    with spec.section("disruption") as section:
-        policy = section.word("consolidationPolicy", default.consolidation_policy, CONSOLIDATION_POLICIES)
-        after = _with_alias(section, "consolidateAfter", "ttlSecondsAfterEmpty", default.consolidate_after, 0)
-        expire = _with_alias(section, "expireAfter", "ttlSecondsUntilExpired", default.expire_after, 1)
-        if policy == NEVER and section.has("ttlSecondsAfterEmpty"):
-            section.refuse("ttlSecondsAfterEmpty", "nothing, as consolidationPolicy Never keeps empty nodes")
-        per_hour, percent = _minimum_savings(section, default)
-        spot, types = _spot_to_spot(section, default)
-        return DisruptionPolicy(
-            consolidation_policy=policy,
-            consolidate_after=after,
-            expire_after=expire,
-            drift=section.boolean("drift", default.drift),
-            savings_per_hour=per_hour,
-            savings_percent=percent,
-            cooldown=section.duration("cooldown", default.cooldown),
-            spot_to_spot=spot,
-            spot_to_spot_minimum_types=types,
-            budgets=_budgets(section, default.budgets),
-            do_not_disrupt=section.boolean("doNotDisrupt", default.do_not_disrupt),
-        )
-
-
-def _with_alias(section: Section, key: str, alias: str, default: timedelta | None, low: int) -> timedelta | None:
-    """A duration or Never, or its older name in whole seconds; both at once contradict each other."""
-    after = section.duration_or(key, default, NEVER, low * SECOND)
-    seconds = section.integer(alias, None, low, 9_000_000_000)
-    if section.has(key) and section.has(alias):
-        section.refuse(alias, f"only one of {key} and {alias}")
-    return after if seconds is None else seconds * SECOND
-
-
-def _minimum_savings(disruption_section: Section, default: DisruptionPolicy) -> tuple[float, float]:
-    with disruption_section.section("minimumSavings") as section:
-        return (
-            section.number("perHour", default.savings_per_hour, 0),
-            section.number("percent", default.savings_percent, 0, 100),
-        )
-
-
-def _spot_to_spot(disruption_section: Section, default: DisruptionPolicy) -> tuple[bool, int]:
-    with disruption_section.section("spotToSpot") as section:
-        return (
-            section.boolean("enabled", default.spot_to_spot),
-            section.integer("minimumTypes", default.spot_to_spot_minimum_types, 1),
-        )
-
-
-def _budgets(disruption_section: Section, default: tuple[Budget, ...]) -> tuple[Budget, ...]:
-    sections = disruption_section.sections("budgets")
-    return default if sections is None else tuple(_budget(section) for section in sections)
-
-
-def _budget(entered: Section) -> Budget:
-    with entered as section:
-        nodes, percent = section.read("nodes", (0, False), count_or_share, COUNT_OR_SHARE)
-        if not section.has("nodes"):
-            section.refuse("nodes", COUNT_OR_SHARE)
-        return Budget(
-            nodes=nodes,
-            percent=percent,
-            window=_window(section, needed=False),
-            reasons=section.texts("reasons", tuple(Reason)),
-            zone=section.text("zone", None),
-        )
-
-
-def windows(section: Section, key: str) -> tuple[Window, ...]:
-    """A list of spans of time, each with schedule and duration."""
-    found: list[Window] = []
-    for entered in section.sections(key) or ():
-        with entered as item:
-            window = _window(item, needed=True)
-            found += [window] if window else []
-    return tuple(found)
-
-
-def _window(section: Section, *, needed: bool) -> Window | None:
-    """`schedule` and `duration` belong together; `timeZone` goes with them."""
-    cron_line = 'a cron line of five fields such as "0 9 * * mon-fri", or a macro such as @daily'
-    schedule = section.read("schedule", None, parse_schedule, cron_line)
-    duration = section.duration("duration", None, timedelta(microseconds=1))
-    time_zone = section.read("timeZone", "UTC", _zone_name, "an IANA time zone such as Europe/Berlin")
-    has_schedule, has_duration = section.has("schedule"), section.has("duration")
-    if has_duration and not has_schedule:
-        section.refuse("schedule", f"{cron_line}: duration needs a schedule")
-    elif has_schedule and not has_duration:
-        section.refuse("duration", "a duration such as 8h: schedule needs a duration")
-    elif needed and not has_schedule:
-        section.refuse("schedule", cron_line)
-        section.refuse("duration", "a duration such as 8h")
-    elif section.has("timeZone") and not has_schedule:
-        section.refuse("timeZone", "none without schedule and duration")
-    if schedule is None or duration is None:
-        return None
-    return Window(schedule=schedule, duration=duration, time_zone=time_zone)
-
-
 def repair(spec: Section) -> RepairPolicy:
     """`spec.repair`."""
     default = RepairPolicy()
@@ -322,23 +215,6 @@ def template(spec: Section) -> TemplatePolicy:
             precedence=section.word("precedence", default.precedence, PRECEDENCES),
             ttl=section.duration("ttl", default.ttl),
         )
-
-
-def count_or_share(value: Any) -> tuple[int, bool]:
-    """`5`, `"5"` or `"10%"` as (number, whether it is a share). Raises ValueError."""
-    if not isinstance(value, str):
-        return whole_number(value, 0, 999_999_999), False
-    match = _COUNT_OR_SHARE.fullmatch(value)
-    if match is None or (match[2] and int(match[1]) > 100):
-        raise ValueError("neither a count nor a share")
-    return int(match[1]), bool(match[2])
-
-
-def _zone_name(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError("no text")
-    zone(value)
-    return value
 
 
 def _any_text(value: Any) -> str:

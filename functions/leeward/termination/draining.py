@@ -130,7 +130,7 @@ def _drain_node(run: Run, situation: Situation, started: datetime, last: Mapping
     if node is None:
         return replace(run, next=Next.DRAINED, pause=0, why="no Node of the cluster stands for it: nothing to drain")
     try:
-        node = _mark(node, record, kubernetes, ports)
+        node = mark(node, record, kubernetes, ports)
         plan, progress = _work(node, situation, started, kubernetes, ports)
     except ObjectGoneError:
         return replace(run, next=Next.WAIT, pause=1, why="its Node was deleted meanwhile")
@@ -140,7 +140,8 @@ def _drain_node(run: Run, situation: Situation, started: datetime, last: Mapping
     return _unfinished(run, situation, started, last, node, plan, progress, ports)
 
 
-def _mark(node: Node, record: TerminationRecord, kubernetes: Kubernetes, ports: Ports) -> Node:
+def mark(node: Node, record: TerminationRecord, kubernetes: Kubernetes, ports: Ports) -> Node:
+    """Taint and cordon, if it is not done, and note when. Raises ObjectGoneError."""
     value = record.causes[0].kind.value if record.causes else ""
     marked = kubernetes.mark(node, Taint(key=keys.DISRUPTED_TAINT, effect=TAINT_EFFECT, value=value))
     ports.claims.note(record.instance, times={"tainted": ports.clock.now()}, node=node.name)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from leeward.disruption.budgets import allowance
+from leeward.disruption.budgets import allowance, tightest
 from leeward.errors import LeewardError
 from leeward.model import keys
 from leeward.model.group import LAUNCHING, TERMINATING, Group, GroupInstance, HookResult, LifecycleHook
@@ -21,7 +21,7 @@ from leeward.model.termination import Cause, CauseKind, Status, Subject, Termina
 from leeward.policy.document import ClusterPolicies, NodePolicy
 from leeward.policy.selection import is_ours, policy_for
 from leeward.ports import Ports
-from leeward.termination.draining import beat
+from leeward.termination.draining import beat, mark
 from leeward.termination.situation import survey
 from leeward.termination.steps import start
 
@@ -82,7 +82,7 @@ def _revive(record: TerminationRecord, ports: Ports, found: Found) -> None:
     now = ports.clock.now()
     if record.times.get("retry", now) > now:
         return
-    if _paced(record, now) and not _budget_left(record, ports, now):
+    if _paced(record, now) and not _budget_left(record, ports, found, now):
         found.paced.append(record.instance)
         return
     start(record, ports)
@@ -94,21 +94,34 @@ def _paced(record: TerminationRecord, now: datetime) -> bool:
     return only_far and record.deadline is not None and record.deadline - now > FAR_AHEAD
 
 
-def _budget_left(record: TerminationRecord, ports: Ports, now: datetime) -> bool:
+def _budget_left(record: TerminationRecord, ports: Ports, found: Found, now: datetime) -> bool:
+    """Whether the budgets of the node's policy, and those of its zone, allow one more; if so its node is marked at
+    once, so that the next one is counted against it.
+    """
     situation = survey(record, ports)
     if situation.group is None:
         return True
-    members = {member.id for member in situation.group.instances}
-    nodes = [n for n in ports.clusters.kubernetes(record.subject.cluster).nodes() if n.instance_id in members]
-    left = allowance(
-        situation.policy.disruption.budgets,
-        reason=None,
-        zone=record.subject.zone,
-        total=len(nodes),
-        disrupting=sum(node.marked or node.deleting or not node.ready for node in nodes),
-        now=now,
+    members = {member.id: member.zone for member in situation.group.instances}
+    kubernetes = ports.clusters.kubernetes(record.subject.cluster)
+    nodes = [node for node in kubernetes.nodes() if node.instance_id in members]
+    busy = {n.instance_id for n in nodes if n.marked or n.deleting or not n.ready} | set(found.restarted)
+    left = tightest(
+        allowance(
+            situation.policy.disruption.budgets,
+            reason=None,
+            zone=zone,
+            total=sum(zone in {None, members[node.instance_id]} for node in nodes),
+            disrupting=sum(zone in {None, members.get(name)} for name in busy & members.keys()),
+            now=now,
+        )
+        for zone in (None, record.subject.zone)
     )
-    return left is None or left > 0
+    if left is not None and left <= 0:
+        return False
+    for node in nodes:
+        if node.instance_id == record.instance:
+            mark(node, record, kubernetes, ports)
+    return True
 
 
 def _sweep_cluster(cluster: str, records: Mapping[str, TerminationRecord], ports: Ports, found: Found) -> None:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ..event_recorder import EventRecorder
-from ..store import Change
-from ..world import World
+from local.cluster.event_recorder import EventRecorder
+from local.cluster.store import Change
+from local.cluster.world import World
+
 from .daemonsets import DaemonSets
 from .deployments import Deployments
 from .garbage import Garbage

@@ -9,12 +9,23 @@ from __future__ import annotations
 import json
 import zlib
 
-from ..budgets import scaled
-from ..event_recorder import EventRecorder
-from ..objects import Obj, controller_of, copied, is_deleting, labels_of, name_of, namespace_of, set_condition, uid_of
-from ..store import Change, ChangeType, Key, key_of
-from ..timestamps import parsed
-from ..world import World
+from local.cluster.budgets import scaled
+from local.cluster.event_recorder import EventRecorder
+from local.cluster.objects import (
+    Obj,
+    controller_of,
+    copied,
+    is_deleting,
+    labels_of,
+    name_of,
+    namespace_of,
+    set_condition,
+    uid_of,
+)
+from local.cluster.store import Change, ChangeType, Key, key_of
+from local.cluster.timestamps import parsed
+from local.cluster.world import World
+
 from .replicasets import owner_reference
 from .worklist import Worklist
 
@@ -25,7 +36,7 @@ _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def template_hash(template: Obj) -> str:
-    """A short name for a pod template: equal templates, equal hash (not the real server's function, but its alphabet)."""
+    """A short name for a pod template: equal templates, equal hash (the real alphabet, not its function)."""
     number = zlib.crc32(json.dumps(template, sort_keys=True).encode())
     return "".join(_LETTERS[int(digit) % len(_LETTERS)] for digit in str(number))
 
@@ -45,7 +56,7 @@ class Deployments:
                 self._dirty.add((change.key[0], owner["name"]))
 
     def run(self) -> bool:
-        return any([self._reconcile(key) for key in self._dirty.drain()])
+        return self._dirty.work(self._reconcile)
 
     def _reconcile(self, key: Key) -> bool:
         deployment = self._world.store.at("deployments", key)
@@ -79,7 +90,9 @@ class Deployments:
         template["metadata"]["labels"] = labels
         selector: Obj = copied(deployment["spec"]["selector"])
         selector.setdefault("matchLabels", {})[_HASH] = digest
-        revision = 1 + max((int(entry["metadata"].get("annotations", {}).get(_REVISION, 0)) for entry in sets), default=0)
+        revision = 1 + max(
+            (int(entry["metadata"].get("annotations", {}).get(_REVISION, 0)) for entry in sets), default=0
+        )
         spec = {"replicas": 0, "selector": selector, "template": template}
         if deployment["spec"].get("minReadySeconds"):
             spec["minReadySeconds"] = deployment["spec"]["minReadySeconds"]
@@ -127,7 +140,9 @@ class Deployments:
         return acted
 
     def _recreate(self, deployment: Obj, current: Obj, old: list[Obj]) -> bool:
-        acted = any([self._scale(deployment, entry, 0) for entry in old if _replicas(entry)])
+        acted = False
+        for entry in old:
+            acted = self._scale(deployment, entry, 0) or acted
         if any((entry.get("status") or {}).get("replicas") for entry in old):
             return acted
         return self._scale(deployment, current, int(deployment["spec"]["replicas"])) or acted

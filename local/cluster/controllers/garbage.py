@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from ..history import Cause
-from ..objects import Obj, copied, is_deleting, name_of, node_of, uid_of
-from ..resources import BY_PLURAL
-from ..store import Change, ChangeType, key_of
-from ..world import DeleteOptions, World
+from local.cluster.history import Cause
+from local.cluster.objects import Obj, copied, is_deleting, name_of, node_of, uid_of
+from local.cluster.resources import BY_PLURAL
+from local.cluster.store import Change, ChangeType
+from local.cluster.world import DeleteOptions, World
+
 from .worklist import Worklist
 
 
@@ -29,18 +30,18 @@ class Garbage:
 
     def _watch_for_orphan(self, change: Change) -> None:
         node = node_of(change.obj)
-        if node is not None and (change.old is None or node_of(change.old) is None):
-            if self._world.store.find("nodes", node) is None:
-                self._collect_later(node)
+        newly_bound = change.old is None or node_of(change.old) is None
+        if node is not None and newly_bound and self._world.store.find("nodes", node) is None:
+            self._collect_later(node)
 
     def _collect_later(self, node: str) -> None:
         due = self._world.now() + self._world.settings.pod_gc_delay
         self._world.timers.at(due, lambda: self._nodes.add(node))
 
     def run(self) -> bool:
-        acted = any([self._collect_dependents(uid) for uid in self._owners.drain()])
-        acted = any([self._collect_pods(node) for node in self._nodes.drain()]) or acted
-        return any([self._empty(namespace) for namespace in self._namespaces.drain()]) or acted
+        acted = self._owners.work(self._collect_dependents)
+        acted = self._nodes.work(self._collect_pods) or acted
+        return self._namespaces.work(self._empty) or acted
 
     def _collect_dependents(self, uid: str) -> bool:
         acted = False
@@ -89,4 +90,4 @@ def orphan(world: World, uid: str) -> None:
         new: Obj = copied(obj)
         references = [entry for entry in new["metadata"]["ownerReferences"] if entry.get("uid") != uid]
         new["metadata"]["ownerReferences"] = references
-        world.change(resource, key_of(obj), lambda entry, new=new: entry.update(new))
+        world.write(resource, new)

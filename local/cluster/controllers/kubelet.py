@@ -6,8 +6,8 @@ its pods neither start nor end until it comes back or the node vanishes.
 
 from __future__ import annotations
 
-from ..event_recorder import EventRecorder
-from ..objects import (
+from local.cluster.event_recorder import EventRecorder
+from local.cluster.objects import (
     Obj,
     annotations_of,
     condition_of,
@@ -19,9 +19,10 @@ from ..objects import (
     set_condition,
     uid_of,
 )
-from ..settings import IGNORE_SIGTERM, NEVER_READY, START_DELAY
-from ..store import Change, ChangeType, Key, key_of
-from ..world import World
+from local.cluster.settings import IGNORE_SIGTERM, NEVER_READY, START_DELAY
+from local.cluster.store import Change, ChangeType, Key, key_of
+from local.cluster.world import World
+
 from .worklist import Worklist
 
 _CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
@@ -80,8 +81,8 @@ class Kubelets:
         return grace * self._world.settings.termination_scale
 
     def run(self) -> bool:
-        started = any([self._start_pod(*entry) for entry in self._start.drain()])
-        return any([self._end_pod(*entry) for entry in self._end.drain()]) or started
+        started = self._start.work(self._start_pod)
+        return self._end.work(self._end_pod) or started
 
     def _living(self, key: Key, uid: str) -> Obj | None:
         pod = self._world.store.at("pods", key)
@@ -90,7 +91,8 @@ class Kubelets:
         node = self._world.store.find("nodes", node_of(pod) or "")
         return pod if has_kubelet(node) else None
 
-    def _start_pod(self, key: Key, uid: str) -> bool:
+    def _start_pod(self, entry: tuple[Key, str]) -> bool:
+        key, uid = entry
         pod = self._living(key, uid)
         if pod is None or is_deleting(pod) or phase_of(pod) != "Pending":
             return False
@@ -118,7 +120,8 @@ class Kubelets:
         number = self._world.random.randrange(256, 65_000)
         return f"10.100.{number // 256}.{number % 256}"
 
-    def _end_pod(self, key: Key, uid: str) -> bool:
+    def _end_pod(self, entry: tuple[Key, str]) -> bool:
+        key, uid = entry
         pod = self._living(key, uid)
         if pod is None or not is_deleting(pod):
             return False

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..event_recorder import EventRecorder
-from ..objects import (
+from local.cluster.event_recorder import EventRecorder
+from local.cluster.objects import (
     Obj,
     annotations_of,
     condition_of,
@@ -19,9 +19,10 @@ from ..objects import (
     node_of,
     uid_of,
 )
-from ..store import Change, ChangeType, Key, key_of
-from ..timestamps import parsed
-from ..world import World
+from local.cluster.store import Change, ChangeType, Key, key_of
+from local.cluster.timestamps import parsed
+from local.cluster.world import World
+
 from .worklist import Worklist
 
 _SOURCE = "replicaset-controller"
@@ -43,7 +44,7 @@ class ReplicaSets:
                 self._dirty.add((change.key[0], owner["name"]))
 
     def run(self) -> bool:
-        return any([self._reconcile(key) for key in self._dirty.drain()])
+        return self._dirty.work(self._reconcile)
 
     def _reconcile(self, key: Key) -> bool:
         replicaset = self._world.store.at("replicasets", key)
@@ -138,5 +139,3 @@ def _deletion_rank(pod: Obj, on_node: Counter[str | None]) -> tuple[object, ...]
     cost = int(annotations_of(pod).get(_DELETION_COST, "0") or 0)
     created = parsed(pod["metadata"]["creationTimestamp"])
     return (node_of(pod) is not None, is_ready(pod), cost, -on_node[node_of(pod)], -created, name_of(pod))
-
-

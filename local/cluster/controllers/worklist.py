@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -19,6 +20,13 @@ class Worklist(Generic[T]):
         items = list(self._items)
         self._items.clear()
         return items
+
+    def work(self, act: Callable[[T], bool]) -> bool:
+        """Do everything noted so far; True when any of it did something (unlike `any`, it does not stop there)."""
+        acted = False
+        for item in self.drain():
+            acted = act(item) or acted
+        return acted
 
     def __bool__(self) -> bool:
         return bool(self._items)

@@ -143,12 +143,12 @@ class DynamoClaims:
         return written or (there is not None and there.get("by") == mark)
 
     def _claim_once(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord | None:
-        """None when somebody was faster."""
-        record = self.read(subject.instance)
-        if record is None:
-            item = new_record(subject, cause, now)
-            written, _ = self._table.put(item, condition="attribute_not_exists(pk)")
+        """None when somebody was faster. The write comes first: mostly there is no record, and a lost one shows it."""
+        item = new_record(subject, cause, now)
+        written, there = self._table.put(item, condition="attribute_not_exists(pk)")
+        if written or there is None:
             return record_of(item) if written else None
+        record = record_of(there)
         if any(known.id == cause.id for known in record.causes):
             return record
         if record.status is Status.OPEN:

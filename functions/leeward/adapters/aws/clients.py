@@ -1,10 +1,13 @@
 """boto3 clients, made when first used and kept for the life of the process.
 
-boto3 itself is imported then too, so that a handler that fails on its input never pays for it. The user agent carries
-the function's name because botocore reads AWS_SDK_UA_APP_ID itself; AWS_ENDPOINT_URL likewise."""
+The user agent carries the function's name because botocore reads AWS_SDK_UA_APP_ID itself; AWS_ENDPOINT_URL likewise.
+"""
 
 import threading
 from typing import Any
+
+import boto3
+from botocore.config import Config
 
 from leeward.adapters.aws.errors import aws_call
 from leeward.errors import InvalidInputError
@@ -16,15 +19,11 @@ POOL_CONNECTIONS = 16
 
 
 class AwsClients:
-    """Clients of one set of credentials and one home Region. Safe to share between threads.
+    """Clients of the process's own credentials and one home Region. Safe to share between threads."""
 
-    `credentials`: keyword arguments of `boto3.Session.client` that replace the process's own.
-    """
-
-    def __init__(self, region: str | None = None, session: Any = None, **credentials: str | None) -> None:
+    def __init__(self, region: str | None = None, session: Any = None) -> None:
         self._region = region
         self._session = session
-        self._credentials = credentials
         self._made: dict[tuple[str, str | None, bool], Any] = {}
         self._lock = threading.RLock()
 
@@ -33,8 +32,6 @@ class AwsClients:
         """The boto3 session."""
         with self._lock:
             if self._session is None:
-                import boto3
-
                 with aws_call("boto3:Session", self._region or "the default Region"):
                     self._session = boto3.Session(region_name=self._region)
             return self._session
@@ -56,8 +53,6 @@ class AwsClients:
             return self._made[key]
 
     def _make(self, service: str, region: str, attempts: int) -> Any:
-        from botocore.config import Config
-
         config = Config(
             connect_timeout=CONNECT_SECONDS,
             read_timeout=READ_SECONDS,
@@ -65,4 +60,4 @@ class AwsClients:
             retries={"mode": "standard", "total_max_attempts": attempts},
         )
         with aws_call(f"{service}:client", region):
-            return self.session.client(service, region_name=region, config=config, **self._credentials)
+            return self.session.client(service, region_name=region, config=config)

@@ -1,7 +1,5 @@
 """`ports.DeadLetters` on SQS."""
 
-from collections.abc import Callable
-
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import aws_call
 
@@ -9,9 +7,9 @@ REASON_CHARACTERS = 1024
 
 
 class SqsDeadLetters:
-    """The interruption queue's dead-letter queue. `queue_url` gives its URL when it is first needed."""
+    """The interruption queue's dead-letter queue."""
 
-    def __init__(self, clients: AwsClients, queue_url: Callable[[], str]) -> None:
+    def __init__(self, clients: AwsClients, queue_url: str) -> None:
         self._clients = clients
         self._queue_url = queue_url
 
@@ -20,7 +18,7 @@ class SqsDeadLetters:
         attributes = {"reason": reason[:REASON_CHARACTERS] or "unknown", "message_id": message_id or "unknown"}
         with aws_call("sqs:SendMessage", f"the dead-letter queue, message {message_id}"):
             self._clients.get("sqs").send_message(
-                QueueUrl=self._queue_url(),
+                QueueUrl=self._queue_url,
                 MessageBody=body or "(empty)",  # SQS refuses an empty body
                 MessageAttributes={
                     name: {"DataType": "String", "StringValue": value} for name, value in attributes.items()

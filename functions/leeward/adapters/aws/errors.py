@@ -6,10 +6,20 @@ one call (no such lifecycle action, a lost conditional write) is told by the pre
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, NoCredentialsError, PartialCredentialsError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    CredentialRetrievalError,
+    HTTPClientError,
+    NoCredentialsError,
+    NoRegionError,
+    ParamValidationError,
+    PartialCredentialsError,
+    ProfileNotFound,
+    TokenRetrievalError,
+    UnauthorizedSSOTokenError,
+)
 from botocore.exceptions import ConnectionError as BotoConnectionError
-from botocore.exceptions import CredentialRetrievalError, NoRegionError, ParamValidationError, ProfileNotFound
-from botocore.exceptions import TokenRetrievalError, UnauthorizedSSOTokenError
 
 from leeward.errors import (
     AccessDeniedError,

@@ -1,7 +1,6 @@
 """`ports.Executions` on Step Functions."""
 
 import json
-from collections.abc import Callable
 
 from botocore.exceptions import ClientError
 
@@ -13,11 +12,11 @@ INPUT_VERSION = 1
 
 
 class StepFunctionsExecutions:
-    """Executions of the node-termination state machine. `state_machine` gives its ARN when it is first needed."""
+    """Executions of the node-termination state machine."""
 
-    def __init__(self, clients: AwsClients, state_machine: Callable[[], str]) -> None:
+    def __init__(self, clients: AwsClients, state_machine_arn: str) -> None:
         self._clients = clients
-        self._state_machine = state_machine
+        self._state_machine_arn = state_machine_arn
 
     def start(self, instance: str, attempt: int) -> bool:
         """Idempotent while open: the same name with the same input answers with the running execution.
@@ -29,7 +28,7 @@ class StepFunctionsExecutions:
         with aws_call("states:StartExecution", name):
             try:
                 self._clients.get("stepfunctions").start_execution(
-                    stateMachineArn=self._state_machine(), name=name, input=body
+                    stateMachineArn=self._state_machine_arn, name=name, input=body
                 )
             except ClientError as error:
                 if code_of(error) != "ExecutionAlreadyExists":
@@ -40,8 +39,9 @@ class StepFunctionsExecutions:
 
     def running(self, instance: str, attempt: int) -> bool:
         """Whether it is open now. DescribeExecution lags a moment behind a start; starting again is harmless."""
-        arn = f"{self._state_machine().replace(':stateMachine:', ':execution:', 1)}:{execution_name(instance, attempt)}"
-        with aws_call("states:DescribeExecution", execution_name(instance, attempt)):
+        name = execution_name(instance, attempt)
+        arn = f"{self._state_machine_arn.replace(':stateMachine:', ':execution:', 1)}:{name}"
+        with aws_call("states:DescribeExecution", name):
             try:
                 answer = self._clients.get("stepfunctions").describe_execution(executionArn=arn)
             except ClientError as error:

@@ -77,9 +77,7 @@ class AutoScalingGroups:
 
     def complete(self, *, group: str, hook: str, instance: str, result: HookResult) -> bool:
         """Answer by instance id; a repeat finds nothing waiting and says False."""
-        return self._answer(
-            "CompleteLifecycleAction", group, hook, instance, {"LifecycleActionResult": result.value}
-        )
+        return self._answer("CompleteLifecycleAction", group, hook, instance, {"LifecycleActionResult": result.value})
 
     def heartbeat(self, *, group: str, hook: str, instance: str) -> bool:
         """Extend a waiting action by the hook's own time-out; False when there is none."""

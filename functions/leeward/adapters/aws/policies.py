@@ -1,7 +1,6 @@
 """Policy documents out of the Parameter Store: one parameter each, canonical JSON, in the order of their names."""
 
 import json
-from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -38,11 +37,8 @@ class ParameterStorePolicies:
         return parse_documents([(name, _document(name, found[name])) for name in sorted(found)], cluster=cluster)
 
 
-def _document(name: str, text: str) -> Mapping[str, Any]:
+def _document(name: str, text: str) -> Any:
     try:
-        document = json.loads(text)
+        return json.loads(text)
     except json.JSONDecodeError as error:
         raise InvalidPolicyError(f"{name}: found no JSON ({error}), expected a policy document") from error
-    if not isinstance(document, dict):
-        raise InvalidPolicyError(f"{name}: found {type(document).__name__}, expected a policy document (an object)")
-    return document

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 from botocore.exceptions import ClientError
 
 from leeward.adapters.aws.batches import pages
@@ -20,7 +21,8 @@ class Table:
     def __init__(self, clients: AwsClients, name: str) -> None:
         self._clients = clients
         self._name = name
-        self._codec: tuple[Any, Any] | None = None
+        self._serializer: Any = TypeSerializer()
+        self._deserializer: Any = TypeDeserializer()
 
     def get(self, pk: str) -> Item | None:
         """Strongly consistent."""
@@ -62,7 +64,7 @@ class Table:
         names: Mapping[str, str] | None = None,
     ) -> Item | None:
         """The item after the update, None when the condition does not hold. `names`: for parts that are data."""
-        arguments = {
+        arguments: dict[str, Any] = {
             "TableName": self._name,
             "Key": self._key(pk),
             "UpdateExpression": expression,
@@ -102,20 +104,11 @@ class Table:
     def _key(self, pk: str) -> Item:
         return {"pk": {"S": pk}}
 
-    def _types(self) -> tuple[Any, Any]:
-        if self._codec is None:
-            from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
-
-            self._codec = TypeSerializer(), TypeDeserializer()
-        return self._codec
-
     def _wire(self, values: Mapping[str, Any]) -> Item:
-        serializer = self._types()[0]
-        return {name: serializer.serialize(value) for name, value in values.items()}
+        return {name: self._serializer.serialize(value) for name, value in values.items()}
 
     def _plain(self, values: Mapping[str, Any]) -> Item:
-        deserializer = self._types()[1]
-        return {name: deserializer.deserialize(value) for name, value in values.items()}
+        return {name: self._deserializer.deserialize(value) for name, value in values.items()}
 
 
 def _names(expression: str) -> dict[str, str]:

@@ -1,0 +1,93 @@
+"""Credentials for a cluster: those of the role that the function assumes there, or the caller's own."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.errors import aws_call
+from leeward.errors import AccessDeniedError
+from leeward.model.times import as_instant
+from leeward.ports import Clock
+
+RENEW_BEFORE = timedelta(minutes=5)
+SESSION_NAME = "leeward"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """Credentials to sign with. `expires` None: not known."""
+
+    access_key: str
+    secret_key: str
+    session_token: str | None = None
+    expires: datetime | None = None
+
+    def __repr__(self) -> str:
+        """Never the secret: this ends up in tracebacks."""
+        return f"Grant(access_key={self.access_key!r}, expires={self.expires})"
+
+
+class Access(Protocol):
+    """Where a cluster's credentials come from."""
+
+    def grant(self, *, fresh: bool = False) -> Grant:
+        """Credentials that hold for some minutes yet; `fresh`: not the kept ones, they were refused."""
+        ...
+
+
+class AssumedRole:
+    """One role, assumed again five minutes before its session ends."""
+
+    def __init__(self, clients: AwsClients, clock: Clock, *, role: str, region: str) -> None:
+        self._clients = clients
+        self._clock = clock
+        self._role = role
+        self._region = region
+        self._kept: Grant | None = None
+
+    def grant(self, *, fresh: bool = False) -> Grant:
+        """At most one sts:AssumeRole per session; the regional endpoint of the cluster's Region."""
+        kept = self._kept
+        if fresh or kept is None or kept.expires is None or self._clock.now() >= kept.expires - RENEW_BEFORE:
+            kept = self._kept = self._assume()
+        return kept
+
+    def _assume(self) -> Grant:
+        with aws_call("sts:AssumeRole", self._role):
+            answer = self._clients.get("sts", region=self._region).assume_role(
+                RoleArn=self._role, RoleSessionName=SESSION_NAME
+            )
+        raw = answer["Credentials"]
+        return Grant(
+            access_key=raw["AccessKeyId"],
+            secret_key=raw["SecretAccessKey"],
+            session_token=raw["SessionToken"],
+            expires=as_instant(raw["Expiration"]),
+        )
+
+
+class OwnCredentials:
+    """The process's own, renewed by botocore: how the command line reaches a cluster."""
+
+    def __init__(self, clients: AwsClients) -> None:
+        self._clients = clients
+
+    def grant(self, *, fresh: bool = False) -> Grant:
+        """A frozen copy. Raises AccessDeniedError where there are none."""
+        del fresh  # botocore knows itself when to renew them
+        with aws_call("boto3:get_credentials", "the default credentials"):
+            credentials: Any = self._clients.session.get_credentials()
+            frozen = credentials.get_frozen_credentials() if credentials else None
+        if frozen is None:
+            raise AccessDeniedError("no AWS credentials: found none in the environment, the profile or the instance")
+        return Grant(access_key=frozen.access_key, secret_key=frozen.secret_key, session_token=frozen.token)
+
+
+class NoAccess:
+    """For functions that have no business with any cluster."""
+
+    def grant(self, *, fresh: bool = False) -> Grant:
+        """Raises AccessDeniedError."""
+        del fresh
+        raise AccessDeniedError('KUBERNETES_ACCESS is "none": this function speaks to no cluster')

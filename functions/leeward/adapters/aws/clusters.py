@@ -1,0 +1,91 @@
+"""`ports.Clusters`: which clusters there are, what is written down for them, and the way into each."""
+
+import base64
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from leeward.adapters.aws.access import Access
+from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.errors import aws_call
+from leeward.adapters.aws.policies import ParameterStorePolicies
+from leeward.adapters.kubernetes.api import ClusterApi
+from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
+from leeward.adapters.kubernetes.token import TokenSource
+from leeward.adapters.settings import ServedCluster
+from leeward.errors import ClusterUnreachableError, InvalidInputError
+from leeward.policy.document import ClusterPolicies
+from leeward.ports import Clock, Kubernetes
+
+
+class EksDoor:
+    """`client.Door` of an Amazon EKS cluster. The endpoint is looked up once, and again when it stops answering."""
+
+    def __init__(self, clients: AwsClients, tokens: TokenSource, *, cluster: str, region: str) -> None:
+        self._clients = clients
+        self._tokens = tokens
+        self._cluster = cluster
+        self._region = region
+        self._endpoint: Endpoint | None = None
+
+    def endpoint(self, *, fresh: bool = False) -> Endpoint:
+        """Raises ClusterUnreachableError while the cluster is being made, ObjectGoneError when there is none."""
+        if fresh or self._endpoint is None:
+            self._endpoint = self._look_up()
+        return self._endpoint
+
+    def token(self, *, fresh: bool = False) -> str:
+        """The bearer token."""
+        return self._tokens.token(fresh=fresh)
+
+    def _look_up(self) -> Endpoint:
+        with aws_call("eks:DescribeCluster", self._cluster):
+            answer = self._clients.get("eks", region=self._region).describe_cluster(name=self._cluster)
+        cluster = answer["cluster"]
+        url, ca = cluster.get("endpoint"), (cluster.get("certificateAuthority") or {}).get("data")
+        if not url:
+            raise ClusterUnreachableError(f"{self._cluster} has no endpoint, its status is {cluster.get('status')}")
+        return Endpoint(url=url, ca=base64.b64decode(ca).decode() if ca else None)
+
+
+class EksClusters:
+    """The clusters of the settings. `access` gives the credentials with which to enter one."""
+
+    def __init__(
+        self,
+        clients: AwsClients,
+        clock: Clock,
+        served: Sequence[ServedCluster],
+        policies: ParameterStorePolicies,
+        access: Callable[[ServedCluster], Access],
+    ) -> None:
+        self._clients = clients
+        self._clock = clock
+        self._served = {cluster.name: cluster for cluster in served}
+        self._policies = policies
+        self._access = access
+        self._apis: dict[str, Kubernetes] = {}
+
+    def names(self) -> tuple[str, ...]:
+        """In the settings' order."""
+        return tuple(self._served)
+
+    def policies(self, cluster: str) -> ClusterPolicies:
+        """What is written down for the cluster, cached for 60 s."""
+        return self._policies.of_cluster(self._known(cluster).name)
+
+    def kubernetes(self, cluster: str) -> Kubernetes:
+        """One client per cluster and process, which keeps its connections; nothing is called yet."""
+        if cluster not in self._apis:
+            self._apis[cluster] = self._connected(self._known(cluster))
+        return self._apis[cluster]
+
+    def _connected(self, cluster: ServedCluster) -> Kubernetes:
+        region = cluster.region or self._clients.region
+        sign = partial(TokenSource, self._clients, self._clock, self._access(cluster))
+        door = EksDoor(self._clients, sign(cluster=cluster.name, region=region), cluster=cluster.name, region=region)
+        return ClusterApi(ClusterClient(cluster.name, door, self._clock))
+
+    def _known(self, cluster: str) -> ServedCluster:
+        if cluster not in self._served:
+            raise InvalidInputError(f"found cluster {cluster!r}, expected one of {', '.join(self._served)}")
+        return self._served[cluster]

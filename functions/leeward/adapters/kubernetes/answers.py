@@ -1,0 +1,123 @@
+"""What an answer of the API server means: which are worth another try, which error each becomes.
+
+Nothing here calls anything."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from leeward.errors import (
+    AccessDeniedError,
+    ClusterUnreachableError,
+    LeewardError,
+    ObjectGoneError,
+    TerminalError,
+    ThrottledError,
+)
+from leeward.ports import EvictionRefusedError
+
+BUDGET_CAUSE = "DisruptionBudget"
+SEVERAL_BUDGETS = "more than one PodDisruptionBudget"
+_BUDGET_NAME = re.compile(r"disruption budget (\S+) ")
+_RBAC_REFUSAL = re.compile(r'cannot create resource "?pods/eviction')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One call. `verb` and `resource` in the words of RBAC: they are what an AccessDeniedError names."""
+
+    verb: str
+    resource: str
+    path: str
+    method: str = "GET"
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: Mapping[str, Any] | None = None
+    content_type: str = "application/json"
+
+    def __str__(self) -> str:
+        """`evict-like` words for messages: verb, resource and path."""
+        return f"{self.verb} {self.resource} ({self.path})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A status code and a parsed body. `retry_after` in seconds, where the server said."""
+
+    status: int
+    body: Mapping[str, Any]
+    retry_after: float | None = None
+
+    @property
+    def ok(self) -> bool:
+        """2xx."""
+        return 200 <= self.status < 300
+
+    @property
+    def message(self) -> str:
+        """The Status object's sentence."""
+        return str(self.body.get("message") or f"HTTP {self.status}")
+
+    @property
+    def reason(self) -> str:
+        """The Status object's reason: AlreadyExists, Conflict, Expired ..."""
+        return str(self.body.get("reason") or "")
+
+    @property
+    def causes(self) -> tuple[Mapping[str, Any], ...]:
+        """`details.causes`."""
+        return tuple((self.body.get("details") or {}).get("causes") or ())
+
+    @property
+    def refused_by_budget(self) -> bool:
+        """The Eviction API's own 429, which is no throttling."""
+        return self.status == 429 and any(cause.get("reason") == BUDGET_CAUSE for cause in self.causes)
+
+    @property
+    def several_budgets(self) -> bool:
+        """The Eviction API cannot serve a pod that several budgets select; it says so with 500."""
+        return self.status == 500 and SEVERAL_BUDGETS in self.message
+
+    @property
+    def throttled(self) -> bool:
+        """API priority and fairness, or a webhook's own 429."""
+        return self.status == 429 and not self.refused_by_budget
+
+    @property
+    def broken(self) -> bool:
+        """The server's own trouble: another try may find it well."""
+        return self.status >= 500 and not self.several_budgets
+
+
+def as_error(answer: Answer, request: Request, cluster: str) -> LeewardError:
+    """What a bad answer becomes."""
+    said = f"{cluster}: {request}: {answer.message}"
+    match answer.status:
+        case 401:
+            return AccessDeniedError(f"{cluster}: the token is not accepted, may not {request}: {answer.message}")
+        case 403:
+            return AccessDeniedError(f"{cluster}: not allowed to {request}: {answer.message}")
+        case 404:
+            return ObjectGoneError(said)
+        case 429:
+            return ThrottledError(said, answer.retry_after)
+        case status if status >= 500:
+            return ClusterUnreachableError(said)
+        case _:
+            return TerminalError(f"{said} (HTTP {answer.status})")
+
+
+def refusal(answer: Answer, request: Request, namespace: str) -> EvictionRefusedError | None:
+    """Why this one pod may not go now; None when the answer is about something else.
+
+    PodDisruptionBudgets say 429 with a cause, 403 (a negative count, too many disrupted pods) or 500 (several of them);
+    admission webhooks and policies say any 4xx. None of these speaks for another pod. A missing RBAC rule does.
+    """
+    if answer.several_budgets:
+        return EvictionRefusedError(answer.message, permanent=True)
+    if answer.refused_by_budget:
+        said = " ".join(str(cause.get("message", "")) for cause in answer.causes)
+        names = dict.fromkeys(_BUDGET_NAME.findall(said))
+        return EvictionRefusedError(said or answer.message, tuple(f"{namespace}/{name}" for name in names))
+    admission = answer.status in {400, 403, 422} and not _RBAC_REFUSAL.search(answer.message)
+    return EvictionRefusedError(f"{request}: {answer.message}") if admission else None

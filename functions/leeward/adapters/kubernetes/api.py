@@ -1,0 +1,183 @@
+"""`ports.Kubernetes` for one cluster: paths, preconditions, and what counts as done already."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+from leeward.adapters.kubernetes import bodies
+from leeward.adapters.kubernetes.answers import Answer, Request, as_error, refusal
+from leeward.adapters.kubernetes.client import ClusterClient
+from leeward.errors import ObjectGoneError, ThrottledError
+from leeward.model.node import Node, Taint
+from leeward.model.pod import Pod, PodDisruptionBudget
+
+CONFLICTS = 5  # of a patch, each followed by a fresh read
+MERGE_PATCH = "application/merge-patch+json"
+
+
+class ClusterApi:
+    """Every change is idempotent: by a precondition on version or uid, or by a deterministic name."""
+
+    def __init__(self, client: ClusterClient) -> None:
+        self._client = client
+
+    def nodes(self) -> Sequence[Node]:
+        """All nodes from the API server's watch cache."""
+        request = Request(verb="list", resource="nodes", path="/api/v1/nodes", query={"resourceVersion": "0"})
+        return self._client.list(request, Node.from_json)
+
+    def node(self, name: str) -> Node | None:
+        """One node, fresh."""
+        answer = self._get("nodes", _node_path(name))
+        return None if answer is None else Node.from_json(answer)
+
+    def pods_on(self, node: str) -> Sequence[Pod]:
+        """The pods bound to a node, fresh: a drain must not miss one that has just been bound."""
+        query = {"fieldSelector": f"spec.nodeName={node}"}
+        return self._client.list(Request(verb="list", resource="pods", path="/api/v1/pods", query=query), Pod.from_json)
+
+    def budgets(self) -> Sequence[PodDisruptionBudget]:
+        """All PodDisruptionBudgets."""
+        path = "/apis/policy/v1/poddisruptionbudgets"
+        request = Request(verb="list", resource="poddisruptionbudgets", path=path)
+        return self._client.list(request, PodDisruptionBudget.from_json)
+
+    def daemon_sets(self) -> frozenset[str]:
+        """`namespace/name` of every DaemonSet."""
+        request = Request(verb="list", resource="daemonsets", path="/apis/apps/v1/daemonsets")
+        return frozenset(self._client.list(request, _key))
+
+    def mark(self, node: Node, taint: Taint, *, unschedulable: bool = True) -> Node:
+        """Taint and cordon; a repeat finds both there. Raises ObjectGoneError."""
+
+        def change(current: Node) -> dict[str, Any] | None:
+            there = any((known.key, known.effect) == (taint.key, taint.effect) for known in current.taints)
+            cordon = unschedulable or current.unschedulable
+            if there and current.unschedulable == cordon:
+                return None
+            taints = current.taints if there else (*current.taints, taint)
+            return bodies.node_patch(current, taints, unschedulable=cordon)
+
+        return self._patch_node(node, change)
+
+    def unmark(self, node: Node, taint_key: str) -> Node:
+        """Take the taint off and uncordon; a repeat finds neither. Raises ObjectGoneError."""
+
+        def change(current: Node) -> dict[str, Any] | None:
+            taints = tuple(taint for taint in current.taints if taint.key != taint_key)
+            if taints == current.taints and not current.unschedulable:
+                return None
+            return bodies.node_patch(current, taints, unschedulable=False)
+
+        return self._patch_node(node, change)
+
+    def evict(self, pod: Pod) -> None:
+        """Ask the Eviction API; gone or replaced counts as done. Raises EvictionRefusedError."""
+        request = Request(
+            verb="create",
+            resource="pods/eviction",
+            path=f"{_pod_path(pod)}/eviction",
+            method="POST",
+            body=bodies.eviction(pod),
+        )
+        answer = self._remove(request, lambda: self._pod_is_gone(pod))
+        if answer is None:
+            return
+        refused = refusal(answer, request, pod.namespace)
+        raise refused or as_error(answer, request, self._client.cluster)
+
+    def delete_pod(self, pod: Pod, grace_seconds: int | None = None) -> None:
+        """Delete without asking a budget; gone or replaced counts as done."""
+        body = bodies.deletion(pod.uid, grace_seconds)
+        request = Request(verb="delete", resource="pods", path=_pod_path(pod), method="DELETE", body=body)
+        answer = self._remove(request, lambda: self._pod_is_gone(pod))
+        if answer is not None:
+            raise as_error(answer, request, self._client.cluster)
+
+    def delete_node(self, node: Node) -> None:
+        """Remove the Node object; gone or replaced counts as done."""
+        body = bodies.deletion(node.uid)
+        request = Request(verb="delete", resource="nodes", path=_node_path(node.name), method="DELETE", body=body)
+        answer = self._remove(request, lambda: self._node_is_gone(node))
+        if answer is not None:
+            raise as_error(answer, request, self._client.cluster)
+
+    def event(self, about: Node | Pod, *, reason: str, message: str, warning: bool, now: datetime) -> None:
+        """Write an Event; AlreadyExists is a repeat, and one about a namespace that ends or has ended is not missed."""
+        body = bodies.event(about, reason=reason, message=message, warning=warning, now=now)
+        path = f"/api/v1/namespaces/{quote(body['metadata']['namespace'], safe='')}/events"
+        request = Request(verb="create", resource="events", path=path, method="POST", body=body)
+        answer = self._client.send(request)
+        ending = any(cause.get("reason") == "NamespaceTerminating" for cause in answer.causes)
+        if not (answer.ok or answer.status in {404, 409} or ending):
+            raise as_error(answer, request, self._client.cluster)
+
+    def _get(self, resource: str, path: str) -> Mapping[str, Any] | None:
+        try:
+            return self._client.ask(Request(verb="get", resource=resource, path=path))
+        except ObjectGoneError:
+            return None
+
+    def _patch_node(self, node: Node, change: Callable[[Node], dict[str, Any] | None]) -> Node:
+        """Patch what was read, at the version that was read; after a conflict read and think again."""
+        current = node
+        for _ in range(CONFLICTS):
+            body = change(current)
+            if body is None:
+                return current
+            request = Request(
+                verb="patch",
+                resource="nodes",
+                path=_node_path(node.name),
+                method="PATCH",
+                body=body,
+                content_type=MERGE_PATCH,
+            )
+            answer = self._client.send(request)
+            if answer.ok:
+                return Node.from_json(answer.body)
+            if answer.status != 409:
+                raise as_error(answer, request, self._client.cluster)
+            current = self._same_node(node)
+        raise ThrottledError(f"{self._client.cluster}: patch nodes {node.name}: {CONFLICTS} conflicts in a row")
+
+    def _same_node(self, node: Node) -> Node:
+        fresh = self.node(node.name)
+        if fresh is None or fresh.uid != node.uid:
+            raise ObjectGoneError(f"{self._client.cluster}: node {node.name} ({node.uid}) is not there any more")
+        return fresh
+
+    def _remove(self, request: Request, gone: Callable[[], bool]) -> Answer | None:
+        """None when it is done. A conflict is the uid precondition, or a write that came in between: looking tells."""
+        answer = self._client.send(request)
+        for _ in range(CONFLICTS):
+            if answer.ok or answer.status == 404:
+                return None
+            if answer.status != 409:
+                return answer
+            if gone():
+                return None
+            answer = self._client.send(request)
+        raise ThrottledError(f"{self._client.cluster}: {request}: {CONFLICTS} conflicts in a row: {answer.message}")
+
+    def _pod_is_gone(self, pod: Pod) -> bool:
+        raw = self._get("pods", _pod_path(pod))
+        return raw is None or raw["metadata"].get("uid") != pod.uid
+
+    def _node_is_gone(self, node: Node) -> bool:
+        fresh = self.node(node.name)
+        return fresh is None or fresh.uid != node.uid
+
+
+def _node_path(name: str) -> str:
+    return f"/api/v1/nodes/{quote(name, safe='')}"
+
+
+def _pod_path(pod: Pod) -> str:
+    return f"/api/v1/namespaces/{quote(pod.namespace, safe='')}/pods/{quote(pod.name, safe='')}"
+
+
+def _key(raw: Mapping[str, Any]) -> str:
+    meta = raw["metadata"]
+    return f"{meta.get('namespace', 'default')}/{meta['name']}"

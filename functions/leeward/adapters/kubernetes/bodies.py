@@ -1,0 +1,75 @@
+"""The objects that Leeward writes: patches, evictions, deletions and Events. Nothing here calls anything."""
+
+import hashlib
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from leeward.model.node import Node, Taint
+from leeward.model.pod import Pod
+from leeward.model.times import format_instant
+
+EVENT_EVERY_SECONDS = 600
+EVENT_MESSAGE_CHARACTERS = 1024  # what the API server takes
+EVENT_NAME_CHARACTERS = 200
+NODE_EVENTS_NAMESPACE = "default"  # where Events about things without a namespace live
+
+
+def node_patch(node: Node, taints: Iterable[Taint], *, unschedulable: bool) -> dict[str, Any]:
+    """A merge patch replaces the whole list of taints: the version makes sure that it is the list that was read."""
+    return {
+        "metadata": {"resourceVersion": node.resource_version},
+        "spec": {"taints": [_taint(taint) for taint in taints] or None, "unschedulable": unschedulable or None},
+    }
+
+
+def eviction(pod: Pod) -> dict[str, Any]:
+    """policy/v1 Eviction of exactly this pod, not of one that has taken its name since."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": pod.name, "namespace": pod.namespace},
+        "deleteOptions": {"preconditions": {"uid": pod.uid}},
+    }
+
+
+def deletion(uid: str, grace_seconds: int | None = None) -> dict[str, Any]:
+    """DeleteOptions; without grace seconds the object's own apply."""
+    options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
+    if grace_seconds is not None:
+        options["gracePeriodSeconds"] = grace_seconds
+    return options
+
+
+def event(about: Node | Pod, *, reason: str, message: str, warning: bool, now: datetime) -> dict[str, Any]:
+    """A core/v1 Event, named after its object, its reason and the ten minutes in which it falls."""
+    namespace = about.namespace if isinstance(about, Pod) else NODE_EVENTS_NAMESPACE
+    when = format_instant(now.replace(microsecond=0))
+    involved = {"apiVersion": "v1", "kind": type(about).__name__, "name": about.name, "uid": about.uid}
+    if isinstance(about, Pod):
+        involved["namespace"] = about.namespace
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": event_name(about, reason, now), "namespace": namespace},
+        "involvedObject": involved,
+        "reason": reason,
+        "message": message[:EVENT_MESSAGE_CHARACTERS],
+        "type": "Warning" if warning else "Normal",
+        "source": {"component": "leeward"},
+        "firstTimestamp": when,
+        "lastTimestamp": when,
+        "count": 1,
+    }
+
+
+def event_name(about: Node | Pod, reason: str, now: datetime) -> str:
+    """The same for a repeat within the same ten minutes of the clock, so that the API answers AlreadyExists."""
+    bucket = int(now.timestamp()) // EVENT_EVERY_SECONDS
+    mark = hashlib.sha256(f"{about.uid}/{reason}/{bucket}".encode()).hexdigest()[:16]
+    return f"{about.name[:EVENT_NAME_CHARACTERS].rstrip('.-')}.{mark}"
+
+
+def _taint(taint: Taint) -> dict[str, str]:
+    raw = {"key": taint.key, "value": taint.value, "effect": taint.effect, "timeAdded": taint.added}
+    return {name: value for name, value in raw.items() if value}

@@ -1,0 +1,205 @@
+"""Requests to one API server: connection, token, retries and paging. It knows no resource.
+
+Retried within a small budget: connection errors, time-outs, 5xx and throttling; a refused token once. Every request
+that changes something carries a precondition or a deterministic name, so that sending it twice is harmless."""
+
+import json
+import random
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Protocol, TypeVar
+from urllib.parse import urlencode
+
+import urllib3
+
+from leeward.adapters.kubernetes.answers import Answer, Request, as_error
+from leeward.errors import ClusterUnreachableError, TerminalError, ThrottledError
+from leeward.ports import Clock
+
+CONNECT_SECONDS = 3.0
+READ_SECONDS = 30.0
+ATTEMPTS = 4
+BUDGET = timedelta(seconds=12)  # no further try is begun after this
+FIRST_PAUSE_SECONDS = 0.2
+LONGEST_RETRY_AFTER_SECONDS = 3.0
+PAGE_SIZE = 500
+CONNECTIONS = 16
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """Where an API server is. `ca` in PEM; None trusts what the system trusts."""
+
+    url: str
+    ca: str | None = None
+
+
+class Door(Protocol):
+    """How a cluster is found and entered."""
+
+    def endpoint(self, *, fresh: bool = False) -> Endpoint:
+        """The API server; `fresh`: look it up anew, the last one did not answer."""
+        ...
+
+    def token(self, *, fresh: bool = False) -> str:
+        """The bearer token; `fresh`: a new one, the last was refused."""
+        ...
+
+
+class ClusterClient:
+    """Safe to share between threads. Nothing is connected before the first request."""
+
+    def __init__(self, cluster: str, door: Door, clock: Clock) -> None:
+        self.cluster = cluster
+        self._door = door
+        self._clock = clock
+        self._pool: tuple[Endpoint, urllib3.PoolManager] | None = None
+        self._lost = False
+
+    def ask(self, request: Request) -> Mapping[str, Any]:
+        """The body of a good answer; a bad one raises its error."""
+        answer = self.send(request)
+        if not answer.ok:
+            raise as_error(answer, request, self.cluster)
+        return answer.body
+
+    def send(self, request: Request) -> Answer:
+        """Any answer but those that a later try may better. Raises ClusterUnreachableError, ThrottledError."""
+        began = self._clock.now()
+        answer: Answer | None = None
+        trouble = ""
+        refreshed = False
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                answer = self._once(request)
+            except (urllib3.exceptions.HTTPError, ValueError) as error:  # ValueError: no JSON, a body cut short
+                answer, trouble = None, str(error)
+            if answer is not None and answer.status == 401 and not refreshed:
+                refreshed = True
+                self._door.token(fresh=True)
+                continue
+            if answer is not None and not (answer.broken or answer.throttled):
+                return answer
+            if not self._wait(answer, attempt, began):
+                break
+        raise self._given_up(request, answer, trouble)
+
+    def list(self, request: Request, parse: Callable[[Mapping[str, Any]], T]) -> tuple[T, ...]:
+        """All items, each parsed (cut down) as its page arrives; an expired list is begun again once."""
+        try:
+            return self._pages(request, parse)
+        except _ListExpiredError:
+            pass
+        try:
+            return self._pages(request, parse)
+        except _ListExpiredError as error:
+            raise ClusterUnreachableError(f"{self.cluster}: {request}: the list expired twice: {error}") from error
+
+    def close(self) -> None:
+        """Close the kept connections; the next request opens new ones."""
+        if self._pool is not None:
+            self._pool[1].clear()
+            self._pool = None
+
+    def _pages(self, request: Request, parse: Callable[[Mapping[str, Any]], T]) -> tuple[T, ...]:
+        found: list[T] = []
+        query = {**request.query, "limit": str(PAGE_SIZE)}
+        while True:
+            page = replace(request, query=query)
+            answer = self.send(page)
+            if answer.status == 410 and "continue" in query:
+                raise _ListExpiredError(answer.message)
+            if not answer.ok:
+                raise as_error(answer, page, self.cluster)
+            found.extend(parse(raw) for raw in answer.body.get("items") or ())
+            rest = (answer.body.get("metadata") or {}).get("continue")
+            if not rest:
+                return tuple(found)
+            # the token stands for the version; the API refuses both together
+            query = {name: value for name, value in query.items() if name != "resourceVersion"} | {"continue": rest}
+
+    def _once(self, request: Request) -> Answer:
+        pool, url = self._connected()
+        headers = {"Authorization": f"Bearer {self._door.token()}", "Accept": "application/json"}
+        if request.verb == "list":
+            headers["Accept-Encoding"] = "gzip"
+        if request.body is not None:
+            headers["Content-Type"] = request.content_type
+        query = f"?{urlencode(request.query)}" if request.query else ""
+        response = pool.request(
+            request.method,
+            f"{url}{request.path}{query}",
+            body=json.dumps(request.body) if request.body is not None else None,
+            headers=headers,
+            redirect=False,
+        )
+        return Answer(
+            status=response.status,
+            body=_parsed(response.status, response.data),
+            retry_after=_seconds(response.headers.get("Retry-After")),
+        )
+
+    def _connected(self) -> tuple[urllib3.PoolManager, str]:
+        endpoint = self._door.endpoint(fresh=self._lost)
+        self._lost = False
+        if self._pool is None or self._pool[0] != endpoint:
+            self._pool = (endpoint, _pool(endpoint))
+        return self._pool[1], endpoint.url.rstrip("/")
+
+    def _wait(self, answer: Answer | None, attempt: int, began: datetime) -> bool:
+        """Pause before the next try; False when there is to be none."""
+        pause = FIRST_PAUSE_SECONDS * 2 ** (attempt - 1) * random.uniform(0.5, 1)
+        if answer is not None and answer.retry_after is not None:
+            if answer.retry_after > LONGEST_RETRY_AFTER_SECONDS:
+                return False
+            pause = max(pause, answer.retry_after)
+        if attempt >= ATTEMPTS or self._clock.now() + timedelta(seconds=pause) > began + BUDGET:
+            return False
+        self._clock.sleep(pause)
+        return True
+
+    def _given_up(self, request: Request, answer: Answer | None, trouble: str) -> Exception:
+        if answer is None:
+            self._lost = True  # the cluster may have been made anew under its old name: look it up next time
+            return ClusterUnreachableError(f"{self.cluster}: {request}: {trouble}")
+        if answer.throttled:
+            return ThrottledError(f"{self.cluster}: {request}: {answer.message}", answer.retry_after)
+        return as_error(answer, request, self.cluster)
+
+
+class _ListExpiredError(Exception):
+    """410 on a continue token: etcd has compacted the version that the list stood at."""
+
+
+def _pool(endpoint: Endpoint) -> urllib3.PoolManager:
+    try:
+        context = ssl.create_default_context(cadata=endpoint.ca) if endpoint.url.startswith("https") else None
+    except ssl.SSLError as error:
+        raise TerminalError(f"{endpoint.url}: found no certificate in the cluster's CA data: {error}") from error
+    return urllib3.PoolManager(
+        num_pools=1,
+        maxsize=CONNECTIONS,
+        retries=False,
+        timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS),
+        ssl_context=context,
+    )
+
+
+def _parsed(status: int, data: bytes) -> Mapping[str, Any]:
+    """JSON for an answer that counts; whatever a proxy in between says with an error becomes its message."""
+    try:
+        body = json.loads(data) if data else {}
+    except ValueError:
+        if status < 400:
+            raise
+        body = {"message": data[:200].decode(errors="replace")}
+    return body if isinstance(body, dict) else {}
+
+
+def _seconds(text: str | None) -> float | None:
+    """Retry-After in seconds; its other form, a date, is not used by API servers."""
+    return float(text) if text and text.isdigit() else None

@@ -1,0 +1,152 @@
+"""A function's environment, read once into one frozen value; everything wrong with it is said at once."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from leeward.errors import InvalidInputError
+
+T = TypeVar("T")
+
+
+class KubernetesAccess(StrEnum):
+    """Which of a cluster's two roles a token is made for."""
+
+    READ = "read"
+    ACT = "act"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedCluster:
+    """One cluster of the setting CLUSTERS; roles are ARNs, an empty region is the function's own."""
+
+    name: str
+    region: str = ""
+    account: str = ""
+    read_role: str = ""
+    act_role: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything a function is told by its deployment."""
+
+    clusters: tuple[ServedCluster, ...]
+    table_name: str
+    state_machine_arn: str
+    queue_arn: str
+    dead_letter_queue_url: str
+    policy_prefix: str
+    kubernetes_access: KubernetesAccess
+    hook_topics: tuple[str, ...] = ()
+
+    @classmethod
+    def from_env(cls, environment: Mapping[str, str]) -> "Settings":
+        """Raises InvalidInputError with one line per problem: name, found, expected."""
+        reader = _Reader(environment)
+        access = reader.read("KUBERNETES_ACCESS", KubernetesAccess, "one of read, act, none")
+        settings = cls(
+            clusters=reader.read("CLUSTERS", _clusters, _CLUSTERS_EXPECTED) or (),
+            table_name=reader.text("TABLE_NAME"),
+            state_machine_arn=reader.read("STATE_MACHINE_ARN", _state_machine, "the ARN of a state machine") or "",
+            queue_arn=reader.read("QUEUE_ARN", _arn, "the ARN of a queue") or "",
+            dead_letter_queue_url=reader.text("DEAD_LETTER_QUEUE_URL"),
+            policy_prefix=reader.read("POLICY_PREFIX", _path, 'a path such as "/leeward"') or "",
+            kubernetes_access=access or KubernetesAccess.NONE,
+            hook_topics=reader.read("HOOK_TOPICS", _arns, "a JSON list of ARNs", default="[]") or (),
+        )
+        reader.problems.extend(_missing_roles(settings))
+        if reader.problems:
+            raise InvalidInputError("\n".join(reader.problems))
+        return settings
+
+    @property
+    def queue_arns(self) -> frozenset[str]:
+        """Targets whose hooks are ours."""
+        return frozenset({self.queue_arn, *self.hook_topics})
+
+
+_CLUSTERS_EXPECTED = 'a JSON list of {"name", "region", "account", "readRole", "actRole"} with distinct names'
+_CLUSTER_KEYS = {
+    "name": "name",
+    "region": "region",
+    "account": "account",
+    "readRole": "read_role",
+    "actRole": "act_role",
+}
+
+
+class _Reader:
+    """Reads variables and gathers what is wrong with them."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self.problems: list[str] = []
+
+    def text(self, name: str) -> str:
+        return self.read(name, str, "a text") or ""
+
+    def read(self, name: str, parse: Callable[[str], T], expected: str, default: str | None = None) -> T | None:
+        found = self._environment.get(name, "") or default
+        if not found:
+            self.problems.append(f"{name}: found nothing, expected {expected}")
+            return None
+        try:
+            return parse(found)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            self.problems.append(f"{name}: found {found!r}, expected {expected}")
+            return None
+
+
+def _clusters(text: str) -> tuple[ServedCluster, ...]:
+    clusters = tuple(_cluster(raw) for raw in _list(text))
+    if len({cluster.name for cluster in clusters}) != len(clusters):
+        raise ValueError("a name occurs twice")
+    return clusters
+
+
+def _cluster(raw: Any) -> ServedCluster:
+    if not raw["name"] or not all(isinstance(raw.get(key) or "", str) for key in _CLUSTER_KEYS):
+        raise ValueError("no name, or something that is no text")
+    return ServedCluster(**{field: raw.get(key) or "" for key, field in _CLUSTER_KEYS.items()})
+
+
+def _missing_roles(settings: Settings) -> list[str]:
+    access = settings.kubernetes_access
+    if access is KubernetesAccess.NONE:
+        return []
+    key = "readRole" if access is KubernetesAccess.READ else "actRole"
+    without = [cluster.name for cluster in settings.clusters if not getattr(cluster, _CLUSTER_KEYS[key])]
+    return [f"CLUSTERS: found no {key} of {name}, expected one for access {access.value}" for name in without]
+
+
+def _arns(text: str) -> tuple[str, ...]:
+    return tuple(_arn(item) for item in _list(text))
+
+
+def _arn(text: str) -> str:
+    if not text.startswith("arn:"):
+        raise ValueError(text)
+    return text
+
+
+def _state_machine(text: str) -> str:
+    if ":stateMachine:" not in _arn(text):
+        raise ValueError(text)
+    return text
+
+
+def _path(text: str) -> str:
+    if not text.startswith("/"):
+        raise ValueError(text)
+    return text.rstrip("/")
+
+
+def _list(text: str) -> list[Any]:
+    value = json.loads(text)
+    if not isinstance(value, list):
+        raise TypeError(text)
+    return value

@@ -1,0 +1,117 @@
+"""Builds the real ports; the only place that knows which adapter stands behind which.
+
+Nothing here calls AWS: clients are made when they are first used. A function's ports live as long as its process."""
+
+import os
+from collections.abc import Callable
+from functools import cache
+
+from leeward.adapters.aws.access import Access, AssumedRole, NoAccess, OwnCredentials
+from leeward.adapters.aws.claims import DynamoClaims
+from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.clusters import EksClusters
+from leeward.adapters.aws.dead_letters import SqsDeadLetters
+from leeward.adapters.aws.errors import aws_call
+from leeward.adapters.aws.executions import StepFunctionsExecutions
+from leeward.adapters.aws.groups import AutoScalingGroups
+from leeward.adapters.aws.instances import Ec2Instances
+from leeward.adapters.aws.policies import ParameterStorePolicies
+from leeward.adapters.aws.table import Table
+from leeward.adapters.clock import SystemClock
+from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
+from leeward.ports import Clock, Ports
+
+TABLE = "leeward"
+STATE_MACHINE = "leeward-node-termination"
+QUEUE = "leeward-interruption"
+DEAD_LETTER_QUEUE = "leeward-interruption-dead-letters"
+POLICY_PREFIX = "/leeward"
+
+
+@cache
+def lambda_ports() -> Ports:
+    """The ports of this process's function. Raises InvalidInputError naming every wrong setting."""
+    settings = Settings.from_env(os.environ)
+    clients, clock = AwsClients(), SystemClock()
+    return build(settings, clients, clock, access=_role_of(settings.kubernetes_access, clients, clock))
+
+
+def interruption_ports() -> Ports:
+    """Of fn interruption."""
+    return lambda_ports()
+
+
+def termination_ports() -> Ports:
+    """Of fn terminate."""
+    return lambda_ports()
+
+
+def drain_ports() -> Ports:
+    """Of fn drain."""
+    return lambda_ports()
+
+
+def sweep_ports() -> Ports:
+    """Of fn sweep."""
+    return lambda_ports()
+
+
+def sync_ports() -> Ports:
+    """Of fn sync."""
+    return lambda_ports()
+
+
+def command_line_ports(cluster: str, region: str | None = None, account: str | None = None) -> Ports:
+    """The ports of `leeward --cluster NAME`: the caller's own credentials, everything else by its fixed name.
+
+    Without `account` the caller's is asked of STS. Raises AccessDeniedError without credentials, InvalidInputError
+    without a Region.
+    """
+    clients, clock = AwsClients(region), SystemClock()
+    owner, partition = account, "aws"
+    if owner is None:
+        with aws_call("sts:GetCallerIdentity", "the default credentials"):
+            identity = clients.get("sts").get_caller_identity()
+        owner, partition = identity["Account"], identity["Arn"].split(":")[1]
+    else:
+        partition = clients.session.get_partition_for_region(clients.region)
+    settings = _by_name(cluster, region=clients.region, account=owner, partition=partition)
+    return build(settings, clients, clock, access=lambda _: OwnCredentials(clients))
+
+
+def build(settings: Settings, clients: AwsClients, clock: Clock, *, access: Callable[[ServedCluster], Access]) -> Ports:
+    """Every adapter, over one set of clients. `access`: with which credentials a cluster is entered."""
+    policies = ParameterStorePolicies(clients, clock, settings.policy_prefix)
+    return Ports(
+        clock=clock,
+        clusters=EksClusters(clients, clock, settings.clusters, policies, access),
+        instances=Ec2Instances(clients),
+        groups=AutoScalingGroups(clients, clock),
+        claims=DynamoClaims(Table(clients, settings.table_name), clock),
+        executions=StepFunctionsExecutions(clients, settings.state_machine_arn),
+        dead_letters=SqsDeadLetters(clients, settings.dead_letter_queue_url),
+        queue_arns=settings.queue_arns,
+    )
+
+
+def _role_of(access: KubernetesAccess, clients: AwsClients, clock: Clock) -> Callable[[ServedCluster], Access]:
+    def choose(cluster: ServedCluster) -> Access:
+        if access is KubernetesAccess.NONE:
+            return NoAccess()
+        role = cluster.read_role if access is KubernetesAccess.READ else cluster.act_role
+        return AssumedRole(clients, clock, role=role, region=cluster.region or clients.region)
+
+    return choose
+
+
+def _by_name(cluster: str, *, region: str, account: str, partition: str) -> Settings:
+    suffix = "amazonaws.com.cn" if partition == "aws-cn" else "amazonaws.com"
+    return Settings(
+        clusters=(ServedCluster(name=cluster, region=region, account=account),),
+        table_name=TABLE,
+        state_machine_arn=f"arn:{partition}:states:{region}:{account}:stateMachine:{STATE_MACHINE}",
+        queue_arn=f"arn:{partition}:sqs:{region}:{account}:{QUEUE}",
+        dead_letter_queue_url=f"https://sqs.{region}.{suffix}/{account}/{DEAD_LETTER_QUEUE}",
+        policy_prefix=POLICY_PREFIX,
+        kubernetes_access=KubernetesAccess.NONE,
+    )

@@ -1,0 +1,208 @@
+"""`leeward drain`: what would leave a node, in which order and how, what stays, what forbids it; live, it starts it.
+
+Decides how kubectl's flags become options and how a plan is printed; the plan itself is made in
+`leeward.termination.drain`."""
+
+import argparse
+import re
+from datetime import datetime, timedelta
+from typing import Any
+
+from rich.console import Group as Rows
+from rich.console import RenderableType
+from rich.table import Table
+
+from leeward.cli.drain_scene import Scene, live_scenes, offline_scenes
+from leeward.cli.drain_start import RefusedError, start, why_not
+from leeward.cli.options import instant
+from leeward.cli.output import emit
+from leeward.cli.snapshot import Snapshot
+from leeward.errors import InvalidInputError
+from leeward.model.times import format_instant
+from leeward.termination.drain import DrainOptions, DrainPlan, plan_drain
+
+TRUE, FALSE = ("true", "t", "1", "True", "TRUE", "T"), ("false", "f", "0", "False", "FALSE", "F")  # pflag's words
+_DESCRIPTION = """Shows how the pods of a node (or of all nodes of an Auto Scaling group) leave it: which are evicted,
+wave by wave, what blocks them, which stay, and which forbid the drain. With --snapshot it never does more than that.
+Live and without --dry-run it starts the node's termination: drain, settle, terminate, answer lifecycle hooks."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """The verb and kubectl's flags. A flag that is absent means what the policy says."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "drain", help="drain and terminate a node, or show how that would go", description=_DESCRIPTION
+    )
+    parser.add_argument("node", metavar="NODE", nargs="?", help="name of the node")
+    parser.add_argument("--group", metavar="GROUP", help="all nodes of this Auto Scaling group instead")
+    _add_flag(parser, "--dry-run", "only show the plan", more_true=("client", "server"), more_false=("none",))
+    parser.add_argument(
+        "--deadline", metavar="TIME", type=instant, help="when the node goes whatever happens, RFC 3339"
+    )
+    _add_flag(parser, "--force", "evict pods without a controller too (policy: drain.unmanagedPods)")
+    _add_flag(parser, "--ignore-daemonsets", "leave DaemonSet pods on the node (default: true)")
+    _add_flag(parser, "--delete-emptydir-data", "evict pods with emptyDir volumes too (policy: drain.localData)")
+    _add_flag(parser, "--disable-eviction", "delete pods without asking PodDisruptionBudgets")
+    parser.add_argument(
+        "--grace-period", metavar="S", type=_seconds, help="seconds for each pod to end; negative: the pod's own"
+    )
+    parser.add_argument(
+        "--skip-wait-for-delete-timeout",
+        metavar="S",
+        type=_seconds,
+        help="leave pods that are more than S seconds past their deletion deadline (default: 60; 0: never)",
+    )
+
+
+def _add_flag(
+    parser: argparse.ArgumentParser,
+    flag: str,
+    help_text: str,
+    more_true: tuple[str, ...] = (),
+    more_false: tuple[str, ...] = (),
+) -> None:
+    """A boolean as kubectl takes it: `--flag` or `--flag=true|false`, never `--flag false`."""
+    where = flag.removeprefix("--").replace("-", "_")
+    parser.add_argument(flag, dest=where, action="store_const", const=True, help=f"{help_text} [=true|false]")
+    for value, words in ((True, (*TRUE, *more_true)), (False, (*FALSE, *more_false))):
+        for word in words:
+            parser.add_argument(f"{flag}={word}", dest=where, action="store_const", const=value, help=argparse.SUPPRESS)
+
+
+def _seconds(text: str) -> int:
+    if not re.fullmatch(r"-?\d{1,9}", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected whole seconds")
+    return int(text)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Plan, print, and, live and without --dry-run, start. 1 when something refuses."""
+    if (arguments.node is None) == (arguments.group is None):
+        found = "neither NODE nor" if arguments.node is None else "both NODE and"
+        raise InvalidInputError(f"drain: found {found} --group, expected one of them (see leeward drain --help)")
+    if arguments.snapshot is not None:
+        return _run_offline(arguments)
+    if arguments.cluster is None:
+        raise InvalidInputError(
+            "drain: found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"
+        )
+    return _run_live(arguments)
+
+
+def _run_offline(arguments: argparse.Namespace) -> int:
+    snapshot = Snapshot.read(arguments.snapshot, cluster=arguments.cluster)
+    scenes = offline_scenes(snapshot, node=arguments.node, group=arguments.group)
+    plans = [_plan(scene, arguments) for scene in scenes]
+    _print(arguments, [to_json(scene, plan) for scene, plan in zip(scenes, plans, strict=True)])
+    return int(any(plan.refuse for plan in plans))
+
+
+def _run_live(arguments: argparse.Namespace) -> int:
+    from leeward.adapters.wiring import command_line_ports  # late: offline needs no AWS library
+
+    ports = command_line_ports(arguments.cluster, arguments.region, arguments.account)
+    scenes = live_scenes(ports, arguments.cluster, node=arguments.node, group=arguments.group)
+    plans = [_plan(scene, arguments) for scene in scenes]
+    documents = [to_json(scene, plan) for scene, plan in zip(scenes, plans, strict=True)]
+    reasons = [] if arguments.dry_run else _why_not_start(arguments, scenes)
+    blocked = bool(reasons) or any(plan.refuse for plan in plans)
+    if not arguments.dry_run and not blocked:
+        for scene, document in zip(scenes, documents, strict=True):
+            document["execution"] = start(
+                scene, ports, cluster=arguments.cluster, deadline=arguments.deadline, now=arguments.now
+            )
+    _print(arguments, documents)
+    if reasons:
+        raise RefusedError(f"refused: {'; '.join(reasons)}; nothing was started (--dry-run shows the plan)")
+    return int(blocked)
+
+
+def _why_not_start(arguments: argparse.Namespace, scenes: list[Scene]) -> list[str]:
+    """An execution knows the policy and the deadline, but no flags of one call; and only selected groups are ours."""
+    flags = {
+        "--force": arguments.force,
+        "--ignore-daemonsets": arguments.ignore_daemonsets,
+        "--delete-emptydir-data": arguments.delete_emptydir_data,
+        "--disable-eviction": arguments.disable_eviction,
+        "--grace-period": arguments.grace_period,
+        "--skip-wait-for-delete-timeout": arguments.skip_wait_for_delete_timeout,
+    }
+    given = [flag for flag, value in flags.items() if value is not None]
+    overrides = [f"{', '.join(given)} so far only work with --dry-run: set the policy instead"] if given else []
+    return overrides + [reason for scene in scenes if (reason := why_not(scene))]
+
+
+def _plan(scene: Scene, arguments: argparse.Namespace) -> DrainPlan:
+    grace = scene.policy.termination_grace_period
+    deadlines = (arguments.deadline, scene.deadline, arguments.now + grace if grace is not None else None)
+    return plan_drain(
+        node=scene.node,
+        pods=scene.pods,
+        budgets=scene.budgets,
+        daemon_sets=scene.daemon_sets,
+        policy=scene.policy,
+        now=arguments.now,
+        deadline=min((deadline for deadline in deadlines if deadline is not None), default=None),
+        options=options_of(arguments),
+    )
+
+
+def options_of(arguments: argparse.Namespace) -> DrainOptions:
+    """kubectl's flags; a negative grace period is the pod's own, a skip time-out of 0 skips no pod, as in kubectl."""
+    grace, skip = arguments.grace_period, arguments.skip_wait_for_delete_timeout
+    never = timedelta.max
+    return DrainOptions(
+        evict_unmanaged=arguments.force,
+        delete_local_data=arguments.delete_emptydir_data,
+        ignore_daemon_sets=arguments.ignore_daemonsets is not False,
+        disable_eviction=arguments.disable_eviction is True,
+        grace_seconds=None if grace is None or grace < 0 else grace,
+        skip_wait_for_delete=None if skip is None else (timedelta(seconds=skip) if skip > 0 else never),
+    )
+
+
+def to_json(scene: Scene, plan: DrainPlan) -> dict[str, Any]:
+    """CONTRACT §3; `docs/schema/drain.json` describes it."""
+    return {
+        "node": plan.node.name,
+        "deadline": _instant(plan.deadline),
+        "evict": [
+            {
+                "pod": eviction.pod.key,
+                "wave": eviction.wave,
+                "how": eviction.how.value,
+                "graceSeconds": eviction.grace_seconds,
+                "blockedBy": list(eviction.blocked_by),
+            }
+            for eviction in plan.evict
+        ],
+        "leave": [{"pod": left.pod.key, "why": left.why} for left in plan.leave],
+        "refuse": [{"pod": refused.pod.key, "why": refused.why} for refused in plan.refuse],
+        "volumes": [],
+        "then": "remove-node" if scene.gone else "wait" if plan.refuse else "terminate",
+    }
+
+
+def _instant(moment: datetime | None) -> str | None:
+    return format_instant(moment) if moment else None
+
+
+def _print(arguments: argparse.Namespace, documents: list[dict[str, Any]]) -> None:
+    result = documents if arguments.group is not None else documents[0]
+    emit(result, arguments.output, lambda: Rows(*(_table(document) for document in documents)))
+
+
+def _table(document: dict[str, Any]) -> RenderableType:
+    deadline = f", deadline {document['deadline']}" if document["deadline"] else ""
+    execution = f", started {document['execution']}" if "execution" in document else ""
+    title = f"{document['node']}: then {document['then']}{deadline}{execution}"
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for column in ("pod", "what", "wave", "grace", "why"):
+        table.add_column(column, overflow="fold")
+    for eviction in document["evict"]:
+        grace = "its own" if eviction["graceSeconds"] is None else f"{eviction['graceSeconds']} s"
+        blocked = f"blocked by {', '.join(eviction['blockedBy'])}" if eviction["blockedBy"] else ""
+        table.add_row(eviction["pod"], eviction["how"], str(eviction["wave"]), grace, blocked)
+    for what in ("refuse", "leave"):
+        for entry in document[what]:
+            table.add_row(entry["pod"], what, "", "", entry["why"])
+    return table

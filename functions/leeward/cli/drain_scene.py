@@ -1,0 +1,112 @@
+"""What a drain is planned from: one node, its pods and everything that has a say, offline or live.
+
+Decides where each part comes from; what happens to the pods is decided in `leeward.termination.drain`."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from leeward.cli.snapshot import Snapshot
+from leeward.errors import InvalidInputError
+from leeward.model.instance import Instance
+from leeward.model.node import Node
+from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.model.termination import Status
+from leeward.policy.document import DrainPolicy, NodePolicy
+from leeward.policy.selection import policy_for
+from leeward.ports import Kubernetes, Ports
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """One node to drain. `selected` None: no policy selects its group, the defaults then stand in for planning.
+    `deadline`: the moment AWS takes the instance, where that is known. `gone`: EC2 has ended the instance.
+    """
+
+    node: Node
+    pods: tuple[Pod, ...]
+    budgets: tuple[PodDisruptionBudget, ...]
+    daemon_sets: frozenset[str]
+    group: str | None = None
+    selected: NodePolicy | None = None
+    instance: Instance | None = None
+    gone: bool = False
+    deadline: datetime | None = None
+
+    @property
+    def policy(self) -> DrainPolicy:
+        """How its pods leave."""
+        return self.selected.drain if self.selected else DrainPolicy()
+
+
+def offline_scenes(snapshot: Snapshot, *, node: str | None, group: str | None) -> list[Scene]:
+    """The node, or all nodes of the group by name. Raises InvalidInputError when there is no such node or group."""
+    if node is not None:
+        found = snapshot.node(node)
+        if found is None:
+            names = ", ".join(sorted(known.name for known in snapshot.nodes)[:10]) or "none at all"
+            file = snapshot.directory / "nodes.json"
+            raise InvalidInputError(f"{file}: items: found no node {node!r}, expected one of its nodes: {names}")
+        return [_offline_scene(snapshot, found)]
+    known_groups = {*snapshot.groups, *(instance.group for instance in snapshot.instances.values())} - {None}
+    if group not in known_groups:
+        names = ", ".join(sorted(name for name in known_groups if name)[:10]) or "none at all"
+        raise InvalidInputError(
+            f"{snapshot.directory / 'auto-scaling-groups.json'}: AutoScalingGroups: found no group {group!r}, "
+            f"expected one of its groups: {names}"
+        )
+    members = [member for member in snapshot.nodes if snapshot.group_of(member.instance_id) == group]
+    return [_offline_scene(snapshot, member) for member in sorted(members, key=lambda member: member.name)]
+
+
+def _offline_scene(snapshot: Snapshot, node: Node) -> Scene:
+    group = snapshot.group_of(node.instance_id)
+    instance = snapshot.instances.get(node.instance_id)
+    on_ec2 = node.instance_id.startswith("i-")
+    return Scene(
+        node=node,
+        pods=snapshot.pods_on(node.name),
+        budgets=snapshot.budgets,
+        daemon_sets=snapshot.daemon_sets,
+        group=group,
+        selected=snapshot.policy_of(group),
+        instance=instance,
+        gone=instance.ended if instance else on_ec2 and snapshot.has("instances"),
+    )
+
+
+def live_scenes(ports: Ports, cluster: str, *, node: str | None, group: str | None) -> list[Scene]:
+    """As `offline_scenes`, from the cluster's API, EC2, Auto Scaling and the table."""
+    kubernetes = ports.clusters.kubernetes(cluster)
+    if node is not None:
+        found = kubernetes.node(node)
+        if found is None:
+            raise InvalidInputError(f"cluster {cluster}: nodes: found no node {node!r}, expected one of its nodes")
+        return [_live_scene(ports, cluster, kubernetes, found)]
+    known = ports.groups.describe([group or ""]).get(group or "")
+    if known is None:
+        raise InvalidInputError(f"AutoScalingGroups: found no group {group!r}, expected one of the Region's groups")
+    listed = {member.id for member in known.instances}
+    members = [member for member in kubernetes.nodes() if member.instance_id in listed]
+    return [
+        _live_scene(ports, cluster, kubernetes, member) for member in sorted(members, key=lambda member: member.name)
+    ]
+
+
+def _live_scene(ports: Ports, cluster: str, kubernetes: Kubernetes, node: Node) -> Scene:
+    on_ec2 = node.instance_id.startswith("i-")
+    instance = ports.instances.describe([node.instance_id]).get(node.instance_id) if on_ec2 else None
+    name = instance.group if instance else None
+    group = ports.groups.describe([name]).get(name) if name else None
+    policies = ports.clusters.policies(cluster).policies
+    record = ports.claims.read(node.instance_id) if on_ec2 else None
+    return Scene(
+        node=node,
+        pods=tuple(kubernetes.pods_on(node.name)),
+        budgets=tuple(kubernetes.budgets()),
+        daemon_sets=kubernetes.daemon_sets(),
+        group=name,
+        selected=policy_for(policies, group.name, group.tags) if group else None,
+        instance=instance,
+        gone=on_ec2 and (instance is None or instance.ended),
+        deadline=record.deadline if record and record.status is Status.OPEN else None,
+    )

@@ -1,0 +1,59 @@
+"""Starting real terminations: claim the instance for the operator, start its state machine, wake it if it sleeps.
+
+Decides which nodes may be taken; how they then leave is the state machine's business."""
+
+from datetime import datetime
+
+from leeward.cli.drain_scene import Scene
+from leeward.errors import TerminalError
+from leeward.model.instance import Instance
+from leeward.model.termination import Cause, CauseKind, Status, Subject, execution_name
+from leeward.model.times import format_instant
+from leeward.ports import Ports
+from leeward.termination import steps
+
+
+class RefusedError(TerminalError):
+    """The command may not do this; nothing was changed."""
+
+
+def why_not(scene: Scene) -> str | None:
+    """Why Leeward may not terminate this node, None when it may."""
+    if scene.instance is None:
+        return f"{scene.node.name}: EC2 knows no instance {scene.node.instance_id!r} behind it"
+    if scene.selected is None:
+        return f"{scene.node.name}: no policy selects its group {scene.group!r}, so Leeward leaves it alone"
+    return None
+
+
+def start(scene: Scene, ports: Ports, *, cluster: str, deadline: datetime | None, now: datetime) -> str:
+    """Claim and start; answers the execution's name.
+
+    Run twice, the second cause joins the first one's termination, and there is one execution.
+    Raises RefusedError for a node that Leeward may not take.
+    """
+    reason = why_not(scene)
+    if reason or scene.instance is None:
+        raise RefusedError(f"refused: {reason}")
+    at = format_instant(now)
+    cause = Cause(id=f"manual#{at}", kind=CauseKind.MANUAL, at=now, deadline=deadline, reason="leeward drain")
+    record = ports.claims.claim(_subject(scene, scene.instance, cluster), cause, now)
+    record = steps.start(record, ports)
+    if record.status is Status.CLOSED:
+        raise RefusedError(f"refused: {scene.node.name}: its termination has just ended; look again")
+    if record.token:
+        ports.executions.wake(record.token)
+    return execution_name(record.instance, record.attempt)
+
+
+def _subject(scene: Scene, instance: Instance, cluster: str) -> Subject:
+    return Subject(
+        instance=instance.id,
+        cluster=cluster,
+        group=instance.group,
+        zone=instance.zone,
+        subnet=instance.subnet,
+        instance_type=instance.type,
+        capacity_type=instance.capacity_type,
+        node=scene.node.name,
+    )

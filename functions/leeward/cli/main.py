@@ -1,0 +1,126 @@
+"""The `leeward` command: its options, its verbs, and what its exit code says.
+
+Decides how arguments are read and how failures are told. 0: done. 1: refused or blocked. 2: bad input, one message on
+standard error naming what was found and what was expected."""
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NoReturn
+
+from leeward import __version__
+from leeward.cli import drain, explain_event
+from leeward.cli.options import account, cluster, instant, region, seed
+from leeward.cli.output import Output, tolerate_any_terminal
+from leeward.errors import InvalidInputError, LeewardError
+
+VERBS = (drain, explain_event)
+DONE, REFUSED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+_DESCRIPTION = """Looks after the nodes of Amazon EKS clusters whose nodes live in Auto Scaling groups.
+
+Every command works live (--cluster NAME, with AWS credentials) or offline (--snapshot DIR, a folder of raw kubectl
+and aws output). Options may stand before or after the command."""
+_EXIT_CODES = "exit code: 0 done, 1 refused or blocked (the output says why), 2 bad input (one message on stderr)"
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse that raises instead of printing its usage, and takes no abbreviated options."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("allow_abbrev", False)
+        kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(*args, **kwargs)
+
+    def error(self, message: str) -> NoReturn:
+        """One sentence, for `main` to print."""
+        verb = self.prog.removeprefix("leeward").strip()
+        raise InvalidInputError(f"{verb}{': ' if verb else ''}{_reworded(message)} (see {self.prog} --help)")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            allowed = ", ".join(str(choice) for choice in action.choices)
+            raise argparse.ArgumentError(action, f"found {value!r}, expected one of {allowed}")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and give its exit code."""
+    tolerate_any_terminal()
+    try:
+        arguments = parse_arguments(sys.argv[1:] if argv is None else argv)
+        code = int(arguments.run(arguments))
+        sys.stdout.flush()
+    except InvalidInputError as error:
+        print(f"leeward: {error}", file=sys.stderr)
+        return BAD_INPUT
+    except OverflowError as error:  # times near the year 1 or 9999
+        print(f"leeward: found a time or duration out of range ({error}), expected one near ours", file=sys.stderr)
+        return BAD_INPUT
+    except LeewardError as error:
+        print(f"leeward: {error}", file=sys.stderr)
+        return REFUSED
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return code
+
+
+def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
+    """The command's arguments; `now` is always an aware time. Raises InvalidInputError."""
+    parser = build_parser()
+    arguments = parser.parse_args(argv)
+    arguments.now = arguments.now or datetime.now(UTC).replace(microsecond=0)
+    return arguments
+
+
+def build_parser() -> Parser:
+    """All verbs, each with the general options too."""
+    parser = Parser(prog="leeward", description=_DESCRIPTION, epilog=_EXIT_CODES)
+    parser.add_argument("--version", action="version", version=f"leeward {__version__}")
+    _add_general_options(parser)
+    verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for verb in VERBS:
+        known = set(verbs.choices)
+        verb.add_parser(verbs)
+        for name in set(verbs.choices) - known:
+            verbs.choices[name].set_defaults(run=verb.run)
+            _add_general_options(verbs.choices[name])
+    parser.set_defaults(
+        cluster=None, snapshot=None, now=None, output=Output.TABLE.value, seed=0, account=None, region=None
+    )
+    return parser
+
+
+def _reworded(message: str) -> str:
+    """argparse's own sentences, as found and expected."""
+    message = re.sub(r"ignored explicit argument ('.*')$", r"found \1, expected true or false", message)
+    message = re.sub(r"^unrecognized arguments: (.*)$", r"found unknown arguments: \1, expected none", message)
+    return re.sub(r"^the following arguments are required: (.*)$", r"found nothing, expected \1", message)
+
+
+def _add_general_options(parser: argparse.ArgumentParser) -> None:
+    """Without defaults: what stands before the verb must survive the verb's own parsing."""
+    group = parser.add_argument_group("general options")
+    absent = argparse.SUPPRESS
+    group.add_argument("--cluster", metavar="NAME", type=cluster, default=absent, help="the EKS cluster (live)")
+    group.add_argument(
+        "--snapshot", metavar="DIR", type=Path, default=absent, help="work offline on a folder of raw tool output"
+    )
+    group.add_argument(
+        "--now", metavar="TIME", type=instant, default=absent, help="the present, RFC 3339 (default: the clock's)"
+    )
+    group.add_argument(
+        "-o", "--output", choices=[output.value for output in Output], default=absent, help="default: table"
+    )
+    group.add_argument("--seed", metavar="N", type=seed, default=absent, help="decides what is random (default: 0)")
+    group.add_argument("--account", metavar="ID", type=account, default=absent, help="AWS account, twelve digits")
+    group.add_argument("--region", metavar="NAME", type=region, default=absent, help="AWS region")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

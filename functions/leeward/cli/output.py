@@ -1,0 +1,42 @@
+"""How a result leaves the command line: as a table for people, as JSON or YAML for programs.
+
+Decides nothing about the result; each command brings its own table."""
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any
+
+import yaml
+from rich.console import Console, RenderableType
+
+PLAIN_WIDTH = 200  # columns of a table that goes into a file or a pipe
+
+
+class Output(StrEnum):
+    """The closed set of `-o`."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+def emit(document: Any, output: Output | str, table: Callable[[], RenderableType]) -> None:
+    """Write the result to standard output. `table` is only asked for where a table is wanted."""
+    match Output(output):
+        case Output.JSON:
+            print(json.dumps(document, indent=2))
+        case Output.YAML:
+            print(yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=PLAIN_WIDTH), end="")
+        case Output.TABLE:
+            width = None if sys.stdout.isatty() else PLAIN_WIDTH
+            Console(file=sys.stdout, width=width, markup=False, emoji=False, highlight=False).print(table())
+
+
+def tolerate_any_terminal() -> None:
+    """A terminal that cannot show a character gets an escape instead of a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

@@ -1,0 +1,102 @@
+"""Policies from YAML files, for the command line and for synth.
+
+Decides how YAML is read (several documents, no duplicate keys, no dates made of text); what a document may say is
+decided in `leeward.policy`."""
+
+import re
+from collections.abc import Iterable, Sequence
+from glob import glob, has_magic
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from leeward.errors import InvalidPolicyError
+from leeward.policy.document import ClusterPolicies
+from leeward.policy.parse import parse_documents
+from leeward.policy.write import parameters
+
+
+class _Loader(yaml.SafeLoader):
+    """The safe loader, which refuses a key that is there twice and leaves dates as text."""
+
+
+def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
+    seen: set[str] = set()
+    for key, _ in node.value:
+        if key.value in seen and isinstance(key, yaml.ScalarNode):
+            raise yaml.constructor.ConstructorError(
+                None, None, f"found the key {key.value} twice, expected each key once", key.start_mark
+            )
+        seen.add(key.value if isinstance(key, yaml.ScalarNode) else "")
+    loader.flatten_mapping(node)
+    return loader.construct_mapping(node, deep=True)
+
+
+_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def read_documents(path: Path) -> list[tuple[str, Any]]:
+    """(source, parsed object) of each document; source is `FILE`, or `FILE#2` where there are several.
+
+    Raises InvalidPolicyError naming file, place, found and expected.
+    """
+    try:
+        content = path.read_text(encoding="utf-8-sig")
+        parsed = list(yaml.load_all(content, Loader=_Loader))
+    except yaml.MarkedYAMLError as error:
+        raise InvalidPolicyError(f"{path}: {_place(error)}: {_problem(error)}") from error
+    except (OSError, yaml.YAMLError, ValueError, RecursionError) as error:
+        reason = re.sub(r"\s+", " ", str(error)) or type(error).__name__
+        raise InvalidPolicyError(f"{path}: document: found {reason}, expected a YAML file of policies") from error
+    several = len(parsed) > 1
+    sources = [f"{path}#{number}" if several else str(path) for number in range(1, len(parsed) + 1)]
+    return [(source, document) for source, document in zip(sources, parsed, strict=True) if document is not None]
+
+
+def find_files(patterns: Iterable[str | Path], root: Path | None = None) -> list[Path]:
+    """The files that paths and globs name, each once, a glob's in alphabetical order, relative to `root`.
+
+    Raises InvalidPolicyError for a path or glob that names none: a policy that is silently missing protects nothing.
+    """
+    found: dict[Path, None] = {}
+    for pattern in patterns:
+        text = str(pattern if root is None else root / pattern)
+        # Path.glob takes no absolute pattern
+        names = sorted(glob(text, recursive=True)) if has_magic(text) else [text]  # noqa: PTH207
+        files = [path for path in map(Path, names) if path.is_file()]
+        if not files:
+            raise InvalidPolicyError(f"{text}: found no such file, expected the policies of a cluster")
+        found.update(dict.fromkeys(files))
+    return list(found)
+
+
+def load_policies(patterns: Iterable[str | Path], cluster: str, root: Path | None = None) -> ClusterPolicies:
+    """The policies of a cluster from files and globs, in their order. Raises InvalidPolicyError naming everything
+    that is wrong, a line each.
+    """
+    documents: list[tuple[str, Any]] = []
+    for path in find_files(patterns, root):
+        documents += read_documents(path)
+    return parse_documents(documents, cluster=cluster)
+
+
+def canonical_parameters(
+    patterns: Sequence[str | Path], cluster: str, root: Path | None = None
+) -> list[tuple[str, str]]:
+    """`NN-NAME` and canonical JSON of each document, as synth stores it. Raises InvalidPolicyError, also past 8 KB."""
+    return parameters(load_policies(patterns, cluster, root))
+
+
+def _place(error: yaml.MarkedYAMLError) -> str:
+    mark = error.problem_mark or error.context_mark
+    return f"line {mark.line + 1} column {mark.column + 1}" if mark else "document"
+
+
+def _problem(error: yaml.MarkedYAMLError) -> str:
+    problem = error.problem or error.context or "no YAML"
+    return problem if problem.startswith("found the key") else f"found no YAML ({problem}), expected YAML"

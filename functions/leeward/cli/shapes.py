@@ -1,0 +1,112 @@
+"""What a piece of somebody else's JSON has to look like before the models read it.
+
+Decides only types, so that a broken file ends in one sentence with its path and never in a traceback."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from leeward.model.times import parse_instant
+from leeward.policy.fields import shown
+
+Shape = Callable[[Any, str], None]
+
+
+class ShapeError(Exception):
+    """A value is not what it has to be; `path` inside the file, `found` and `expected` as people read them."""
+
+    def __init__(self, path: str, found: str, expected: str) -> None:
+        super().__init__(f"{path or 'document'}: found {found}, expected {expected}")
+
+
+def inside(path: str, key: str) -> str:
+    """The path of a key: `items[0].metadata.labels["k8s.io/x"]`."""
+    if key.replace("-", "_").isidentifier():
+        return f"{path}.{key}" if path else key
+    return f'{path}["{key}"]'
+
+
+def anything(value: Any, path: str) -> None:
+    """Whatever it is: nobody reads it."""
+
+
+def text(value: Any, path: str) -> None:
+    """Text, empty or not."""
+    if not isinstance(value, str):
+        raise ShapeError(path, shown(value), "text")
+
+
+def name(value: Any, path: str) -> None:
+    """Text that is not empty."""
+    if not isinstance(value, str) or not value:
+        raise ShapeError(path, shown(value), "text that is not empty")
+
+
+def integer(value: Any, path: str) -> None:
+    """A whole number."""
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 2**53:
+        raise ShapeError(path, shown(value), "a whole number")
+
+
+def boolean(value: Any, path: str) -> None:
+    """true or false."""
+    if not isinstance(value, bool):
+        raise ShapeError(path, shown(value), "true or false")
+
+
+def instant(value: Any, path: str) -> None:
+    """An RFC 3339 time."""
+    try:
+        parse_instant(value if isinstance(value, str) else "")
+    except (ValueError, OverflowError):
+        raise ShapeError(path, shown(value), "a time such as 2024-05-01T12:00:00Z") from None
+
+
+def word(*words: str) -> Shape:
+    """One of a closed set."""
+
+    def check(value: Any, path: str) -> None:
+        if value not in words:
+            raise ShapeError(path, shown(value), f"one of {', '.join(words)}" if len(words) > 1 else words[0])
+
+    return check
+
+
+def list_of(shape: Shape) -> Shape:
+    """A list, each element of one shape."""
+
+    def check(value: Any, path: str) -> None:
+        if not isinstance(value, list):
+            raise ShapeError(path, shown(value), "a list")
+        for index, item in enumerate(value):
+            shape(item, f"{path}[{index}]")
+
+    return check
+
+
+def mapping_of(shape: Shape) -> Shape:
+    """A mapping, each value of one shape."""
+
+    def check(value: Any, path: str) -> None:
+        if not isinstance(value, Mapping):
+            raise ShapeError(path, shown(value), "a mapping")
+        for key, item in value.items():
+            shape(item, inside(path, key))
+
+    return check
+
+
+def record(needed: Mapping[str, Shape], optional: Mapping[str, Shape] | None = None) -> Shape:
+    """A mapping with certain keys; keys that are not named may hold anything."""
+
+    def check(value: Any, path: str) -> None:
+        if not isinstance(value, Mapping):
+            raise ShapeError(path, shown(value), "a mapping")
+        for key, shape in needed.items():
+            if key not in value:
+                raise ShapeError(inside(path, key), "nothing", "a value")
+            shape(value[key], inside(path, key))
+        for key, shape in (optional or {}).items():
+            if key in value:
+                shape(value[key], inside(path, key))
+
+    return check

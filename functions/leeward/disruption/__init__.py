@@ -1,0 +1,1 @@
+"""Voluntary disruption: which nodes may go, why, and how many at once."""

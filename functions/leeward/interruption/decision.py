@@ -1,0 +1,84 @@
+"""The nouns of a decision about one message."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from leeward.model.group import HookResult
+from leeward.model.instance import CapacityType
+from leeward.model.message import HookAction, Kind
+from leeward.model.termination import Cause, Subject
+
+
+class Action(StrEnum):
+    """What happens to a node, strongest first. `drain` and `replace` claim the instance and start its termination."""
+
+    DRAIN = "drain"
+    REPLACE = "replace"
+    CORDON = "cordon"
+    NONE = "none"
+
+    @property
+    def terminates(self) -> bool:
+        """Whether node-termination takes over."""
+        return self in {Action.DRAIN, Action.REPLACE}
+
+
+class RecordOutcome(StrEnum):
+    """What becomes of the queue record: deleted, sent to the dead-letter queue, or delivered again."""
+
+    DONE = "done"
+    POISON = "poison"
+    RETRY = "retry"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookAnswer:
+    """How a lifecycle action is answered. `at_once` False: node-termination answers when the node is drained."""
+
+    action: HookAction
+    result: HookResult
+    at_once: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offering:
+    """Capacity that is running out: an instance type in a zone."""
+
+    instance_type: str
+    zone: str
+    capacity_type: CapacityType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeDecision:
+    """What happens to one instance of the message, and why. `subject` and `cause` where it is claimed."""
+
+    instance: str
+    action: Action
+    reason: str
+    cluster: str | None = None
+    subject: Subject | None = None
+    cause: Cause | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What follows from one message.
+
+    `keep_hook`: a launch hook of ours whose node is not Ready yet; the group holds the instance in Pending:Wait, where
+    the sweeper finds it. `paced`: claimed now, tainted and started by the sweeper when the budgets allow.
+    """
+
+    kind: Kind | None
+    outcome: RecordOutcome
+    action: Action
+    reason: str
+    at: datetime | None = None
+    deadline: datetime | None = None
+    nodes: tuple[NodeDecision, ...] = ()
+    hook: HookAnswer | None = None
+    keep_hook: bool = False
+    paced: bool = False
+    unavailable: Offering | None = None
+    ended_execution: str = ""

@@ -1,0 +1,87 @@
+"""Reading fields of JSON that somebody else wrote: the right type, or MalformedMessageError with what was found."""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from leeward.errors import TerminalError
+from leeward.model.times import as_instant, parse_instant
+
+INSTANCE_ID = re.compile(r"i-[0-9a-f]+", re.ASCII)
+SHOWN = 80  # characters of a wrong value that a reason repeats
+
+
+class MalformedMessageError(TerminalError):
+    """The body can never be understood; the message says what was found and what was expected."""
+
+
+def found(value: object) -> str:
+    """A wrong value as a reason shows it: cut short, escaped."""
+    text = repr(value)
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+
+
+def text(raw: Mapping[str, Any], key: str) -> str:
+    """A string that has to be there and not be empty."""
+    value = raw.get(key)
+    if not isinstance(value, str) or not value:
+        raise MalformedMessageError(f"{key}: found {found(value)}, expected a string")
+    return value
+
+
+def optional_text(raw: Mapping[str, Any], key: str) -> str:
+    """A string, empty where it is absent or null."""
+    value = raw.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise MalformedMessageError(f"{key}: found {found(value)}, expected a string")
+    return value
+
+
+def mapping(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """An object that has to be there."""
+    value = raw.get(key)
+    if not isinstance(value, dict):
+        raise MalformedMessageError(f"{key}: found {found(value)}, expected an object")
+    return value
+
+
+def instance_id(raw: Mapping[str, Any], key: str) -> str:
+    """`i-` and hexadecimal digits."""
+    value = raw.get(key)
+    if not isinstance(value, str) or not INSTANCE_ID.fullmatch(value):
+        raise MalformedMessageError(f"{key}: found {found(value)}, expected an instance id")
+    return value
+
+
+def moment(value: object) -> datetime | None:
+    """RFC 3339 or RFC 2822 (AWS Health's `Thu, 05 Mar 2026 10:00:00 GMT`); None for anything else.
+
+    A time that cannot be read does not make an event worthless, so this never raises.
+    """
+    if not isinstance(value, str):
+        return None
+    for read in (parse_instant, _rfc_2822):
+        try:
+            return read(value)
+        except (ValueError, OverflowError):
+            continue
+    return None
+
+
+def later(at: datetime, span: timedelta) -> datetime | None:
+    """`at + span`, None at the end of time: an absurd date must not break the batch."""
+    try:
+        return at + span
+    except OverflowError:
+        return None
+
+
+def _rfc_2822(value: str) -> datetime:
+    parsed = parsedate_to_datetime(value)
+    if parsed.tzinfo is None:  # "-0000" says: in UTC, local zone unknown
+        return parse_instant(parsed.isoformat() + "Z")
+    return as_instant(parsed)

@@ -1,0 +1,41 @@
+"""Entry point of fn interruption: a batch of queue records in, those to be delivered again out."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any
+
+from leeward.interruption import metrics
+from leeward.interruption.batch import Record, process_batch
+from leeward.ports import Ports
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@cache
+def ports() -> Ports:
+    """Built at the first call, so that importing this module reads no environment and makes no client."""
+    from leeward.adapters import wiring
+
+    return wiring.interruption_ports()
+
+
+def handle(event: Mapping[str, Any], _context: object) -> dict[str, list[dict[str, str]]]:
+    """An SQS event -> `{"batchItemFailures": [{"itemIdentifier": message id} …]}` (ReportBatchItemFailures)."""
+    world = ports()
+    result = process_batch(_records(event, world.clock.now()), world)
+    metrics.handled(result)
+    return {"batchItemFailures": [{"itemIdentifier": failed} for failed in result.failures]}
+
+
+def _records(event: Mapping[str, Any], now: datetime) -> Sequence[Record]:
+    return [
+        Record(id=raw["messageId"], body=raw["body"], received=_sent(raw.get("attributes") or {}, now))
+        for raw in event["Records"]
+    ]
+
+
+def _sent(attributes: Mapping[str, str], now: datetime) -> datetime:
+    """SentTimestamp is in milliseconds since 1970."""
+    sent = attributes.get("SentTimestamp")
+    return EPOCH + timedelta(milliseconds=int(sent)) if sent else now

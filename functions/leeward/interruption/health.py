@@ -1,0 +1,78 @@
+"""What an AWS Health event says about our instances: which, from when, and why it is none of our business.
+
+Field names: "AWS Health events Amazon EventBridge schema" in AWS Health's user guide."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from leeward.interruption import fields
+from leeward.interruption.fields import MalformedMessageError
+
+FIRST_PAGE = frozenset({"", "1"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthChange:
+    """`ignored` says why nothing follows; empty for a scheduled change of instances of this account."""
+
+    id: str = ""
+    instances: tuple[str, ...] = ()
+    starts: datetime | None = None
+    account: str = ""
+    region: str = ""
+    ignored: str = ""
+
+
+def read(detail: Mapping[str, Any]) -> HealthChange:
+    """Every affected instance counts. Fields that older events lack are taken as what they would say."""
+    service = fields.text(detail, "service")
+    category = fields.text(detail, "eventTypeCategory")
+    if (service, category) != ("EC2", "scheduledChange"):
+        return HealthChange(ignored=f"Health event of {service}, {category}: only EC2, scheduledChange counts")
+    instances = tuple(dict.fromkeys(_instances(detail)))
+    ignored = _ignored(detail, instances)
+    return HealthChange(
+        id=_id(detail),
+        instances=instances,
+        starts=fields.moment(detail.get("startTime")),
+        account=fields.optional_text(detail, "affectedAccount"),
+        region=fields.optional_text(detail, "eventRegion"),
+        ignored=ignored,
+    )
+
+
+def _ignored(detail: Mapping[str, Any], instances: tuple[str, ...]) -> str:
+    scope = fields.optional_text(detail, "eventScopeCode")
+    status = fields.optional_text(detail, "statusCode")
+    if scope not in {"", "ACCOUNT_SPECIFIC"}:
+        return f"Health event with scope {scope}: only ACCOUNT_SPECIFIC counts"
+    if status not in {"", "open", "upcoming"}:
+        return f"Health event with status {status}: only open and upcoming count"
+    return "" if instances else "Health event that names no instance"
+
+
+def _id(detail: Mapping[str, Any]) -> str:
+    """The primary and the backup Region deliver the same event under different envelope ids, so ARN and
+    communicationId tell duplicates; a page with further entities is not a duplicate of the first.
+    """
+    arn = fields.optional_text(detail, "eventArn")
+    page = str(detail.get("page") or "")
+    parts = [arn, fields.optional_text(detail, "communicationId"), "" if page in FIRST_PAGE else f"page-{page}"]
+    return "#".join(part for part in parts if part) if arn else ""
+
+
+def _instances(detail: Mapping[str, Any]) -> Iterator[str]:
+    """Instances among the entities, by id or ARN; other resources (a host, a volume) are passed over."""
+    entities = detail.get("affectedEntities")
+    if entities is None:
+        return
+    if not isinstance(entities, list):
+        raise MalformedMessageError(f"affectedEntities: found {fields.found(entities)}, expected a list")
+    for entity in entities:
+        if not isinstance(entity, dict):
+            raise MalformedMessageError(f"affectedEntities: found {fields.found(entity)}, expected objects")
+        value = fields.text(entity, "entityValue").rsplit("/", 1)[-1]
+        if value.startswith("i-"):
+            yield fields.instance_id({"entityValue": value}, "entityValue")

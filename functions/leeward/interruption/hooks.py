@@ -1,0 +1,90 @@
+"""How the lifecycle hook of a message is answered: now, after the drain, when the node is Ready, or never by us.
+
+Every branch ends in an answer, in a hook kept for a later answer, or in a hook that is not ours (MISSION X8)."""
+
+from dataclasses import dataclass
+
+from leeward.interruption.decision import HookAnswer, NodeDecision
+from leeward.interruption.world import Place, World
+from leeward.model.group import HookResult, LifecycleHook
+from leeward.model.message import HookAction
+from leeward.policy.selection import is_ours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookVerdict:
+    """`answer` None and not `kept`: the hook is left alone. `why` is a sentence."""
+
+    why: str
+    answer: HookAnswer | None = None
+    kept: bool = False
+
+
+def hook_verdict(action: HookAction, place: Place, node: NodeDecision, world: World) -> HookVerdict:
+    """How the action is answered, once it is decided what happens to the node."""
+    if not answers(action, place, world):
+        return HookVerdict(why=_why_not_ours(action, place))
+    if action.warm_pool:
+        return _now(action, HookResult.CONTINUE, "moves to and from a warm pool are answered at once")
+    if action.terminating:
+        if node.action.terminates:
+            answer = HookAnswer(action=action, result=HookResult.CONTINUE, at_once=False)
+            return HookVerdict(why=f"hook {action.hook} is answered when the node is drained", answer=answer)
+        return _now(action, HookResult.CONTINUE, "nothing is drained")
+    return _launch_verdict(action, place, world)
+
+
+def answers(action: HookAction, place: Place, world: World) -> bool:
+    """Whether the hook is ours: it came to us directly, or its listing or the event tells (selection.is_ours)."""
+    if action.direct or not world.complete:
+        return True
+    return place.policy is not None and is_ours(listed(action, world), place.policy, world.queue_arns)
+
+
+def listed(action: HookAction, world: World) -> LifecycleHook:
+    """The hook as the group lists it; one that is not listed (any more) as far as the event describes it."""
+    hooks = world.hooks.get(action.group, ())
+    same = (hook for hook in hooks if hook.name == action.hook)
+    unlisted = LifecycleHook(
+        name=action.hook, group=action.group, transition=action.transition, metadata=action.metadata or None
+    )
+    return next(same, unlisted)
+
+
+def is_listed(action: HookAction, world: World) -> bool:
+    """Whether the group's hooks were looked up and this one is among them."""
+    return any(hook.name == action.hook for hook in world.hooks.get(action.group, ()))
+
+
+def _launch_verdict(action: HookAction, place: Place, world: World) -> HookVerdict:
+    if world.complete:
+        if place.gone:
+            return _now(action, HookResult.ABANDON, "the instance is gone")
+        if place.policy is None:
+            return _now(action, HookResult.CONTINUE, "no policy says to wait for the node")
+        if switched_off(place):
+            return _now(action, HookResult.CONTINUE, "interruption handling is off")
+        if place.node is not None and place.node.ready:
+            return _now(action, HookResult.CONTINUE, f"node {place.node.name} is Ready")
+    return HookVerdict(why=f"hook {action.hook} is kept until the node is Ready", kept=True)
+
+
+def switched_off(place: Place) -> str | None:
+    """Which switch keeps our hands off the group, None when none does (MISSION K16)."""
+    if place.policies and place.policies.settings.paused:
+        return f"cluster {place.cluster} is paused"
+    if place.policies and not place.policies.settings.interruption:
+        return f"cluster {place.cluster} has interruption handling off"
+    if place.policy and not place.policy.interruption.enabled:
+        return f"policy {place.policy.name} has interruption handling off"
+    return None
+
+
+def _now(action: HookAction, result: HookResult, why: str) -> HookVerdict:
+    answer = HookAnswer(action=action, result=result, at_once=True)
+    return HookVerdict(why=f"hook {action.hook} is answered {result.value} at once: {why}", answer=answer)
+
+
+def _why_not_ours(action: HookAction, place: Place) -> str:
+    whose = "another team's" if place.policy else "of a group that no policy selects"
+    return f"hook {action.hook} is {whose}: it is never answered by us"

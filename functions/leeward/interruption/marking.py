@@ -1,0 +1,90 @@
+"""Marks nodes, all of a batch at once and before anything else: what is tainted first gets no new pods meanwhile."""
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from leeward.errors import LeewardError, ObjectGoneError
+from leeward.interruption.decision import Action, Decision
+from leeward.interruption.world import World
+from leeward.model import keys
+from leeward.model.node import Node, Taint
+from leeward.ports import Ports
+
+LABEL_LENGTH = 63  # of a taint's value, as of a label's
+# What `kubectl cordon` leads to: Kubernetes itself keeps this taint on a node while spec.unschedulable is set. Our own
+# mark would say that the node is on its way out, count as a disruption, and be taken off by the sweeper.
+CORDONED = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """One node to be marked."""
+
+    cluster: str
+    node: Node
+    taint: Taint
+
+
+@dataclass(slots=True)
+class Marking:
+    """What came of it, by instance id. `fresh`: nodes that carried no mark of ours before."""
+
+    fresh: dict[str, Node] = field(default_factory=dict)
+    failed: dict[str, LeewardError] = field(default_factory=dict)
+
+
+def mark_nodes(decisions: Iterable[Decision], world: World, ports: Ports, workers: int) -> Marking:
+    """Taint and cordon, at most `workers` at a time in each cluster. Idempotent: what is marked is left out.
+
+    A failed mark is noted, never raised: the claim must not be lost, and the drain step marks again.
+    """
+    marks = tuple(_wanted(decisions, world).values())
+    marking = Marking()
+    if not marks:
+        return marking
+    pools = len({mark.cluster for mark in marks})
+    with ThreadPoolExecutor(max_workers=max(1, min(workers * pools, len(marks)))) as pool:
+        for mark, outcome in zip(marks, pool.map(lambda mark: _mark(mark, ports), marks), strict=True):
+            if isinstance(outcome, LeewardError):
+                marking.failed[mark.node.instance_id] = outcome
+            elif outcome is not None and not mark.node.marked:
+                marking.fresh[mark.node.instance_id] = outcome
+    return marking
+
+
+def _wanted(decisions: Iterable[Decision], world: World) -> dict[str, Mark]:
+    """One mark a node; on its way out wins over cordoned. A paced change is marked when it is started."""
+    wanted: dict[str, Mark] = {}
+    for decision in decisions:
+        for verdict in decision.nodes:
+            node = world.nodes.get(verdict.instance)
+            if node is None or verdict.cluster is None or verdict.action is Action.NONE or decision.paced:
+                continue
+            known = wanted.get(verdict.instance)
+            if known is None or known.taint is CORDONED:
+                taint = _taint(decision, verdict.action)
+                if not _carries(node, taint):
+                    wanted[verdict.instance] = Mark(cluster=verdict.cluster, node=node, taint=taint)
+    return wanted
+
+
+def _taint(decision: Decision, action: Action) -> Taint:
+    if action is Action.CORDON:
+        return CORDONED
+    kind = decision.kind.value if decision.kind else ""
+    return Taint(key=keys.DISRUPTED_TAINT, effect="NoSchedule", value=kind[:LABEL_LENGTH])
+
+
+def _carries(node: Node, taint: Taint) -> bool:
+    same = any((there.key, there.effect) == (taint.key, taint.effect) for there in node.taints)
+    return node.unschedulable and (same or taint is CORDONED)
+
+
+def _mark(mark: Mark, ports: Ports) -> Node | LeewardError | None:
+    try:
+        return ports.clusters.kubernetes(mark.cluster).mark(mark.node, mark.taint)
+    except ObjectGoneError:
+        return None
+    except LeewardError as error:
+        return error

@@ -1,0 +1,59 @@
+"""Log lines and metrics of the interruption room, each name declared once (docs/operations.md lists them)."""
+
+from typing import Any
+
+from aws_lambda_powertools.logging import Logger
+from aws_lambda_powertools.metrics import Metrics, MetricUnit
+
+from leeward.interruption.batch import BatchResult, RecordResult
+from leeward.interruption.decision import RecordOutcome
+
+MESSAGES = "InterruptionMessages"
+DEAD_LETTERED = "InterruptionMessagesDeadLettered"
+RETRIED = "InterruptionMessagesRetried"
+NODES_MARKED = "NodesMarked"
+
+LOG_KEYS = ("messageId", "eventId", "kind", "instances", "action", "outcome", "hook", "deadline", "warnings")
+
+logger = Logger(service="interruption")
+metrics = Metrics(namespace="Leeward", service="interruption")
+
+
+def handled(result: BatchResult) -> None:
+    """One line a record with its outcome, and the batch's counts."""
+    for record in result.results:
+        _log(record)
+    outcomes = [record.decision.outcome for record in result.results]
+    counts = {
+        MESSAGES: len(outcomes),
+        DEAD_LETTERED: outcomes.count(RecordOutcome.POISON),
+        RETRIED: outcomes.count(RecordOutcome.RETRY),
+        NODES_MARKED: len(result.marked),
+    }
+    for name, value in counts.items():
+        metrics.add_metric(name=name, unit=MetricUnit.Count, value=value)
+    metrics.flush_metrics()
+
+
+def _log(result: RecordResult) -> None:
+    done = result.decision.outcome is RecordOutcome.DONE and not result.warnings
+    write = logger.info if done else logger.warning
+    write(result.decision.reason, extra=log_fields(result))
+
+
+def log_fields(result: RecordResult) -> dict[str, Any]:
+    """The keys of a record's log line, in the order of LOG_KEYS."""
+    decision, message = result.decision, result.message
+    hook = decision.hook
+    values = (
+        result.record.id,
+        message.event_id if message else None,
+        decision.kind.value if decision.kind else None,
+        list(message.instances) if message else [],
+        decision.action.value,
+        decision.outcome.value,
+        {"name": hook.action.hook, "result": hook.result.value, "atOnce": hook.at_once} if hook else None,
+        decision.deadline.isoformat() if decision.deadline else None,
+        list(result.warnings),
+    )
+    return dict(zip(LOG_KEYS, values, strict=True))

@@ -1,0 +1,208 @@
+"""What a queue message says. One small function a message, in a table keyed on (source, detail-type).
+
+Decides nothing about what to do: unknown messages become no-ops with a reason, malformed ones MalformedMessageError."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Any
+
+from leeward.interruption import fields, health
+from leeward.interruption.fields import MalformedMessageError
+from leeward.model.group import LAUNCHING, TERMINATING
+from leeward.model.message import HookAction, Kind, Message
+
+SPOT_WARNING = timedelta(minutes=2)  # EC2 takes a spot instance two minutes after its warning
+TEST_NOTIFICATION = "autoscaling:TEST_NOTIFICATION"
+LEAVING_STATES = frozenset({"stopping", "stopped", "shutting-down", "terminated"})
+STATE_MACHINE = "leeward-node-termination"
+ENDED_BADLY = frozenset({"FAILED", "TIMED_OUT", "ABORTED"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Envelope:
+    """An EventBridge event around its detail. `at` is its time, else when it was received."""
+
+    id: str
+    at: datetime
+    account: str
+    region: str
+    raw: Mapping[str, Any]
+
+    @property
+    def detail(self) -> Mapping[str, Any]:
+        """What the source wrote."""
+        return fields.mapping(self.raw, "detail")
+
+    def message(self, kind: Kind, *instances: str) -> Message:
+        """A message of this envelope."""
+        return Message(
+            kind=kind,
+            event_id=self.id,
+            at=self.at,
+            instances=instances,
+            account=self.account,
+            region=self.region,
+        )
+
+    def noop(self, reason: str, *instances: str) -> Message:
+        """Nothing follows from it, because."""
+        return replace(self.message(Kind.NOOP, *instances), reason=reason)
+
+
+def parse(body: str, *, received: datetime) -> Message:
+    """One SQS body: an EventBridge event, or a lifecycle notification, raw or inside an SNS notification.
+
+    `received` stands in for an event time that is missing or cannot be read. Raises MalformedMessageError.
+    """
+    raw = _object(body)
+    if "detail-type" not in raw and isinstance(raw.get("Message"), str):
+        if raw.get("Type") in {"SubscriptionConfirmation", "UnsubscribeConfirmation"}:
+            return _no_envelope(raw, body, received).noop(f"SNS {raw['Type']}: confirm it where the topic is kept")
+        body = raw["Message"]
+        raw = _object(body)
+    if "detail-type" in raw or "source" in raw:
+        return _event(raw, body, received)
+    if TEST_NOTIFICATION in (raw.get("Event"), raw.get("LifecycleTransition")):
+        return _no_envelope(raw, body, received).noop("test notification of an Auto Scaling group")
+    if "LifecycleTransition" in raw:
+        return _lifecycle(raw, _no_envelope(raw, body, received), direct=True)
+    raise MalformedMessageError("found neither an EventBridge event nor a lifecycle notification")
+
+
+def _object(body: str) -> dict[str, Any]:
+    try:
+        raw = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise MalformedMessageError(f"found no JSON ({type(error).__name__}), expected an object") from error
+    if not isinstance(raw, dict):
+        raise MalformedMessageError(f"found {fields.found(raw)}, expected a JSON object")
+    return raw
+
+
+def _event(raw: Mapping[str, Any], body: str, received: datetime) -> Message:
+    key = (fields.text(raw, "source"), fields.text(raw, "detail-type"))
+    envelope = Envelope(
+        id=fields.optional_text(raw, "id") or _fingerprint(body),
+        at=fields.moment(raw.get("time")) or received,
+        account=fields.optional_text(raw, "account"),
+        region=fields.optional_text(raw, "region"),
+        raw=raw,
+    )
+    read = PARSERS.get(key)
+    return read(envelope) if read else envelope.noop(f"no rule of ours for {key[0]}, {key[1]}")
+
+
+def _no_envelope(raw: Mapping[str, Any], body: str, received: datetime) -> Envelope:
+    return Envelope(
+        id=_fingerprint(body),
+        at=fields.moment(raw.get("Time")) or received,
+        account=fields.optional_text(raw, "AccountId"),
+        region="",
+        raw=raw,
+    )
+
+
+def _fingerprint(body: str) -> str:
+    """An id for a body without one, the same on every redelivery."""
+    return sha256(body.encode(errors="surrogatepass")).hexdigest()[:32]
+
+
+def _spot_interruption(event: Envelope) -> Message:
+    message = event.message(Kind.SPOT_INTERRUPTION, fields.instance_id(event.detail, "instance-id"))
+    return replace(message, deadline=fields.later(event.at, SPOT_WARNING))
+
+
+def _rebalance_recommendation(event: Envelope) -> Message:
+    return event.message(Kind.REBALANCE_RECOMMENDATION, fields.instance_id(event.detail, "instance-id"))
+
+
+def _capacity_reservation(event: Envelope) -> Message:
+    detail = event.detail
+    message = event.message(Kind.CAPACITY_RESERVATION, fields.instance_id(detail, "instance-id"))
+    return replace(message, deadline=fields.moment(detail.get("instance-termination-time")))
+
+
+def _state_change(event: Envelope) -> Message:
+    """Only exact matches act: a prefix test would drain a node for the state `stop` or for an empty one."""
+    detail = event.detail
+    instance = fields.instance_id(detail, "instance-id")
+    state = detail.get("state")
+    if not isinstance(state, str):
+        raise MalformedMessageError(f"state: found {fields.found(state)}, expected a string")
+    if state not in LEAVING_STATES:
+        return event.noop(f"state {fields.found(state)} takes no node away", instance)
+    return replace(event.message(Kind.STATE_CHANGE, instance), state=state)
+
+
+def _lifecycle_event(event: Envelope) -> Message:
+    detail = event.detail
+    if TEST_NOTIFICATION in (detail.get("Event"), detail.get("LifecycleTransition")):
+        return event.noop("test notification of an Auto Scaling group")
+    return _lifecycle(detail, event, direct=False)
+
+
+def _lifecycle(detail: Mapping[str, Any], event: Envelope, *, direct: bool) -> Message:
+    """The action's token is the event's id: a hook may announce one action on two ways, and both are one cause."""
+    transition = fields.text(detail, "LifecycleTransition")
+    if transition not in {TERMINATING, LAUNCHING}:
+        raise MalformedMessageError(f"LifecycleTransition: found {fields.found(transition)}, expected a known one")
+    hook = HookAction(
+        group=fields.text(detail, "AutoScalingGroupName"),
+        hook=fields.text(detail, "LifecycleHookName"),
+        token=fields.text(detail, "LifecycleActionToken"),
+        instance=fields.instance_id(detail, "EC2InstanceId"),
+        transition=transition,
+        origin=fields.optional_text(detail, "Origin"),
+        destination=fields.optional_text(detail, "Destination"),
+        direct=direct,
+        metadata=fields.optional_text(detail, "NotificationMetadata"),
+    )
+    kind = Kind.ASG_TERMINATE if hook.terminating else Kind.ASG_LAUNCH
+    return replace(event.message(kind, hook.instance), event_id=hook.token, hook=hook)
+
+
+def _execution_ended(event: Envelope) -> Message:
+    detail = event.detail
+    name, status = fields.text(detail, "name"), fields.text(detail, "status")
+    if not fields.text(detail, "stateMachineArn").endswith(f":{STATE_MACHINE}"):
+        return event.noop("an execution of a state machine that is not ours")
+    if status not in ENDED_BADLY:
+        return event.noop(f"execution {fields.found(name)}: {fields.found(status)} needs nobody")
+    instance, _, attempt = name.rpartition("-")
+    if not fields.INSTANCE_ID.fullmatch(instance) or not attempt.isdecimal():
+        return event.noop(f"execution {fields.found(name)} was started by hand")
+    ended = event.noop(f"execution {name} ended with {status}", instance)
+    return replace(ended, ended_execution=name)
+
+
+def _scheduled_change(event: Envelope) -> Message:
+    change = health.read(event.detail)
+    if change.ignored:
+        return event.noop(change.ignored, *change.instances)
+    return replace(
+        event.message(Kind.SCHEDULED_CHANGE, *change.instances),
+        event_id=change.id or event.id,
+        deadline=change.starts,
+        account=change.account or event.account,
+        region=change.region or event.region,
+    )
+
+
+PARSERS: Mapping[tuple[str, str], Callable[[Envelope], Message]] = MappingProxyType(
+    {
+        ("aws.ec2", "EC2 Spot Instance Interruption Warning"): _spot_interruption,
+        ("aws.ec2", "EC2 Instance Rebalance Recommendation"): _rebalance_recommendation,
+        # AWS's user guide spells this one both ways
+        ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"): _capacity_reservation,
+        ("aws.ec2", "EC2 Interruptible Capacity Reservation Instance Interruption Warning"): _capacity_reservation,
+        ("aws.ec2", "EC2 Instance State-change Notification"): _state_change,
+        ("aws.autoscaling", "EC2 Instance-terminate Lifecycle Action"): _lifecycle_event,
+        ("aws.autoscaling", "EC2 Instance-launch Lifecycle Action"): _lifecycle_event,
+        ("aws.health", "AWS Health Event"): _scheduled_change,
+        ("aws.states", "Step Functions Execution Status Change"): _execution_ended,
+    }
+)

@@ -1,0 +1,123 @@
+"""What was looked up for a batch of messages, and where an instance stands in it. Knows no rules of action."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from leeward.model import keys
+from leeward.model.group import Group, LifecycleHook
+from leeward.model.instance import CapacityType, Instance, cluster_of
+from leeward.model.node import Node
+from leeward.model.termination import Subject
+from leeward.policy.document import ClusterPolicies, NodePolicy
+from leeward.policy.selection import policy_for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """What EC2, Auto Scaling, the clusters and their policies say.
+
+    `complete` False: nothing was looked up, so instances are taken as selected and ours. `tagged` False: offline, a
+    group belongs to the cluster when a policy selects it; else cluster tags tell. `unseen`: clusters whose API did
+    not answer, so that a missing Node there proves nothing. `origins`: (account, region) pairs that our clusters live
+    in, empty strings for any; no pair: not checked.
+    """
+
+    clusters: tuple[str, ...] = ()
+    policies: Mapping[str, ClusterPolicies] = field(default_factory=dict)
+    instances: Mapping[str, Instance] = field(default_factory=dict)
+    groups: Mapping[str, Group] = field(default_factory=dict)
+    hooks: Mapping[str, tuple[LifecycleHook, ...]] = field(default_factory=dict)
+    nodes: Mapping[str, Node] = field(default_factory=dict)  # by instance id
+    unseen: frozenset[str] = frozenset()
+    queue_arns: frozenset[str] = frozenset()
+    origins: frozenset[tuple[str, str]] = frozenset()
+    complete: bool = True
+    tagged: bool = True
+
+    def serves(self, account: str, region: str) -> bool:
+        """Whether an event of this account and region can be about our nodes; what it does not say is not held
+        against it.
+        """
+        return not self.origins or any(_agrees(account, ours) and _agrees(region, here) for ours, here in self.origins)
+
+    def locate(self, instance: str, group: str | None = None) -> "Place":
+        """Where the instance stands; `group` where the message names it."""
+        known = self.instances.get(instance)
+        name = group or (known.group if known else None) or self._listing(instance)
+        cluster = self._cluster(name, known)
+        policies = self.policies.get(cluster) if cluster else None
+        return Place(
+            id=instance,
+            instance=known,
+            node=self.nodes.get(instance),
+            group_name=name,
+            group=self.groups.get(name) if name else None,
+            cluster=cluster,
+            policies=policies,
+            policy=policy_for(policies.policies, name, self._tags(name)) if policies and name else None,
+            nodes_seen=cluster not in self.unseen,
+        )
+
+    def _listing(self, instance: str) -> str | None:
+        return next((g.name for g in self.groups.values() if g.lifecycle_of(instance) is not None), None)
+
+    def _tags(self, group: str) -> Mapping[str, str]:
+        return self.groups[group].tags if group in self.groups else {}
+
+    def _cluster(self, group: str | None, instance: Instance | None) -> str | None:
+        if not self.tagged:
+            return next((name for name in self.clusters if group and self._selects(name, group)), None)
+        by_group = cluster_of(self._tags(group), self.clusters) if group else None
+        return by_group or (cluster_of(instance.tags, self.clusters) if instance else None)
+
+    def _selects(self, cluster: str, group: str) -> bool:
+        policies = self.policies.get(cluster)
+        return policies is not None and policy_for(policies.policies, group, self._tags(group)) is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """One instance in the world. `policy` None: no policy selects its group."""
+
+    id: str
+    instance: Instance | None
+    node: Node | None
+    group_name: str | None
+    group: Group | None
+    cluster: str | None
+    policies: ClusterPolicies | None
+    policy: NodePolicy | None
+    nodes_seen: bool
+
+    @property
+    def known(self) -> bool:
+        """EC2 knows it, its group lists it, or a Node stands for it: the three agree only after some seconds."""
+        return self.instance is not None or self.node is not None or self.lifecycle is not None
+
+    @property
+    def lifecycle(self) -> str | None:
+        """The group's word for it."""
+        return self.group.lifecycle_of(self.id) if self.group else None
+
+    @property
+    def gone(self) -> bool:
+        """EC2 has begun to end it, or nobody knows it."""
+        return self.instance.ended if self.instance else not self.known
+
+    def subject(self) -> Subject:
+        """The instance as a termination record keeps it; what EC2 does not tell is read off its Node."""
+        instance, labels = self.instance, self.node.labels if self.node else {}
+        return Subject(
+            instance=self.id,
+            cluster=self.cluster or "",
+            group=self.group_name,
+            zone=instance.zone if instance else labels.get(keys.ZONE_LABEL, ""),
+            subnet=instance.subnet if instance else "",
+            instance_type=instance.type if instance else labels.get(keys.INSTANCE_TYPE_LABEL, ""),
+            capacity_type=instance.capacity_type if instance else CapacityType.ON_DEMAND,
+            node=self.node.name if self.node else None,
+        )
+
+
+def _agrees(said: str, wanted: str) -> bool:
+    return not said or not wanted or said == wanted

@@ -1,0 +1,47 @@
+"""The way into the clusters: two roles for each, what the cluster knows them as, and who may take them on.
+
+What the groups `leeward:read` and `leeward:act` may do is `manifests/cluster-role.yaml`, applied once per cluster."""
+
+from collections.abc import Sequence
+
+from aws_cdk import aws_eks as eks
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from infra import names
+from infra.function import KubernetesAccess, LeewardFunction
+from infra.settings import Cluster, Settings
+
+GROUPS = {KubernetesAccess.READ: "leeward:read", KubernetesAccess.ACT: "leeward:act"}
+
+
+class ClusterAccess(Construct):
+    """Roles without any AWS permission: all they are for is to be known to a cluster."""
+
+    def __init__(self, scope: Construct, *, settings: Settings, functions: Sequence[LeewardFunction]) -> None:
+        super().__init__(scope, "Access")
+        trusted = [function.role for function in functions if function.shape.access is not KubernetesAccess.NONE]
+        for cluster in settings.clusters:
+            for access, group in GROUPS.items():
+                self._role(cluster, access, group, trusted, entry=settings.access_entries)
+
+    def _role(
+        self, cluster: Cluster, access: KubernetesAccess, group: str, trusted: Sequence[iam.Role], *, entry: bool
+    ) -> None:
+        id_ = f"{cluster.name}-{access.value}"
+        role = iam.Role(
+            self,
+            id_,
+            role_name=names.cluster_role(cluster.name, access.value),
+            description=f"Leeward in cluster {cluster.name}: {group}",
+            assumed_by=iam.CompositePrincipal(*(iam.ArnPrincipal(wearer.role_arn) for wearer in trusted)),
+        )
+        if entry:
+            eks.CfnAccessEntry(
+                self,
+                f"{id_}-entry",
+                cluster_name=cluster.name,
+                principal_arn=role.role_arn,
+                kubernetes_groups=[group],
+                type="STANDARD",
+            )

@@ -1,0 +1,169 @@
+"""One dashboard, read from top to bottom: is anything wrong, what came in, what became of the nodes, who is slow.
+
+The metrics of our own are declared by the rooms; here are only their names (a test holds the two together)."""
+
+from collections.abc import Mapping, Sequence
+
+from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
+from constructs import Construct
+
+from infra import names
+from infra.alarms import Alarms
+from infra.function import LeewardFunction
+from infra.queue import InterruptionQueue
+from infra.termination import Termination
+
+_HALF = 12
+_THIRD = 8
+_FULL = 24
+_PERIOD = Duration.minutes(5)
+
+# room -> its metric names, with what an operator calls them
+NODES: Mapping[str, Mapping[str, str]] = {
+    "termination": {
+        "NodesTerminated": "nodes terminated",
+        "DrainsBlocked": "looks at a drain that a PodDisruptionBudget blocked",
+        "PodEvictionFailures": "nodes given back: pods did not leave in time",
+        "StepsFailed": "steps that used up their retries",
+    }
+}
+MENDED: Mapping[str, Mapping[str, str]] = {
+    "termination": {
+        "HooksAnsweredBySweep": "hooks answered by the sweep",
+        "ExecutionsRestarted": "executions started again",
+        "StaleMarksRemoved": "stale taints removed",
+        "Sweeps": "sweeps",
+    },
+    "sync": {"HooksPut": "hooks put on groups"},
+}
+
+_INTRODUCTION = f"""# Leeward
+Events fill the queue `{names.QUEUE}`, `leeward-interruption` taints the nodes and starts `{names.STATE_MACHINE}`,
+one execution per instance. An alarm's description says what to do. A node that does not get away names what blocks it
+in its execution's error and in its own Kubernetes Events."""
+
+
+def operators_dashboard(
+    scope: Construct,
+    *,
+    queue: InterruptionQueue,
+    termination: Termination,
+    functions: Sequence[LeewardFunction],
+    alarms: Alarms,
+) -> cloudwatch.Dashboard:
+    """The dashboard `leeward`."""
+    return cloudwatch.Dashboard(
+        scope,
+        "Dashboard",
+        dashboard_name=names.DASHBOARD,
+        default_interval=Duration.hours(3),
+        widgets=[
+            [cloudwatch.TextWidget(markdown=_INTRODUCTION, width=_HALF, height=4), _alarms(alarms)],
+            [_waiting(queue), _oldest(queue), _dead(queue)],
+            [_executions(termination), _durations(termination)],
+            [_own("Nodes", NODES), _own("Mended, and kept in place", MENDED)],
+            [_functions("Errors and throttles", functions), _work("Time per call (p99)", functions)],
+            [_failures(functions)],
+        ],
+    )
+
+
+def _alarms(alarms: Alarms) -> cloudwatch.IWidget:
+    return cloudwatch.AlarmStatusWidget(title="Alarms", alarms=list(alarms.all), width=_HALF, height=4)
+
+
+def _graph(title: str, metrics: Sequence[cloudwatch.IMetric], width: int, label: str = "") -> cloudwatch.GraphWidget:
+    axis = cloudwatch.YAxisProps(min=0, label=label, show_units=False)
+    return cloudwatch.GraphWidget(title=title, left=list(metrics), left_y_axis=axis, width=width, height=6)
+
+
+def _waiting(queue: InterruptionQueue) -> cloudwatch.IWidget:
+    metrics = [
+        queue.queue.metric_number_of_messages_sent(label="events in", period=_PERIOD),
+        queue.queue.metric_number_of_messages_deleted(label="events done", period=_PERIOD),
+        queue.queue.metric_approximate_number_of_messages_visible(label="waiting", statistic="Maximum", period=_PERIOD),
+    ]
+    return _graph("Interruption queue", metrics, _THIRD, "messages")
+
+
+def _oldest(queue: InterruptionQueue) -> cloudwatch.IWidget:
+    age = queue.queue.metric_approximate_age_of_oldest_message(label="oldest", statistic="Maximum", period=_PERIOD)
+    return _graph("Age of the oldest message (a spot warning leaves 120 s)", [age], _THIRD, "seconds")
+
+
+def _dead(queue: InterruptionQueue) -> cloudwatch.IWidget:
+    depth = queue.dead_letters.metric_approximate_number_of_messages_visible(
+        label="dead letters", statistic="Maximum", period=_PERIOD
+    )
+    return _graph("Dead letters (should be none)", [depth], _THIRD, "messages")
+
+
+def _executions(termination: Termination) -> cloudwatch.IWidget:
+    machine = termination.state_machine
+    metrics = [
+        machine.metric_started(label="started", period=_PERIOD),
+        machine.metric_succeeded(label="succeeded", period=_PERIOD),
+        machine.metric_failed(label="failed", period=_PERIOD),
+        machine.metric_timed_out(label="timed out", period=_PERIOD),
+        machine.metric_aborted(label="stopped by somebody", period=_PERIOD),
+    ]
+    return _graph("Terminations by how they ended", metrics, _HALF, "executions")
+
+
+def _durations(termination: Termination) -> cloudwatch.IWidget:
+    metrics = [
+        termination.state_machine.metric_time(label=label, statistic=statistic, period=_PERIOD)
+        for label, statistic in (("median", "p50"), ("p90", "p90"), ("longest", "Maximum"))
+    ]
+    return _graph("From claim to gone", metrics, _HALF, "milliseconds")
+
+
+def _own(title: str, rooms: Mapping[str, Mapping[str, str]]) -> cloudwatch.IWidget:
+    metrics = [
+        cloudwatch.Metric(
+            namespace=names.METRICS,
+            metric_name=name,
+            dimensions_map={"service": room},
+            label=label,
+            statistic="Sum",
+            period=_PERIOD,
+        )
+        for room, labels in rooms.items()
+        for name, label in labels.items()
+    ]
+    return _graph(title, metrics, _HALF)
+
+
+def _functions(title: str, functions: Sequence[LeewardFunction]) -> cloudwatch.IWidget:
+    metrics = [
+        metric
+        for each in functions
+        for metric in (
+            each.function.metric_errors(label=f"{each.shape.name} errors", period=_PERIOD),
+            each.function.metric_throttles(label=f"{each.shape.name} throttles", period=_PERIOD),
+        )
+    ]
+    return _graph(title, metrics, _HALF, "calls")
+
+
+def _work(title: str, functions: Sequence[LeewardFunction]) -> cloudwatch.IWidget:
+    metrics = [
+        each.function.metric_duration(label=each.shape.name, statistic="p99", period=_PERIOD) for each in functions
+    ]
+    return _graph(title, metrics, _HALF, "milliseconds")
+
+
+def _failures(functions: Sequence[LeewardFunction]) -> cloudwatch.IWidget:
+    return cloudwatch.LogQueryWidget(
+        title="Latest errors",
+        log_group_names=[each.log_group.log_group_name for each in functions],
+        query_lines=[
+            "fields @timestamp, service, coalesce(message, @message) as what",
+            'filter level = "ERROR" or @message like /Traceback|Task timed out/',
+            "sort @timestamp desc",
+            "limit 20",
+        ],
+        width=_FULL,
+        height=6,
+    )

@@ -1,0 +1,62 @@
+"""What cdk-nag finds and we mean as it is, each with its reason; any other finding fails the synth.
+
+The reasons for wildcards in roles are not written here a second time: they are those of `permissions.py`."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from aws_cdk import Acknowledgment, App, Stack, Validations
+from aws_cdk import aws_iam as iam
+from cdk_nag import AwsSolutionsChecks
+
+from infra.function import LeewardFunction, permissions_of
+from infra.permissions import STATE_MACHINE, Permission
+from infra.scopes import Scopes
+
+_RUNTIME = (
+    "python3.13 is supported until 2029, and boto3 in it already has LaunchInstances where the newest one matters; "
+    "the step to the next runtime is taken with a release, not by a rule"
+)
+
+
+def accept(app: App, scopes: Scopes, *, functions: Iterable[LeewardFunction], state_machine_role: iam.Role) -> None:
+    """Put AWS's solution rules on the app and acknowledge exactly what is listed here."""
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    for each in functions:
+        Validations.of(each.function).acknowledge(Acknowledgment(id=_finding("L1"), reason=_RUNTIME))
+        _wildcards(each.role, permissions_of(each.shape, scopes.settings), scopes, each.shape.name)
+    _wildcards(state_machine_role, STATE_MACHINE, scopes, "")
+
+
+def _wildcards(role: iam.Role, permissions: Iterable[Permission], scopes: Scopes, function: str) -> None:
+    reasons: dict[str, list[str]] = {}
+    for permission in permissions:
+        for resource in scopes.resources(permission.on, function):
+            if "*" in resource:
+                told = reasons.setdefault(_flat(Stack.of(role).resolve(resource)), [])
+                told.append(f"{permission.action}: {permission.reason}")
+    for resource, told in reasons.items():
+        Validations.of(role).acknowledge(
+            Acknowledgment(id=_finding(f"IAM5[Resource::{resource}]"), reason="; ".join(told))
+        )
+
+
+def _finding(name: str) -> str:
+    return f"AwsSolutions::AwsSolutions-{name}"
+
+
+def _flat(resolved: Any) -> str:
+    """As cdk-nag writes an ARN: a reference in angle brackets where CloudFormation fills something in."""
+    return "".join(_parts(resolved))
+
+
+def _parts(resolved: Any) -> Iterator[str]:
+    match resolved:
+        case str():
+            yield resolved
+        case {"Ref": name}:
+            yield f"<{name}>"
+        case {"Fn::Join": [separator, parts]}:
+            yield separator.join(_flat(part) for part in parts)
+        case _:
+            raise TypeError(f"an ARN made of {resolved!r}")

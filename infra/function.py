@@ -1,0 +1,149 @@
+"""What all functions of Leeward have in common: code, runtime, log group, environment, and a role of their own."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from aws_cdk import Duration, RemovalPolicy, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from infra import names
+from infra.permissions import EVERY_FUNCTION, IN_A_VPC, PERMISSIONS, Permission
+from infra.scopes import Scopes
+from infra.settings import Settings
+
+
+class KubernetesAccess(StrEnum):
+    """Which of a cluster's two roles the function's tokens are made for."""
+
+    NONE = "none"
+    READ = "read"
+    ACT = "act"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What every function of one deployment shares."""
+
+    settings: Settings
+    scopes: Scopes
+    code: lambda_.Code
+    environment: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionShape:
+    """What differs. `timeout` in seconds, `memory` in MB; `once`: a failed asynchronous call is not repeated,
+    because the schedule calls again anyway.
+    """
+
+    name: str
+    handler: str
+    room: str
+    description: str
+    timeout: int
+    memory: int
+    access: KubernetesAccess = KubernetesAccess.NONE
+    concurrency: int | None = None
+    once: bool = False
+
+
+class LeewardFunction(Construct):
+    """A function, its log group and its role."""
+
+    def __init__(self, scope: Construct, shape: FunctionShape, surroundings: Surroundings) -> None:
+        super().__init__(scope, f"{shape.name.capitalize()}Function")
+        self.shape = shape
+        name = names.function(shape.name)
+        self.log_group = logs.LogGroup(
+            self,
+            "Logs",
+            log_group_name=f"/aws/lambda/{name}",
+            retention=logs.RetentionDays.ONE_MONTH,
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        self.role = self._role(surroundings.scopes)
+        self.function = lambda_.Function(
+            self,
+            "Function",
+            function_name=name,
+            description=shape.description,
+            code=surroundings.code,
+            handler=shape.handler,
+            runtime=lambda_.Runtime.PYTHON_3_13,
+            architecture=lambda_.Architecture.ARM_64,
+            timeout=Duration.seconds(shape.timeout),
+            memory_size=shape.memory,
+            role=self.role.without_policy_updates(),
+            log_group=self.log_group,
+            environment=surroundings.environment | self._own_environment(),
+            reserved_concurrent_executions=shape.concurrency,
+            retry_attempts=0 if shape.once else None,
+            max_event_age=Duration.minutes(1) if shape.once else None,
+        )
+        if lives_in_vpc(shape, surroundings.settings):
+            self._enter_vpc(surroundings.settings)
+
+    def _own_environment(self) -> dict[str, str]:
+        return {
+            "KUBERNETES_ACCESS": self.shape.access.value,
+            "POWERTOOLS_SERVICE_NAME": self.shape.room,
+            "AWS_SDK_UA_APP_ID": names.function(self.shape.name),
+        }
+
+    def _role(self, scopes: Scopes) -> iam.Role:
+        """Inline statements only: AWS's managed policies would let every function write every log group."""
+        statements = scopes.statements(permissions_of(self.shape, scopes.settings), function=self.shape.name)
+        return iam.Role(
+            self,
+            "Role",
+            assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
+            description=f"{names.function(self.shape.name)}: exactly what infra/permissions.py lists",
+            inline_policies={"leeward": iam.PolicyDocument(statements=statements, minimize=False)},
+        )
+
+    def _enter_vpc(self, settings: Settings) -> None:
+        """Set below the construct, whose own way would attach a managed policy to the role."""
+        resource = self.function.node.default_child
+        if settings.vpc and isinstance(resource, lambda_.CfnFunction):
+            resource.vpc_config = lambda_.CfnFunction.VpcConfigProperty(
+                subnet_ids=list(settings.vpc.subnets), security_group_ids=list(settings.vpc.security_groups)
+            )
+
+
+def lives_in_vpc(shape: FunctionShape, settings: Settings) -> bool:
+    """Only what speaks to Kubernetes goes into the clusters' VPC; the rest starts faster outside."""
+    return settings.vpc is not None and shape.access is not KubernetesAccess.NONE
+
+
+def permissions_of(shape: FunctionShape, settings: Settings) -> tuple[Permission, ...]:
+    """Everything that the function's role allows."""
+    in_vpc = IN_A_VPC if lives_in_vpc(shape, settings) else ()
+    return (*EVERY_FUNCTION, *PERMISSIONS[shape.name], *in_vpc)
+
+
+def function_environment(stack: Stack, scopes: Scopes, *, table: str, queue: str, dead_letters: str) -> dict[str, str]:
+    """What every function is told; `table` is a name, `queue` an ARN, `dead_letters` a URL."""
+    clusters = [
+        {
+            "name": cluster.name,
+            "region": stack.region,
+            "account": stack.account,
+            "readRole": scopes.role(names.cluster_role(cluster.name, "read")),
+            "actRole": scopes.role(names.cluster_role(cluster.name, "act")),
+        }
+        for cluster in scopes.settings.clusters
+    ]
+    return {
+        "CLUSTERS": stack.to_json_string(clusters),
+        "TABLE_NAME": table,
+        "STATE_MACHINE_ARN": scopes.state_machine,
+        "QUEUE_ARN": queue,
+        "DEAD_LETTER_QUEUE_URL": dead_letters,
+        "POLICY_PREFIX": names.POLICY_PREFIX,
+        "HOOK_TOPICS": stack.to_json_string(list(scopes.settings.sender_topics)),
+        "LOG_LEVEL": scopes.settings.log_level,
+        "POWERTOOLS_METRICS_NAMESPACE": names.METRICS,
+    }

@@ -1,0 +1,90 @@
+"""The interruption room: rules that fill the queue, the function that reads it, and its alarms."""
+
+from aws_cdk import Duration
+from aws_cdk import aws_events as events
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from infra import names
+from infra.alarms import Alarms, Threshold
+from infra.function import FunctionShape, KubernetesAccess, LeewardFunction, Surroundings
+from infra.queue import InterruptionQueue
+from infra.rules import RULES, EventRule, execution_rule
+from infra.settings import Settings
+
+TIMEOUT = 30  # seconds, for a batch of BATCH messages
+BATCH = 100
+FEWEST_AT_ONCE = 2  # the least that SQS lets a mapping be limited to
+OLDEST = 60  # seconds a message may wait: half of what a spot warning leaves
+
+
+def interruption_shape(settings: Settings) -> FunctionShape:
+    """fn interruption: parse, taint, claim, start."""
+    return FunctionShape(
+        name="interruption",
+        handler="leeward.interruption.handler.handle",
+        room="interruption",
+        description="Reads interruption messages, taints the nodes at once and starts their termination",
+        timeout=TIMEOUT,
+        memory=512,
+        access=KubernetesAccess.ACT,
+        concurrency=settings.interruption_concurrency,
+    )
+
+
+class Interruption(Construct):
+    """Everything between an event and the start of an execution."""
+
+    def __init__(
+        self, scope: Construct, *, queue: InterruptionQueue, surroundings: Surroundings, alarms: Alarms
+    ) -> None:
+        super().__init__(scope, "Interruption")
+        settings = surroundings.settings
+        self.function = LeewardFunction(self, interruption_shape(settings), surroundings)
+        lambda_.EventSourceMapping(
+            self,
+            "Messages",
+            target=self.function.function,
+            event_source_arn=queue.queue.queue_arn,
+            batch_size=BATCH,
+            max_batching_window=Duration.seconds(1),
+            report_batch_item_failures=True,
+            max_concurrency=max(FEWEST_AT_ONCE, settings.interruption_concurrency or 10),
+        )
+        rules = [self._rule(rule, queue) for rule in (*RULES, execution_rule(surroundings.scopes.state_machine))]
+        queue.admit(rules=[rule.attr_arn for rule in rules], topics=settings.sender_topics, roles=settings.sender_roles)
+        _watch(queue, alarms)
+
+    def _rule(self, rule: EventRule, queue: InterruptionQueue) -> events.CfnRule:
+        """What EventBridge cannot deliver within an hour goes to the dead-letter queue: by then it is history."""
+        target = events.CfnRule.TargetProperty(
+            id="queue",
+            arn=queue.queue.queue_arn,
+            retry_policy=events.CfnRule.RetryPolicyProperty(maximum_event_age_in_seconds=3600),
+            dead_letter_config=events.CfnRule.DeadLetterConfigProperty(arn=queue.dead_letters.queue_arn),
+        )
+        return events.CfnRule(
+            self,
+            "".join(word.capitalize() for word in rule.name.split("-")) + "Rule",
+            name=names.rule(rule.name),
+            description=rule.description,
+            event_pattern=rule.pattern,
+            state="ENABLED",
+            targets=[target],
+        )
+
+
+def _watch(queue: InterruptionQueue, alarms: Alarms) -> None:
+    minute = Duration.minutes(1)
+    alarms.add(
+        "dead-letters",
+        queue.dead_letters.metric_approximate_number_of_messages_visible(statistic="Maximum", period=minute),
+        Threshold(at_least=1),
+        "Messages that Leeward could not read or handle: look at them (attribute reason), mend the cause, redrive.",
+    )
+    alarms.add(
+        "queue-age",
+        queue.queue.metric_approximate_age_of_oldest_message(statistic="Maximum", period=minute),
+        Threshold(at_least=OLDEST),
+        "Interruption messages wait longer than a spot warning can afford: look at the log of leeward-interruption.",
+    )

@@ -1,0 +1,23 @@
+"""From settings to an app that can be synthesized, with cdk-nag's rules on it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from aws_cdk import App
+
+from infra.asset import build_asset
+from infra.settings import read_settings
+from infra.stack import LeewardStack
+
+
+def build_app(
+    root: Path, environment: Mapping[str, str], *, context: Mapping[str, Any] | None = None, outdir: str | None = None
+) -> App:
+    """The app of the tree at `root`. The CDK command line hands over context and outdir by the environment, tests as
+    arguments. Raises InvalidInputError.
+    """
+    app = App(context=dict(context) if context is not None else None, outdir=outdir, analytics_reporting=False)
+    settings = read_settings(app.node.try_get_context, root, environment)
+    LeewardStack(app, settings=settings, asset=build_asset(root), root=root)
+    return app

@@ -1,0 +1,77 @@
+"""Which events reach the interruption queue: EventBridge patterns as plain data, so that tests match golden events.
+
+What an event means is `functions/leeward/interruption`'s; whether its instance is ours as well."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_EC2 = ["aws.ec2"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventRule:
+    """One rule and its pattern."""
+
+    name: str
+    description: str
+    pattern: Mapping[str, Any]
+
+
+RULES = (
+    EventRule(
+        name="spot-interruption",
+        description="EC2 takes a spot instance back in two minutes",
+        pattern={"source": _EC2, "detail-type": ["EC2 Spot Instance Interruption Warning"]},
+    ),
+    EventRule(
+        name="rebalance-recommendation",
+        description="A spot instance is at an elevated risk of interruption",
+        pattern={"source": _EC2, "detail-type": ["EC2 Instance Rebalance Recommendation"]},
+    ),
+    EventRule(
+        name="scheduled-change",
+        description="AWS Health announces a retirement, reboot or maintenance of an instance",
+        pattern={
+            "source": ["aws.health"],
+            "detail-type": ["AWS Health Event"],
+            "detail": {"service": ["EC2"], "eventTypeCategory": ["scheduledChange"]},
+        },
+    ),
+    EventRule(
+        name="state-change",
+        description="An instance stops or terminates, whoever asked for it",
+        pattern={
+            "source": _EC2,
+            "detail-type": ["EC2 Instance State-change Notification"],
+            "detail": {"state": ["stopping", "stopped", "shutting-down", "terminated"]},
+        },
+    ),
+    EventRule(
+        name="lifecycle-action",
+        description="A lifecycle hook holds an instance that arrives or leaves, and waits for an answer",
+        pattern={
+            "source": ["aws.autoscaling"],
+            "detail-type": ["EC2 Instance-launch Lifecycle Action", "EC2 Instance-terminate Lifecycle Action"],
+        },
+    ),
+    EventRule(
+        name="capacity-reservation",
+        description="An interruptible capacity reservation is taken back, and its instances with it",
+        pattern={"source": _EC2, "detail-type": ["EC2 Capacity Reservation Instance Interruption Warning"]},
+    ),
+)
+"""What AWS tells about instances."""
+
+
+def execution_rule(state_machine: str) -> EventRule:
+    """Executions of the state machine with this ARN that ended where no Catch could do anything about it."""
+    return EventRule(
+        name="execution-status",
+        description="An execution of node-termination failed, timed out or was stopped by somebody",
+        pattern={
+            "source": ["aws.states"],
+            "detail-type": ["Step Functions Execution Status Change"],
+            "detail": {"status": ["FAILED", "TIMED_OUT", "ABORTED"], "stateMachineArn": [state_machine]},
+        },
+    )

@@ -1,0 +1,25 @@
+"""A function called again and again."""
+
+from aws_cdk import Duration
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from constructs import Construct
+
+from infra import names
+from infra.function import LeewardFunction
+
+
+def call_every(scope: Construct, minutes: int, function: LeewardFunction) -> events.Rule:
+    """A rule that calls the function every so many minutes, without an own retry: the next call is one."""
+    name = function.shape.name
+    rule = events.Rule(
+        scope,
+        "Schedule",
+        rule_name=names.rule(f"{name}-schedule"),
+        description=f"Calls {names.function(name)}",
+        schedule=events.Schedule.rate(Duration.minutes(minutes)),
+    )
+    rule.add_target(
+        targets.LambdaFunction(function.function, retry_attempts=0, max_event_age=Duration.minutes(minutes))
+    )
+    return rule

@@ -1,0 +1,117 @@
+"""From a permission's scope to IAM statements: ARNs from the fixed names, conditions from the settings.
+
+Which action goes on which scope is `permissions.py`'s."""
+
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from typing import Any
+
+from aws_cdk import ArnFormat, Stack
+from aws_cdk import aws_iam as iam
+
+from infra import names
+from infra.permissions import Permission, Scope
+from infra.settings import Settings
+
+_Condition = Mapping[str, Mapping[str, Any]]
+
+
+class Scopes:
+    """The scopes of one stack."""
+
+    def __init__(self, stack: Stack, settings: Settings) -> None:
+        self._stack = stack
+        self.settings = settings
+
+    def statements(self, permissions: Iterable[Permission], *, function: str = "") -> list[iam.PolicyStatement]:
+        """One statement per scope, more where conditions have to be OR'ed; `function` names the role's own one."""
+        ordered = sorted(permissions, key=lambda permission: (permission.on.value, permission.action))
+        return [
+            iam.PolicyStatement(
+                sid=_sid(scope, index),
+                actions=actions,
+                resources=self.resources(scope, function),
+                conditions=condition or None,
+            )
+            for scope, group in groupby(ordered, key=lambda permission: permission.on)
+            for actions in [[permission.action for permission in group]]
+            for index, condition in enumerate(self._conditions(scope, function))
+        ]
+
+    def resources(self, scope: Scope, function: str = "") -> list[str]:
+        """The ARNs of a scope."""
+        by_cluster = self._of_clusters(scope)
+        if by_cluster is not None:
+            return by_cluster
+        table = self._arn("dynamodb", f"table/{names.TABLE}")
+        named = {
+            Scope.OWN_LOGS: [self._arn("logs", f"log-group:/aws/lambda/{names.function(function)}:*")],
+            Scope.TABLE: [table],
+            Scope.TERMINATION_RECORDS: [table],
+            Scope.OPEN_INDEX: [f"{table}/index/{names.OPEN_INDEX}"],
+            Scope.QUEUE: [self._arn("sqs", names.QUEUE)],
+            Scope.DEAD_LETTERS: [self._arn("sqs", names.DEAD_LETTERS)],
+            Scope.STATE_MACHINE: [self.state_machine],
+            Scope.EXECUTIONS: [self._arn("states", f"execution:{names.STATE_MACHINE}:*")],
+            Scope.STEP_FUNCTIONS: [
+                self._arn("lambda", f"function:{names.function(name)}") for name in ("terminate", "drain")
+            ],
+            Scope.CLUSTER_GROUPS: [self._arn("autoscaling", "autoScalingGroup:*:autoScalingGroupName/*")],
+            Scope.NODE_ROLES: list(self.settings.node_roles) or ["*"],
+        }
+        return named.get(scope, ["*"])
+
+    def _of_clusters(self, scope: Scope) -> list[str] | None:
+        """ARNs that follow from the configured clusters; None for any other scope."""
+        clusters = [cluster.name for cluster in self.settings.clusters]
+        match scope:
+            case Scope.POLICIES:
+                paths = [f"parameter{names.POLICY_PREFIX}/{name}/policies" for name in clusters]
+                return [self._arn("ssm", path + end) for path in paths for end in ("", "/*")]
+            case Scope.CLUSTERS:
+                return [self._arn("eks", f"cluster/{name}") for name in clusters]
+            case Scope.ACT_ROLES:
+                return [self.role(names.cluster_role(name, "act")) for name in clusters]
+            case _:
+                return None
+
+    @property
+    def state_machine(self) -> str:
+        """The ARN of node-termination."""
+        return self._arn("states", f"stateMachine:{names.STATE_MACHINE}")
+
+    def role(self, name: str) -> str:
+        """The ARN of a role of this account."""
+        return self._stack.format_arn(service="iam", region="", resource="role", resource_name=name)
+
+    def _arn(self, service: str, resource: str) -> str:
+        return self._stack.format_arn(service=service, resource=resource, arn_format=ArnFormat.NO_RESOURCE_NAME)
+
+    def _conditions(self, scope: Scope, function: str) -> list[_Condition]:
+        """One for each statement that the scope needs; an empty one for most."""
+        if scope is Scope.CLUSTER_GROUPS:
+            return self._cluster_tags()
+        ec2 = ["ec2.amazonaws.com", "ec2.amazonaws.com.cn"]
+        own = self._arn("lambda", f"function:{names.function(function)}")
+        held: Mapping[Scope, _Condition] = {
+            Scope.TERMINATION_RECORDS: {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["termination#*"]}},
+            Scope.NODE_ROLES: {"StringEquals": {"iam:PassedToService": ec2}},
+            Scope.LAUNCH_TEMPLATES: {"ArnLike": {"ec2:LaunchTemplate": self._arn("ec2", "launch-template/*")}},
+            Scope.LAUNCH_TAGS: {"StringEquals": {"ec2:CreateAction": ["CreateFleet", "RunInstances"]}},
+            Scope.LAMBDA_ITSELF: {"ArnNotEquals": {"lambda:SourceFunctionArn": own}},
+        }
+        return [held.get(scope, {})]
+
+    def _cluster_tags(self) -> list[_Condition]:
+        """Keys of one condition are AND'ed, so every cluster's own tag key needs a statement."""
+        clusters = [cluster.name for cluster in self.settings.clusters]
+        owned: list[_Condition] = [
+            {"StringEquals": {f"aws:ResourceTag/kubernetes.io/cluster/{name}": ["owned", "shared"]}}
+            for name in clusters
+        ]
+        return [*owned, {"StringEquals": {"aws:ResourceTag/eks:cluster-name": clusters}}]
+
+
+def _sid(scope: Scope, index: int) -> str:
+    words = "".join(word.capitalize() for word in scope.value.split("-"))
+    return f"{words}{index or ''}"

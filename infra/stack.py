@@ -1,0 +1,76 @@
+"""The whole of Leeward in one stack: what there is, and what is handed to whom. Each part is made in its own file."""
+
+from pathlib import Path
+
+from aws_cdk import App, CfnOutput, Environment, Stack
+from aws_cdk import aws_lambda as lambda_
+
+from infra import names
+from infra.access import ClusterAccess
+from infra.alarms import Alarms
+from infra.asset import Asset
+from infra.dashboard import operators_dashboard
+from infra.findings import accept
+from infra.function import Surroundings, function_environment
+from infra.interruption import TIMEOUT, Interruption
+from infra.policies import policy_parameters
+from infra.queue import InterruptionQueue
+from infra.scopes import Scopes
+from infra.settings import Settings
+from infra.sync import Sync
+from infra.table import claims_table
+from infra.termination import Termination
+
+
+class LeewardStack(Stack):
+    """One deployment: one account, one region, any number of clusters in it."""
+
+    def __init__(self, app: App, *, settings: Settings, asset: Asset, root: Path) -> None:
+        super().__init__(
+            app,
+            "Leeward",
+            env=Environment(account=settings.account, region=settings.region),
+            description="Leeward: event-driven, serverless node-lifecycle manager for Amazon EKS",
+        )
+        scopes = Scopes(self, settings)
+        table = claims_table(self)
+        queue = InterruptionQueue(self, TIMEOUT)
+        alarms = Alarms(self, settings.alarm_topic)
+        surroundings = Surroundings(
+            settings=settings,
+            scopes=scopes,
+            code=lambda_.Code.from_asset(str(asset.folder), asset_hash=asset.digest),
+            environment=function_environment(
+                self,
+                scopes,
+                table=table.table_name,
+                queue=queue.queue.queue_arn,
+                dead_letters=queue.dead_letters.queue_url,
+            ),
+        )
+        self.interruption = Interruption(self, queue=queue, surroundings=surroundings, alarms=alarms)
+        self.termination = Termination(self, root=root, table=table, surroundings=surroundings, alarms=alarms)
+        self.sync = Sync(self, surroundings=surroundings, alarms=alarms)
+        self.functions = (
+            self.interruption.function,
+            self.termination.terminate,
+            self.termination.drain,
+            self.termination.sweep,
+            self.sync.function,
+        )
+        self.access = ClusterAccess(self, settings=settings, functions=self.functions)
+        policy_parameters(self, settings)
+        operators_dashboard(self, queue=queue, termination=self.termination, functions=self.functions, alarms=alarms)
+        self._outputs(queue)
+        accept(app, scopes, functions=self.functions, state_machine_role=self.termination.role)
+
+    def _outputs(self, queue: InterruptionQueue) -> None:
+        """What a person or a script asks for first."""
+        for name, value, description in (
+            ("QueueArn", queue.queue.queue_arn, "NotificationTargetARN for lifecycle hooks that notify us directly"),
+            ("QueueUrl", queue.queue.queue_url, "The interruption queue"),
+            ("DeadLetterQueueUrl", queue.dead_letters.queue_url, "What could not be read or handled"),
+            ("StateMachineArn", self.termination.state_machine.state_machine_arn, 'Start by hand: {"instance": "i-…"}'),
+            ("DashboardName", names.DASHBOARD, "In CloudWatch"),
+        ):
+            CfnOutput(self, name, value=value, description=description)

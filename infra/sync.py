@@ -1,0 +1,35 @@
+"""The sync room: every five minutes our terminate hook on the selected groups, so that nobody edits Terraform first."""
+
+from constructs import Construct
+
+from infra.alarms import Alarms
+from infra.function import FunctionShape, LeewardFunction, Surroundings
+from infra.schedule import call_every
+
+EVERY = 5  # minutes
+SILENT_FOR = 15  # minutes without one good run
+
+SHAPE = FunctionShape(
+    name="sync",
+    handler="leeward.sync.handler.handle",
+    room="sync",
+    description="Keeps Leeward's terminate hook on the Auto Scaling groups that a policy selects",
+    timeout=120,
+    memory=256,
+    once=True,
+)
+
+
+class Sync(Construct):
+    """fn sync, its schedule and its alarm."""
+
+    def __init__(self, scope: Construct, *, surroundings: Surroundings, alarms: Alarms) -> None:
+        super().__init__(scope, "Sync")
+        self.function = LeewardFunction(self, SHAPE, surroundings)
+        call_every(self, EVERY, self.function)
+        alarms.stopped(
+            "sync-stopped",
+            self.function.function,
+            SILENT_FOR,
+            "Leeward's hooks are not kept in place: new groups lose nodes undrained. Look at the log of leeward-sync.",
+        )

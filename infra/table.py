@@ -1,0 +1,34 @@
+"""The table: claims and what else neither nodes, groups nor executions can hold. Losing it loses no node."""
+
+from aws_cdk import RemovalPolicy
+from aws_cdk import aws_dynamodb as dynamodb
+from constructs import Construct
+
+from infra import names
+
+
+def claims_table(scope: Construct) -> dynamodb.Table:
+    """One item per termination, by `pk`; the index `open` holds only items that carry the attribute `open`.
+
+    Goes with the stack: everything in it is rebuilt from the clusters and the groups.
+    """
+    text = dynamodb.AttributeType.STRING
+    table = dynamodb.Table(
+        scope,
+        "Table",
+        table_name=names.TABLE,
+        partition_key=dynamodb.Attribute(name="pk", type=text),
+        billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+        encryption=dynamodb.TableEncryption.AWS_MANAGED,
+        point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
+            point_in_time_recovery_enabled=True
+        ),
+        time_to_live_attribute="expires",
+        removal_policy=RemovalPolicy.DESTROY,
+    )
+    table.add_global_secondary_index(
+        index_name=names.OPEN_INDEX,
+        partition_key=dynamodb.Attribute(name="open", type=text),
+        projection_type=dynamodb.ProjectionType.KEYS_ONLY,
+    )
+    return table

@@ -1,0 +1,19 @@
+"""Which execution a thread works for, so that sleeping and waiting threads notice when their execution has ended."""
+
+from __future__ import annotations
+
+import contextvars
+from typing import Any
+
+current_execution: contextvars.ContextVar[dict[str, Any] | None] = contextvars.ContextVar("execution", default=None)
+
+
+class ExecutionEnded(SystemExit):
+    """The execution was stopped or timed out: the thread unwinds past every Retry and Catch, and threads end silently."""
+
+
+def check() -> None:
+    """Raise ``ExecutionEnded`` when this thread's execution no longer runs."""
+    execution = current_execution.get()
+    if execution is not None and execution["status"] != "RUNNING":
+        raise ExecutionEnded

@@ -1,0 +1,127 @@
+"""What the server says about itself: versions, groups, resources, and the part of OpenAPI v3 that kubectl needs.
+
+Plain (not aggregated) discovery; of OpenAPI only that every PATCH takes `fieldValidation`, without schemas: kubectl
+then leaves validation to the server. `kubectl explain` would need schemas.
+"""
+
+from __future__ import annotations
+
+from local.cluster.objects import Obj
+from local.cluster.resources import GROUPS, REVIEW_GROUP, VERBS, Resource, in_group
+
+_REVIEWS = ("SelfSubjectAccessReview", "SelfSubjectRulesReview", "SubjectAccessReview")
+
+
+def version_info(version: str) -> Obj:
+    major, minor = version.removeprefix("v").split(".")[:2]
+    return {
+        "major": major,
+        "minor": minor,
+        "gitVersion": f"{version}-leeward",
+        "gitCommit": "0" * 40,
+        "gitTreeState": "clean",
+        "buildDate": "2025-01-01T00:00:00Z",
+        "goVersion": "go1.23",
+        "compiler": "gc",
+        "platform": "linux/amd64",
+    }
+
+
+def core_versions() -> Obj:
+    return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
+
+
+def group_list() -> Obj:
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(name) for name in GROUPS]}
+
+
+def group_info(name: str) -> Obj | None:
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group(name)} if name in GROUPS else None
+
+
+def _group(name: str) -> Obj:
+    version = {"groupVersion": f"{name}/v1", "version": "v1"}
+    return {"name": name, "versions": [version], "preferredVersion": version}
+
+
+def resource_list(group: str, version: str) -> Obj | None:
+    """The APIResourceList of a group version; None for one that does not exist."""
+    if version != "v1" or (group and group not in GROUPS):
+        return None
+    if group == REVIEW_GROUP:
+        entries = [_review(kind) for kind in _REVIEWS]
+    else:
+        entries = [entry for resource in in_group(group, version) for entry in _entries(resource)]
+    # never "/v1" for the core group: kubectl would look for a group called ""
+    name = f"{group}/{version}" if group else version
+    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": entries}
+
+
+def _review(kind: str) -> Obj:
+    singular = kind.lower()
+    return {"name": f"{singular}s", "singularName": singular, "namespaced": False, "kind": kind, "verbs": ["create"]}
+
+
+def _entries(resource: Resource) -> list[Obj]:
+    entry: Obj = {
+        "name": resource.plural,
+        "singularName": resource.kind.lower(),
+        "namespaced": resource.namespaced,
+        "kind": resource.kind,
+        "verbs": list(VERBS),
+    }
+    if resource.short:
+        entry["shortNames"] = list(resource.short)
+    if resource.categories:
+        entry["categories"] = list(resource.categories)
+    return [entry, *(_subresource(resource, name) for name in resource.subresources)]
+
+
+def _subresource(resource: Resource, name: str) -> Obj:
+    entry: Obj = {
+        "name": f"{resource.plural}/{name}",
+        "singularName": "",
+        "namespaced": resource.namespaced,
+        "kind": resource.kind,
+        "verbs": ["get", "patch", "update"],
+    }
+    if name == "eviction":
+        # exactly this, or kubectl drain silently deletes instead of evicting
+        entry.update(kind="Eviction", group="policy", version="v1", verbs=["create"])
+    elif name == "scale":
+        entry.update(kind="Scale", group="autoscaling", version="v1")
+    elif name == "binding":
+        entry.update(kind="Binding", verbs=["create"])
+    elif name == "log":
+        entry["verbs"] = ["get"]
+    elif name == "finalize":
+        entry["verbs"] = ["update"]
+    return entry
+
+
+def openapi_index() -> Obj:
+    paths = ["api/v1", *(f"apis/{group}/v1" for group in GROUPS)]
+    return {"paths": {path: {"serverRelativeURL": f"/openapi/v3/{path}?hash=1"} for path in paths}}
+
+
+def openapi_document(group: str, version: str) -> Obj:
+    """The document of one group version: its PATCH operations with their query parameters."""
+    base = f"/apis/{group}/{version}" if group else f"/api/{version}"
+    paths: Obj = {}
+    for resource in in_group(group, version):
+        scope = "/namespaces/{namespace}" if resource.namespaced else ""
+        paths[f"{base}{scope}/{resource.plural}/{{name}}"] = {"patch": _patch_operation(resource)}
+    info = {"title": "Kubernetes", "version": "unversioned"}
+    return {"openapi": "3.0.0", "info": info, "paths": paths, "components": {"schemas": {}}}
+
+
+def _patch_operation(resource: Resource) -> Obj:
+    names = ("dryRun", "fieldManager", "fieldValidation", "force")
+    parameters = [{"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}} for name in names]
+    kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+    return {
+        "parameters": parameters,
+        "responses": {"200": {"description": "OK"}},
+        "x-kubernetes-action": "patch",
+        "x-kubernetes-group-version-kind": kind,
+    }

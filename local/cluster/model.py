@@ -1,0 +1,279 @@
+"""The cluster: the verbs of the API server over the world, and `step`, which lets the controllers catch up.
+
+Synchronous, without HTTP or threads; clock and seed come from outside, so the same calls at the same times give the
+same objects, names and versions. Whoever shares one between threads holds a lock around each call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .apply import applied
+from .budgets import Budgets
+from .controllers import Controller, all_controllers
+from .controllers.garbage import orphan
+from .controllers.scheduler import bind
+from .errors import bad_request, conflict, method_not_allowed, not_found
+from .event_recorder import EventRecorder
+from .eviction import evict
+from .facts import FactRecorder
+from .history import Cause, History
+from .nodes import NodeSpec, node_object, ready_condition
+from .objects import Obj, copied, name_of, namespace_of, node_of, set_condition, uid_of
+from .patches import PatchType, patched
+from .resources import BY_KIND, resource_named
+from .selectors import matcher
+from .settings import ClusterSettings
+from .store import Change, Observer, Store
+from .world import DeleteOptions, World
+
+_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+_PASSES = 1000  # a pass writes at least one object, so this many at one moment means that two controllers fight
+
+
+class ControllersDoNotSettle(RuntimeError):
+    """Two controllers undo each other's writes for ever: a fault of the emulator, not of its user."""
+
+
+class Cluster:
+    """`clock` returns seconds since 1970; `seed` decides uids, name suffixes and pod addresses."""
+
+    def __init__(self, *, clock: Callable[[], float], seed: int = 0, settings: ClusterSettings | None = None) -> None:
+        self.world = World(clock=clock, seed=seed, settings=settings or ClusterSettings())
+        self.events = EventRecorder(self.world)
+        self._budgets = Budgets(self.world)
+        self._controllers: list[Controller] = all_controllers(self.world, self.events)
+        facts = FactRecorder(self.world.history)
+        observers: list[Observer] = [facts.observe, self._budgets.observe, self.events.observe]
+        for observer in [*observers, *(controller.observe for controller in self._controllers)]:
+            self.store.observe(observer)
+        for namespace in _NAMESPACES:
+            self.create("namespaces", {"metadata": {"name": namespace}})
+
+    @property
+    def store(self) -> Store:
+        """For reading; its objects must not be changed."""
+        return self.world.store
+
+    @property
+    def history(self) -> History:
+        return self.world.history
+
+    def now(self) -> float:
+        """The model's present in seconds since 1970."""
+        return self.world.now()
+
+    def step(self, now: float) -> float | None:
+        """Let everything happen that is due up to `now`, each at its own moment; returns when the next thing is due.
+
+        Call it after writes as well: controllers act only here. None means that nothing waits for time.
+        """
+        time, timers = self.world.time, self.world.timers
+        time.pin(time.now())
+        try:
+            self._settle()
+            while (due := timers.next_due()) is not None and due <= now:
+                moment, action = timers.pop()
+                time.pin(moment)
+                action()
+                self._settle()
+            time.pin(now)
+            return timers.next_due()
+        finally:
+            time.release()
+
+    def _settle(self) -> None:
+        for _ in range(_PASSES):
+            acted = False
+            for controller in self._controllers:
+                acted = controller.run() or acted
+            if not self._budgets.run() and not acted:
+                return
+        raise ControllersDoNotSettle(f"controllers still write after {_PASSES} passes at {self.world.timestamp()}")
+
+    def get(self, resource: str, name: str, namespace: str | None = None) -> Obj:
+        """A copy of the object. Raises ApiError 404."""
+        found: Obj = copied(self.world.find(resource, name, _place(resource, namespace)))
+        return found
+
+    def list(self, resource: str, namespace: str | None = None, *, labels: str = "", fields: str = "") -> list[Obj]:
+        """Copies of all matching objects, by namespace and name. Raises 400 for a selector that does not parse."""
+        matches = matcher(resource, labels=labels, fields=fields, namespace=namespace)
+        return [copied(obj) for obj in self.store.sorted(resource) if matches(obj)]
+
+    def create(self, resource: str, obj: Obj, namespace: str | None = None, *, dry_run: bool = False) -> Obj:
+        """Raises ApiError 404 for a namespace that is not there, 409 for a name that is, 422 for an invalid object."""
+        new = self.world.prepared(resource, obj, namespace)
+        space = namespace_of(new)
+        if space is not None and self.store.find("namespaces", space) is None:
+            raise not_found(resource_named("namespaces"), space)
+        if not dry_run:
+            new = self.store.put(resource, new)
+            self._budgets.run()
+            new = self.store.find(resource, name_of(new), space) or new
+        result: Obj = copied(new)
+        return result
+
+    def install(self, obj: Obj) -> Obj:
+        """Put an object in as it is, status included, creating its namespace; not an API verb: for snapshots."""
+        kind = BY_KIND[obj["kind"]]
+        new: Obj = copied(obj)
+        metadata = new["metadata"]
+        if kind.namespaced:
+            space = metadata.setdefault("namespace", "default")
+            if self.store.find("namespaces", space) is None:
+                self.create("namespaces", {"metadata": {"name": space}})
+        metadata.setdefault("uid", self.world.new_uid())
+        metadata.setdefault("creationTimestamp", self.world.timestamp())
+        new["apiVersion"] = kind.api_version
+        stored = self.store.put(kind.plural, new)
+        self._budgets.run()
+        result: Obj = copied(stored)
+        return result
+
+    def update(self, resource: str, obj: Obj, *, subresource: str | None = None, dry_run: bool = False) -> Obj:
+        """Replace. Raises 409 when `metadata.resourceVersion` is given and is not the present one."""
+        old = self.world.find(resource, name_of(obj), _place(resource, namespace_of(obj)))
+        return self._store(resource, old, obj, subresource=subresource, dry_run=dry_run)
+
+    def patch(
+        self,
+        resource: str,
+        name: str,
+        patch: Any,
+        namespace: str | None = None,
+        *,
+        kind: PatchType = PatchType.STRATEGIC,
+        subresource: str | None = None,
+        dry_run: bool = False,
+    ) -> Obj:
+        """Raises 404, 409 (a resourceVersion inside the patch is checked), 422."""
+        old = self.world.find(resource, name, _place(resource, namespace))
+        if subresource == "scale":
+            return self.scale(resource, name, patched(scale_of(old), patch, kind), namespace, dry_run=dry_run)
+        return self._store(resource, old, patched(old, patch, kind), subresource=subresource, dry_run=dry_run)
+
+    def apply(
+        self,
+        resource: str,
+        name: str,
+        configuration: Obj,
+        namespace: str | None = None,
+        *,
+        manager: str,
+        force: bool = False,
+        subresource: str | None = None,
+        dry_run: bool = False,
+    ) -> tuple[Obj, bool]:
+        """Server-side apply; the object and whether it is new. Raises 409 for fields that another applier owns."""
+        old = self.store.find(resource, name, _place(resource, namespace))
+        wanted = applied(old, configuration, manager=manager, force=force, now=self.world.timestamp())
+        if old is not None:
+            return self._store(resource, old, wanted, subresource=subresource, dry_run=dry_run), False
+        wanted["metadata"]["name"] = name
+        fields = wanted["metadata"]["managedFields"]
+        created = self.create(resource, wanted, namespace, dry_run=dry_run)
+        created["metadata"]["managedFields"] = fields
+        if not dry_run:
+            stored = self.world.find(resource, name, namespace_of(created))
+            created = copied(self.world.replace(resource, stored, {**stored, "metadata": created["metadata"]}))
+        return created, True
+
+    def _store(self, resource: str, old: Obj, new: Obj, *, subresource: str | None, dry_run: bool) -> Obj:
+        merged = self.world.merged(resource, old, new, subresource=subresource)
+        if not dry_run:
+            merged = self.world.replace(resource, old, merged)
+            self._budgets.run()
+        result: Obj = copied(merged)
+        return result
+
+    def scale(
+        self, resource: str, name: str, scale: Obj, namespace: str | None = None, *, dry_run: bool = False
+    ) -> Obj:
+        """Write spec.replicas through the scale subresource; returns the Scale."""
+        old = self.world.find(resource, name, _place(resource, namespace))
+        if not resource_named(resource).scalable:
+            raise method_not_allowed()
+        replicas = (scale.get("spec") or {}).get("replicas", 0)
+        if not isinstance(replicas, int) or replicas < 0:
+            raise bad_request("spec.replicas: must be an integer greater than or equal to 0")
+        new: Obj = copied(old)
+        new["spec"]["replicas"] = replicas
+        new["metadata"].update(resourceVersion=(scale.get("metadata") or {}).get("resourceVersion"))
+        return scale_of(self._store(resource, old, new, subresource=None, dry_run=dry_run))
+
+    def delete(
+        self,
+        resource: str,
+        name: str,
+        namespace: str | None = None,
+        *,
+        options: DeleteOptions | None = None,
+        dry_run: bool = False,
+    ) -> Obj:
+        """Delete gracefully; the object as it is left or was. Raises 404, 409 for a precondition. Idempotent."""
+        options = options or DeleteOptions()
+        obj = self.world.find(resource, name, _place(resource, namespace))
+        self.world.check_preconditions(resource, obj, options)
+        if dry_run:
+            return obj
+        if options.propagation == "Orphan":
+            orphan(self.world, uid_of(obj))
+            obj = self.world.find(resource, name, _place(resource, namespace))
+            options = DeleteOptions(grace=options.grace)
+        with self.world.because(Cause.DELETE):
+            result: Obj = copied(self.world.delete(resource, obj, options))
+        self._budgets.run()
+        return result
+
+    def evict(
+        self, name: str, namespace: str = "default", *, options: DeleteOptions | None = None, dry_run: bool = False
+    ) -> None:
+        """The eviction subresource. Raises 404, 429 when a budget forbids it, 500 when several select the pod."""
+        pod = self.world.find("pods", name, namespace)
+        evict(self.world, self._budgets, pod, options or DeleteOptions(), dry_run=dry_run)
+
+    def bind(self, name: str, node: str, namespace: str = "default") -> None:
+        """The binding subresource. Raises 404, 409 for a pod that has a node."""
+        pod = self.world.find("pods", name, namespace)
+        if node_of(pod) is not None:
+            why = f'pod {name} is already assigned to node "{node_of(pod)}"'
+            raise conflict(resource_named("pods"), name, why)
+        bind(self.world, pod, node)
+
+    def add_node(self, spec: NodeSpec) -> Obj:
+        """Register a node as its kubelet does. Raises 409 for a name that is taken."""
+        return self.create("nodes", node_object(spec, now=self.world.timestamp()))
+
+    def set_node_ready(self, name: str, status: str = "True") -> Obj:
+        """Write the Ready condition: True, False (the kubelet complains) or Unknown (nobody answers). Idempotent."""
+        node = self.get("nodes", name)
+        set_condition(node["status"], ready_condition(status=status, now=self.world.timestamp()))
+        return self.update("nodes", node, subresource="status")
+
+    def observe(self, observer: Callable[[Change], None]) -> None:
+        """Call `observer` after every write, inside it: it must be quick and must not write."""
+        self.store.observe(observer)
+
+
+def scale_of(obj: Obj) -> Obj:
+    """The autoscaling/v1 Scale of a workload."""
+    metadata = obj["metadata"]
+    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    labels = (obj["spec"].get("selector") or {}).get("matchLabels") or {}
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {key: metadata[key] for key in kept if key in metadata},
+        "spec": {"replicas": obj["spec"].get("replicas", 0)},
+        "status": {
+            "replicas": (obj.get("status") or {}).get("replicas", 0),
+            "selector": ",".join(f"{key}={value}" for key, value in sorted(labels.items())),
+        },
+    }
+
+
+def _place(resource: str, namespace: str | None) -> str | None:
+    """Where to look: `default` when the caller leaves the namespace of a namespaced resource out."""
+    return (namespace or "default") if resource_named(resource).namespaced else None

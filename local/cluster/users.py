@@ -1,0 +1,23 @@
+"""Who asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+AUTHENTICATED = "system:authenticated"
+UNAUTHENTICATED = "system:unauthenticated"
+MASTERS = "system:masters"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    name: str
+    groups: tuple[str, ...]
+
+    @property
+    def is_master(self) -> bool:
+        """Members of system:masters may do everything, whatever the roles say."""
+        return MASTERS in self.groups
+
+
+ANONYMOUS = User(name="system:anonymous", groups=(UNAUTHENTICATED,))

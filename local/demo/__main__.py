@@ -1,0 +1,97 @@
+"""`make demo`: sets the stage, plays the messages, shows what happens, judges it. Exit code 0 only if all is well."""
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+from rich.live import Live
+
+from local.demo import judge, ledger, scenario, view
+from local.stack import LocalStack, LocalStackError
+
+SETTLE_SECONDS = 90
+PLAY_SECONDS = 150
+console = Console(width=None if sys.stdout.isatty() else 150)
+
+
+def main() -> int:
+    """Stage, play, watch, judge."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="leeward-demo-") as directory:
+        try:
+            with LocalStack(directory=Path(directory)) as stack:
+                verdict = run(stack)
+        except LocalStackError as error:
+            console.print(f"[bold red]the demo could not run:[/] {error}")
+            return 1
+    console.print(f"\n{time.monotonic() - began:.0f} s in all; the local stack has stopped.")
+    return 0 if verdict else 1
+
+
+def run(stack: LocalStack) -> bool:
+    """The whole demo on a started stack; whether everything is as it should be."""
+    say(f"local AWS on {stack.endpoint}, Kubernetes API on {stack.api}")
+    scenario.build_fleet(stack)
+    say("three zones, groups web-spot (5), web-on-demand (4), and other-team (1), which no policy selects")
+    say(f"cdk bootstrap and cdk deploy took {stack.deploy(scenario.settings(stack)):.0f} s")
+    scenario.apply_workloads(stack)
+    wait_until(lambda: scenario.settled(stack), SETTLE_SECONDS, "nodes Ready and pods running")
+    stack.client("lambda").invoke(FunctionName="leeward-sync")
+    say(f"{scenario.NODES} nodes Ready, workloads running, leeward-sync has put its terminate hook on the web groups")
+    victims = scenario.choose(stack)
+    scenario.play(stack, victims)
+    say("played: a spot warning, a maintenance of two instances, a nonsense message, a scale-in, another team's")
+    say("        terminate hook, and the spot warning once more")
+    watch(stack, victims)
+    findings = judge.judge(stack, victims)
+    console.print(view.result_table(stack, victims))
+    console.print(view.findings_table(findings))
+    return all(finding.good for finding in findings)
+
+
+def watch(stack: LocalStack, victims: scenario.Victims) -> None:
+    """Show nodes, pods and phases until every termination has ended."""
+    deadline = time.monotonic() + PLAY_SECONDS
+    if not console.is_terminal:
+        view.follow(stack, victims, console, lambda: done(stack) or time.monotonic() > deadline)
+        return
+    with Live(console=console, refresh_per_second=4) as live:
+        while time.monotonic() < deadline:
+            live.update(view.fleet_table(stack, victims))
+            if done(stack):
+                return
+            time.sleep(0.5)
+
+
+def done(stack: LocalStack) -> bool:
+    """Four terminations closed, the queue empty, the groups back at their sizes."""
+    records = ledger.terminations(stack)
+    closed = [record for record in records if record.status == "closed"]
+    expected = judge.expected_count()
+    return (
+        len(closed) >= expected
+        and len(records) == len(closed)
+        and judge.settled_sizes(stack)
+        and (ledger.queue_depth(stack) == 0)
+    )
+
+
+def wait_until(true: Callable[[], bool], seconds: float, what: str) -> None:
+    """Look again until it is so. Raises LocalStackError naming what was waited for."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > deadline:
+            raise LocalStackError(f"{what}: not within {seconds:.0f} s")
+        time.sleep(0.3)
+
+
+def say(line: str) -> None:
+    """One line of progress."""
+    console.print(f"[dim]{time.strftime('%H:%M:%S')}[/] {line}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

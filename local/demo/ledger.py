@@ -1,0 +1,157 @@
+"""Reads what happened back from where operators would look: the table, the groups, the cluster, the queues."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from boto3.dynamodb.types import TypeDeserializer
+
+from leeward.model.times import parse_instant
+from local.demo import scenario
+from local.stack import LocalStack
+
+PLAIN = TypeDeserializer()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Termination:
+    """One record of the table, as the demo shows it. Spans in seconds from the first cause."""
+
+    instance: str
+    node: str
+    causes: tuple[str, ...]
+    status: str
+    outcome: str
+    evicted: int
+    launched: tuple[str, ...]
+    replacement: str
+    hooks: tuple[str, ...]
+    blocked_by: tuple[str, ...]
+    began: datetime
+    times: Mapping[str, datetime] = field(default_factory=dict)
+
+    def seconds(self, name: str) -> float | None:
+        """From the cause to the moment, None when it has not come."""
+        moment = self.times.get(name)
+        return None if moment is None else max((moment - self.began).total_seconds(), 0.0)
+
+    @property
+    def phase(self) -> str:
+        """The last thing that happened, in a word."""
+        words = {
+            "closed": "gone",
+            "removed": "node removed",
+            "terminated": "terminated",
+            "terminating": "terminating",
+            "drained": "settling",
+            "draining": "draining",
+            "tainted": "cordoned",
+        }
+        return next((word for name, word in words.items() if name in self.times), "claimed")
+
+
+def terminations(stack: LocalStack) -> list[Termination]:
+    """All records, oldest first."""
+    pages = stack.client("dynamodb").get_paginator("scan").paginate(TableName="leeward", ConsistentRead=True)
+    items = [
+        {name: PLAIN.deserialize(value) for name, value in item.items()} for page in pages for item in page["Items"]
+    ]
+    found = [_termination(item) for item in items if str(item["pk"]).startswith("termination#")]
+    return sorted(found, key=lambda one: (one.began, one.instance))
+
+
+def _termination(item: Mapping[str, Any]) -> Termination:
+    causes = list(item.get("causes", {}).values())
+    replacement = item.get("replacement") or {}
+    subject = item["subject"]
+    return Termination(
+        instance=str(item["pk"]).split("#", 1)[1],
+        node=str(subject.get("node") or subject["instance"]),
+        causes=tuple(sorted(str(cause["kind"]) for cause in causes)),
+        status=str(item["status"]),
+        outcome=str(item.get("outcome") or ""),
+        evicted=int(item.get("evicted", 0)),
+        launched=tuple(replacement.get("launched", ())),
+        replacement=str(replacement.get("reason", "")),
+        hooks=tuple(str(cause["hook"]) for cause in causes if cause.get("hook")),
+        blocked_by=tuple(item.get("blockedBy", ())),
+        began=min(parse_instant(str(cause["at"])) for cause in causes),
+        times={name: parse_instant(str(at)) for name, at in item.get("times", {}).items()},
+    )
+
+
+def dead_letters(stack: LocalStack) -> list[tuple[str, str]]:
+    """(reason, body) of each message in the dead-letter queue, which keeps them."""
+    sqs = stack.client("sqs")
+    url = sqs.get_queue_url(QueueName="leeward-interruption-dead-letters")["QueueUrl"]
+    answer = sqs.receive_message(
+        QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"], VisibilityTimeout=0
+    )
+    return [
+        (message.get("MessageAttributes", {}).get("reason", {}).get("StringValue", ""), message["Body"])
+        for message in answer.get("Messages", ())
+    ]
+
+
+def queue_depth(stack: LocalStack) -> int:
+    """Messages that wait or are being worked on."""
+    sqs = stack.client("sqs")
+    url = sqs.get_queue_url(QueueName="leeward-interruption")["QueueUrl"]
+    names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+    found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"]
+    return sum(int(found.get(name, 0)) for name in names)
+
+
+def executions(stack: LocalStack) -> dict[str, str]:
+    """Name and status of every execution of node-termination."""
+    client = stack.client("stepfunctions")
+    machine = f"arn:aws:states:{stack.region}:{stack.account}:stateMachine:leeward-node-termination"
+    pages = client.get_paginator("list_executions").paginate(stateMachineArn=machine)
+    return {run["name"]: run["status"] for page in pages for run in page["executions"]}
+
+
+def budget_violations(stack: LocalStack) -> Sequence[Any]:
+    """Moments at which an eviction left a PodDisruptionBudget unsatisfied, from the cluster's own record."""
+    found: Sequence[Any] = stack.cluster_control("GET", "pdb-violations")
+    return found
+
+
+def nodes(stack: LocalStack) -> dict[str, Mapping[str, Any]]:
+    """Every Node by instance id."""
+    items = stack.kubernetes("GET", "/api/v1/nodes")["items"]
+    return {node["spec"].get("providerID", "").rsplit("/", 1)[-1]: node for node in items}
+
+
+def pods_by_node(stack: LocalStack) -> dict[str, int]:
+    """How many workload pods each node carries."""
+    counts: dict[str, int] = {}
+    for pod in stack.kubernetes("GET", "/api/v1/namespaces/default/pods")["items"]:
+        name = pod["spec"].get("nodeName")
+        if name:
+            counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
+def foreign_state(stack: LocalStack, instance: str) -> str | None:
+    """How the other team's group sees its instance."""
+    answer = stack.client("autoscaling").describe_auto_scaling_instances(InstanceIds=[instance])
+    return next((str(found["LifecycleState"]) for found in answer["AutoScalingInstances"]), None)
+
+
+def group_size(stack: LocalStack, group: str) -> tuple[int, int]:
+    """(desired size, instances in service)."""
+    answer = stack.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[group])
+    found = answer["AutoScalingGroups"][0]
+    serving = sum(member["LifecycleState"] == "InService" for member in found["Instances"])
+    return int(found["DesiredCapacity"]), serving
+
+
+def is_marked(node: Mapping[str, Any]) -> bool:
+    """Whether Leeward's taint is on it."""
+    return any(taint["key"] == "leeward.dev/disrupted" for taint in node["spec"].get("taints") or ())
+
+
+def is_foreign(node: Mapping[str, Any], victims: scenario.Victims) -> bool:
+    """Whether it stands for the other team's instance."""
+    return str(node["spec"].get("providerID", "")).endswith(victims.foreign)

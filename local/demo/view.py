@@ -1,0 +1,95 @@
+"""How the demo looks: the fleet while it happens, one line a change where nobody watches, the tables at the end."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from local.demo import ledger, scenario
+from local.demo.judge import Finding
+from local.stack import LocalStack
+
+
+def fleet_table(stack: LocalStack, victims: scenario.Victims) -> Table:
+    """Every node with its state, pods and phase."""
+    table = Table(title="the fleet", title_justify="left", expand=False)
+    for column in ("node", "zone", "state", "pods", "cause", "phase"):
+        table.add_column(column)
+    for row in fleet_rows(stack, victims):
+        table.add_row(*row)
+    return table
+
+
+def fleet_rows(stack: LocalStack, victims: scenario.Victims) -> list[tuple[str, ...]]:
+    """node, zone, state, pods, cause, phase: of every node, and of every termination whose node is gone."""
+    records = {record.instance: record for record in ledger.terminations(stack)}
+    nodes, pods = ledger.nodes(stack), ledger.pods_by_node(stack)
+    rows: list[tuple[str, ...]] = []
+    for instance in sorted(set(nodes) | set(records)):
+        node, record = nodes.get(instance), records.get(instance)
+        name = node["metadata"]["name"] if node else record.node if record else instance
+        zone = (node or {}).get("metadata", {}).get("labels", {}).get("topology.kubernetes.io/zone", "")
+        causes = ", ".join(record.causes) if record else ""
+        phase = record.phase if record else "another team's" if instance == victims.foreign else ""
+        rows.append((name, zone, _state(node), str(pods.get(name, 0)) if node else "", causes, phase))
+    return rows
+
+
+def _state(node: Any) -> str:
+    if node is None:
+        return "gone"
+    ready = "Ready" if scenario.is_ready(node) else "NotReady"
+    return f"{ready}, cordoned" if node["spec"].get("unschedulable") else ready
+
+
+def follow(stack: LocalStack, victims: scenario.Victims, console: Console, ended: Callable[[], bool]) -> None:
+    """Print a line whenever a node's row changes."""
+    shown: dict[str, tuple[str, ...]] = {}
+    while True:
+        for row in fleet_rows(stack, victims):
+            if shown.get(row[0]) != row:
+                if shown.get(row[0]) is not None or row[4]:
+                    name, zone, state, pods, causes, phase = row
+                    words = ", ".join(word for word in (state, f"{pods} pods" if pods else "", causes, phase) if word)
+                    console.print(f"[dim]{time.strftime('%H:%M:%S')}[/] {name} ({zone or 'no zone'}): {words}")
+                shown[row[0]] = row
+        if ended():
+            return
+        time.sleep(0.5)
+
+
+def result_table(stack: LocalStack, victims: scenario.Victims) -> Table:
+    """One line a node that went."""
+    table = Table(title="\nwhat happened", title_justify="left", expand=False)
+    columns = ("node", "cause", "replaced by", "s to cordon", "s to drained", "s to terminated", "pods moved")
+    for column in (*columns, "PDB violated", "hook answered", "message"):
+        table.add_column(column)
+    violated = "yes" if ledger.budget_violations(stack) else "never"
+    for record in ledger.terminations(stack):
+        replaced = ", ".join(record.launched) or record.replacement
+        spans = [
+            f"{record.seconds(name):.1f}" if name in record.times else "-"
+            for name in ("tainted", "drained", "terminated")
+        ]
+        hook = "yes" if "terminated" in record.times else "waiting"
+        cause = ", ".join(record.causes)
+        table.add_row(record.node, cause, replaced, *spans, str(record.evicted), violated, hook, "done")
+    for reason, _ in ledger.dead_letters(stack):
+        table.add_row("-", "nonsense", "", "", "", "", "", "", "", f"dead-letter queue: {reason}")
+    state = ledger.foreign_state(stack, victims.foreign)
+    table.add_row(
+        victims.foreign, "another team's hook", "", "", "", "", "", "", f"untouched: {state}", "done, ignored"
+    )
+    return table
+
+
+def findings_table(findings: Sequence[Finding]) -> Table:
+    """One line a promise."""
+    table = Table(title="\nwhat was promised", title_justify="left", expand=False)
+    for column in ("", "promise", "found"):
+        table.add_column(column)
+    for finding in findings:
+        table.add_row("[green]kept[/]" if finding.good else "[bold red]BROKEN[/]", finding.promise, finding.found)
+    return table

@@ -1,0 +1,136 @@
+"""A three-zone network and node groups in the local AWS, workloads for the local cluster: for demo and tests."""
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from local.stack import LocalStack
+
+ZONES = ("a", "b", "c")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupPlan:
+    """One Auto Scaling group to be made; `spot` groups have a mixed instances policy that is all spot."""
+
+    name: str
+    size: int
+    spot: bool = False
+    maximum: int = 12
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """What `build_network` made."""
+
+    vpc: str
+    subnets: tuple[str, ...]
+
+
+def build_network(stack: LocalStack, prefix: int = 24) -> Network:
+    """A VPC with one subnet a zone; `prefix` sizes the subnets."""
+    ec2 = stack.client("ec2")
+    vpc = ec2.create_vpc(CidrBlock="10.40.0.0/16")["Vpc"]["VpcId"]
+    subnets = tuple(
+        ec2.create_subnet(VpcId=vpc, CidrBlock=f"10.40.{number}.0/{prefix}", AvailabilityZone=f"{stack.region}{zone}")[
+            "Subnet"
+        ]["SubnetId"]
+        for number, zone in enumerate(ZONES)
+    )
+    return Network(vpc=vpc, subnets=subnets)
+
+
+def build_group(stack: LocalStack, network: Network, plan: GroupPlan) -> None:
+    """A launch template and a group of `plan.size` instances over all zones, tagged for the cluster."""
+    ec2, autoscaling = stack.client("ec2"), stack.client("autoscaling")
+    image = ec2.describe_images()["Images"][0]["ImageId"]
+    user_data = base64.b64encode(f"cluster={stack.cluster}".encode()).decode()
+    template = ec2.create_launch_template(
+        LaunchTemplateName=plan.name,
+        LaunchTemplateData={"ImageId": image, "InstanceType": "m5.large", "UserData": user_data},
+    )["LaunchTemplate"]["LaunchTemplateId"]
+    specification = {"LaunchTemplateId": template, "Version": "$Latest"}
+    source: dict[str, Any] = {"LaunchTemplate": specification}
+    if plan.spot:
+        source = {
+            "MixedInstancesPolicy": {
+                "LaunchTemplate": {
+                    "LaunchTemplateSpecification": specification,
+                    "Overrides": [{"InstanceType": "m5.large"}],
+                },
+                "InstancesDistribution": {"OnDemandPercentageAboveBaseCapacity": 0, "OnDemandBaseCapacity": 0},
+            }
+        }
+    tags = {f"kubernetes.io/cluster/{stack.cluster}": "owned", "Name": plan.name, **plan.tags}
+    autoscaling.create_auto_scaling_group(
+        AutoScalingGroupName=plan.name,
+        MinSize=0,
+        MaxSize=plan.maximum,
+        DesiredCapacity=plan.size,
+        VPCZoneIdentifier=",".join(network.subnets),
+        Tags=[{"Key": key, "Value": value, "PropagateAtLaunch": True} for key, value in tags.items()],
+        **source,
+    )
+
+
+def instances_of(stack: LocalStack, group: str) -> list[Mapping[str, Any]]:
+    """The group's instances as it lists them now."""
+    groups = stack.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[group])
+    return list(groups["AutoScalingGroups"][0]["Instances"])
+
+
+def deployment(name: str, replicas: int, *, cpu: str = "250m", grace: int = 20) -> dict[str, Any]:
+    """A Deployment whose pods end within `grace` seconds."""
+    labels = {"app": name}
+    container = {"name": "app", "image": "app", "resources": {"requests": {"cpu": cpu, "memory": "128Mi"}}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"terminationGracePeriodSeconds": grace, "containers": [container]},
+            },
+        },
+    }
+
+
+def budget(name: str, **limit: int | str) -> dict[str, Any]:
+    """A PodDisruptionBudget over the Deployment of the same name: `maxUnavailable=1` or `minAvailable=…`."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"app": name}}, **limit},
+    }
+
+
+def daemon_set(name: str) -> dict[str, Any]:
+    """An agent on every node that tolerates everything, as kube-proxy does."""
+    labels = {"app": name}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": name, "namespace": "kube-system"},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {
+                    "tolerations": [{"operator": "Exists"}],
+                    "containers": [{"name": "agent", "image": "agent"}],
+                },
+            },
+        },
+    }
+
+
+def as_list(objects: Sequence[Mapping[str, Any]]) -> str:
+    """One document that `kubectl apply -f -` takes."""
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})

@@ -1,0 +1,263 @@
+"""The embedded default: the local AWS and the local Kubernetes API as two child processes, joined as EKS joins them.
+
+The cluster's endpoint and certificate stand in the local EKS, its access entries are taken over from there, and nodes
+join when the local EC2 starts instances. Nothing listens beyond loopback; `stop` leaves no process and no port."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import boto3
+from botocore.config import Config
+
+ROOT = Path(__file__).resolve().parent.parent
+START_SECONDS = 60
+STOP_SECONDS = 20
+
+
+class LocalStackError(Exception):
+    """A part of the local stack did not do what it was asked; the message ends with its last words."""
+
+
+@dataclass(kw_only=True)
+class LocalStack:
+    """Start with `with LocalStack(directory=…) as stack`. Times in seconds; scales shrink them for people who wait."""
+
+    directory: Path
+    cluster: str = "demo"
+    region: str = "us-east-1"
+    account: str = "000000000000"
+    boot_delay: float = 3.0
+    termination_scale: float = 0.1
+    pod_start: float = 1.0
+    _children: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    _stopping: threading.Event = field(default_factory=threading.Event)
+    _watcher: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start both processes, make the cluster known to the local EKS, and keep its access entries in step."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.port = free_port()
+        self._spawn("aws", "local.aws", "--port", str(self.port), "--region", self.region, "--account", self.account)
+        self._await("aws", lambda: self.control("GET", "calls"))
+        self._spawn("cluster", "local.cluster", "--name", self.cluster, "--port", "0", *self._cluster_options())
+        self._await("cluster", lambda: self.cluster_control("GET", "pdb-violations"))
+        eks = self.client("eks")
+        role = f"arn:aws:iam::{self.account}:role/local-eks"
+        eks.create_cluster(name=self.cluster, roleArn=role, resourcesVpcConfig={"subnetIds": []}, version="1.33")
+        endpoint = self._endpoint()
+        known = {name: endpoint[name] for name in ("endpoint", "certificateAuthorityData")}
+        self.control("PUT", f"eks/{self.cluster}", known)
+        self._watcher = threading.Thread(target=self._watch_access_entries, daemon=True)
+        self._watcher.start()
+
+    def stop(self) -> None:
+        """End both processes; a process that does not go within STOP_SECONDS is killed."""
+        self._stopping.set()
+        for child in reversed(self._children):
+            if child.poll() is None:
+                child.send_signal(signal.SIGTERM)
+        for child in reversed(self._children):
+            try:
+                child.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+        self._children.clear()
+
+    @property
+    def endpoint(self) -> str:
+        """What AWS clients put into AWS_ENDPOINT_URL."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def api(self) -> str:
+        """The URL of the cluster's Kubernetes API."""
+        return str(self._endpoint()["endpoint"])
+
+    @property
+    def kubeconfig(self) -> Path:
+        """What kubectl puts into KUBECONFIG."""
+        return self.directory / "cluster" / "kubeconfig"
+
+    def environment(self) -> dict[str, str]:
+        """The environment in which the AWS command line, the CDK and kubectl act on this stack."""
+        return {
+            **{name: value for name, value in os.environ.items() if not name.startswith("AWS_")},
+            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_ACCESS_KEY_ID": "local",
+            "AWS_SECRET_ACCESS_KEY": "local",
+            "AWS_REGION": self.region,
+            "AWS_DEFAULT_REGION": self.region,
+            "KUBECONFIG": str(self.kubeconfig),
+        }
+
+    def client(self, service: str) -> Any:
+        """A boto3 client for the local AWS."""
+        return boto3.client(
+            service,  # type: ignore[call-overload]
+            endpoint_url=self.endpoint,
+            region_name=self.region,
+            aws_access_key_id="local",
+            aws_secret_access_key="local",
+            config=Config(retries={"max_attempts": 3, "mode": "standard"}, max_pool_connections=30),
+        )
+
+    def control(self, method: str, path: str, body: Any = None) -> Any:
+        """The local AWS's control API, below /_local/."""
+        return call(method, f"{self.endpoint}/_local/{path}", body)
+
+    def cluster_control(self, method: str, path: str, body: Any = None) -> Any:
+        """The local cluster's control API, below /_local/."""
+        return self.kubernetes(method, f"/_local/{path}", body)
+
+    def kubernetes(self, method: str, path: str, body: Any = None) -> Any:
+        """The cluster's Kubernetes API as its administrator."""
+        directory = self.directory / "cluster"
+        context = ssl.create_default_context(cafile=str(directory / "ca.crt"))
+        token = (directory / "admin-token").read_text().strip()
+        return call(method, f"{self.api}{path}", body, token=token, context=context)
+
+    def kubectl(self, *arguments: str, stdin: str | None = None, binary: str = "kubectl") -> str:
+        """Run a real kubectl against the cluster. Raises LocalStackError with its words when it fails."""
+        done = subprocess.run(
+            [binary, *arguments], env=self.environment(), input=stdin, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise LocalStackError(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
+        return done.stdout
+
+    def emit(self, event: Mapping[str, Any]) -> str:
+        """Let EventBridge see an `aws.*` event; answers its id. The same id again is a redelivery."""
+        return str(self.control("POST", "events", event).get("id", ""))
+
+    def deploy(self, settings: Mapping[str, Any]) -> float:
+        """`cdk bootstrap` and `cdk deploy` with these settings; answers the seconds it took."""
+        began = time.monotonic()
+        self._cdk("bootstrap", settings)
+        self._cdk("deploy", settings, "--all", "--require-approval", "never")
+        self.take_over_access_entries()
+        return time.monotonic() - began
+
+    def take_over_access_entries(self) -> None:
+        """Give the cluster the access entries that the local EKS holds for it, as EKS's authenticator sees them."""
+        entries = self.control("GET", f"access-entries?cluster={self.cluster}")
+        self.cluster_control("PUT", "access-entries", entries)
+
+    def _cdk(self, command: str, settings: Mapping[str, Any], *arguments: str) -> None:
+        output = self.directory / "cdk.out"
+        done = subprocess.run(
+            [
+                *(str(ROOT / "node_modules/.bin/cdk"), command, *arguments, "--no-notices"),
+                *("--output", str(output), "--context", f"leeward={json.dumps(settings)}"),
+            ],
+            cwd=ROOT,
+            env=self.environment()
+            | {
+                "PATH": f"{ROOT / '.venv/bin'}{os.pathsep}{os.environ['PATH']}",
+                "CDK_HOME": str(self.directory / "cdk-home"),
+                "CDK_DISABLE_CLI_TELEMETRY": "true",
+                "CDK_DISABLE_VERSION_CHECK": "1",
+                "CDK_DEFAULT_ACCOUNT": self.account,
+                "CDK_DEFAULT_REGION": self.region,
+                "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "1",
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise LocalStackError(f"cdk {command} failed:\n{(done.stdout + done.stderr)[-3000:]}")
+
+    def _cluster_options(self) -> list[str]:
+        return [
+            *("--sts-endpoint", self.endpoint, "--aws-endpoint", self.endpoint),
+            *("--boot-delay", str(self.boot_delay), "--pod-start", str(self.pod_start)),
+            *("--termination-scale", str(self.termination_scale)),
+        ]
+
+    def _spawn(self, name: str, module: str, *arguments: str) -> None:
+        directory = self.directory / name
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir(parents=True)
+        log = (directory / "log").open("wb")
+        environment = self.environment() if name == "cluster" else {**os.environ}
+        command = [sys.executable, "-m", module, *arguments, "--dir", str(directory)]
+        self._children.append(
+            subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log, start_new_session=True)
+        )
+
+    def _await(self, name: str, ready: Any) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            if self._children[-1].poll() is not None:
+                break
+            try:
+                ready()
+            except (OSError, LocalStackError, ValueError):
+                time.sleep(0.05)
+            else:
+                return
+        words = (self.directory / name / "log").read_text(errors="replace")[-3000:]
+        raise LocalStackError(f"the local {name} did not start:\n{words}")
+
+    def _endpoint(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = json.loads((self.directory / "cluster" / "endpoint.json").read_text())
+        return found
+
+    def _watch_access_entries(self) -> None:
+        while not self._stopping.wait(1.0):
+            try:
+                self.take_over_access_entries()
+            except (OSError, LocalStackError):
+                continue  # one of the two is stopping, or busy: the next second tells
+
+
+def call(
+    method: str, url: str, body: Any = None, *, token: str | None = None, context: ssl.SSLContext | None = None
+) -> Any:
+    """One JSON request. Raises LocalStackError with the answer's words for 4xx and 5xx, OSError when nobody answers."""
+    request = urllib.request.Request(url, method=method, data=None if body is None else json.dumps(body).encode())
+    request.add_header("Content-Type", "application/json")
+    if token:
+        request.add_header("Authorization", f"Bearer {token}")
+    try:
+        with urllib.request.urlopen(request, timeout=30, context=context) as answer:
+            text = answer.read()
+    except urllib.error.HTTPError as error:
+        raise LocalStackError(f"{method} {url}: {error.code} {error.read().decode(errors='replace')}") from error
+    return json.loads(text) if text else None
+
+
+def free_port() -> int:
+    """A port on loopback that nobody uses now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

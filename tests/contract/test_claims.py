@@ -1,0 +1,235 @@
+"""What every `ports.Claims` does: the table's adapter on a local DynamoDB, and the fake that other tests trust."""
+
+import threading
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import boto3
+import pytest
+from leeward.adapters.aws.claims import DynamoClaims
+from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.table import Table
+from leeward.errors import ObjectGoneError, RecordChangedError
+from leeward.model.instance import CapacityType
+from leeward.model.termination import Cause, CauseKind, Outcome, Replacement, Status, Subject
+from moto import mock_aws
+
+from tests.fakes.claims import FakeClaims
+from tests.fakes.clock import FakeClock
+
+NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
+LATER = NOW + timedelta(minutes=1)
+INSTANCE = "i-0abc"
+
+
+def make_table(name="leeward"):
+    boto3.client("dynamodb", region_name="us-east-1").create_table(
+        TableName=name,
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in ("pk", "open")],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "open",
+                "KeySchema": [{"AttributeName": "open", "KeyType": "HASH"}],
+                "Projection": {"ProjectionType": "KEYS_ONLY"},
+            }
+        ],
+        BillingMode="PAY_PER_REQUEST",
+    )
+
+
+@pytest.fixture(params=["the table", "the fake"])
+def claims(request, monkeypatch):
+    if request.param == "the fake":
+        yield FakeClaims()
+        return
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    with mock_aws():
+        make_table()
+        yield DynamoClaims(Table(AwsClients("us-east-1"), "leeward"), FakeClock())
+
+
+def a_subject(instance=INSTANCE, node=None):
+    return Subject(
+        instance=instance,
+        cluster="blue",
+        group="web-a",
+        zone="us-east-1a",
+        subnet="subnet-a",
+        instance_type="m5.large",
+        capacity_type=CapacityType.SPOT,
+        node=node,
+    )
+
+
+def a_cause(id="event-1", kind=CauseKind.SPOT_INTERRUPTION, at=NOW, **more):
+    return Cause(id=id, kind=kind, at=at, **more)
+
+
+FULL = a_cause(deadline=NOW + timedelta(minutes=2), reason="spot", hook="leeward-terminate", hook_ours=True)
+OTHER = a_cause("event-2", CauseKind.ASG_TERMINATE, at=LATER)
+
+
+def test_nobody_has_claimed_an_unknown_instance(claims):
+    assert claims.read(INSTANCE) is None
+    assert list(claims.open_instances()) == []
+
+
+def test_the_first_claim_opens_a_record_with_everything_in_it(claims):
+    record = claims.claim(a_subject(node="node-a"), FULL, NOW)
+    assert record == claims.read(INSTANCE)
+    assert (record.status, record.attempt, record.version) == (Status.OPEN, 1, 1)
+    assert (record.subject, record.causes) == (a_subject(node="node-a"), (FULL,))
+    assert record.times == {"claimed": NOW}
+    assert (record.token, record.outcome, record.replacement) == (None, None, None)
+    assert list(claims.open_instances()) == [INSTANCE]
+
+
+def test_an_instance_without_a_group_can_be_claimed(claims):
+    subject = replace(a_subject(), group=None)
+    assert claims.claim(subject, FULL, NOW).subject == subject
+
+
+def test_a_redelivered_cause_changes_nothing(claims):
+    first = claims.claim(a_subject(), FULL, NOW)
+    assert claims.claim(a_subject(), FULL, LATER) == first
+    assert claims.read(INSTANCE) == first
+
+
+def test_another_cause_joins_and_raises_the_version(claims):
+    claims.claim(a_subject(), FULL, NOW)
+    record = claims.claim(a_subject(node="late"), OTHER, LATER)
+    assert record.causes == (FULL, OTHER)
+    assert (record.attempt, record.version, record.subject.node) == (1, 2, None)
+
+
+def test_causes_keep_the_order_in_which_they_came_not_in_which_they_happened(claims):
+    early = a_cause("event-0", at=NOW - timedelta(hours=1))
+    claims.claim(a_subject(), OTHER, NOW)
+    claims.claim(a_subject(), early, LATER)
+    assert claims.read(INSTANCE).causes == (OTHER, early)
+
+
+def test_causes_that_join_at_the_same_moment_are_all_kept(claims):
+    claims.claim(a_subject(), FULL, NOW)
+    causes = [a_cause(f"joiner-{n}") for n in range(6)]
+    threads = [threading.Thread(target=claims.claim, args=(a_subject(), cause, LATER)) for cause in causes]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    record = claims.read(INSTANCE)
+    assert {cause.id for cause in record.causes} == {"event-1", *(cause.id for cause in causes)}
+    assert record.version == 7
+
+
+def test_an_attempt_begins_once_however_many_ask_for_it(claims):
+    claims.claim(a_subject(), FULL, NOW)
+    assert claims.begin_attempt(INSTANCE, 1).attempt == 2
+    assert claims.begin_attempt(INSTANCE, 1).attempt == 2
+    assert claims.read(INSTANCE).version == 1
+
+
+def test_nothing_can_be_written_to_a_record_that_is_not_there(claims):
+    with pytest.raises(ObjectGoneError):
+        claims.begin_attempt(INSTANCE, 1)
+    with pytest.raises(ObjectGoneError):
+        claims.note(INSTANCE, times={"tainted": NOW})
+    with pytest.raises(ObjectGoneError):
+        claims.close(INSTANCE, version=1, outcome=Outcome.TERMINATED, now=NOW)
+
+
+def test_notes_are_kept_beside_the_version(claims):
+    claims.claim(a_subject(), FULL, NOW)
+    launched = Replacement(launched=("i-0new",))
+    claims.note(
+        INSTANCE,
+        times={"tainted": NOW, "draining": LATER},
+        heartbeats={"leeward-terminate": NOW, "their.hook": LATER},
+        replacement=launched,
+        blocked_by=["shop/web: pdb shop/web"],
+        evicted=3,
+        node="node-a",
+    )
+    claims.note(INSTANCE, evicted=2)
+    claims.note(INSTANCE)
+    record = claims.read(INSTANCE)
+    assert record.times == {"claimed": NOW, "tainted": NOW, "draining": LATER}
+    assert record.heartbeats == {"leeward-terminate": NOW, "their.hook": LATER}
+    assert (record.replacement, record.blocked_by) == (launched, ("shop/web: pdb shop/web",))
+    assert (record.pods_evicted, record.subject.node, record.version) == (5, "node-a", 1)
+
+
+def test_a_time_that_is_set_stays_except_the_time_of_the_next_try(claims):
+    claims.claim(a_subject(), FULL, NOW)
+    claims.note(INSTANCE, times={"draining": NOW, "retry": NOW})
+    claims.note(INSTANCE, times={"draining": LATER, "retry": LATER, "claimed": LATER})
+    assert claims.read(INSTANCE).times == {"claimed": NOW, "draining": NOW, "retry": LATER}
+
+
+def test_blockers_are_replaced_and_can_be_cleared(claims):
+    claims.claim(a_subject(), FULL, NOW)
+    claims.note(INSTANCE, blocked_by=["a", "b"])
+    claims.note(INSTANCE, blocked_by=[])
+    assert claims.read(INSTANCE).blocked_by == ()
+
+
+def test_closing_ends_the_claim(claims):
+    claims.claim(a_subject(), FULL, NOW)
+    claims.close(INSTANCE, version=1, outcome=Outcome.TERMINATED, now=LATER)
+    record = claims.read(INSTANCE)
+    assert (record.status, record.outcome, record.times["closed"]) == (Status.CLOSED, Outcome.TERMINATED, LATER)
+    assert list(claims.open_instances()) == []
+
+
+def test_a_record_that_somebody_joined_is_not_closed(claims):
+    claims.claim(a_subject(), FULL, NOW)
+    claims.claim(a_subject(), OTHER, LATER)
+    with pytest.raises(RecordChangedError):
+        claims.close(INSTANCE, version=1, outcome=Outcome.TERMINATED, now=LATER)
+    assert claims.read(INSTANCE).status is Status.OPEN
+
+
+def test_a_closed_record_cannot_be_closed_otherwise(claims):
+    claims.claim(a_subject(), FULL, NOW)
+    claims.close(INSTANCE, version=1, outcome=Outcome.TERMINATED, now=LATER)
+    with pytest.raises(RecordChangedError):
+        claims.close(INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=LATER)
+
+
+def test_a_known_cause_finds_the_closed_record(claims):
+    claims.claim(a_subject(), FULL, NOW)
+    claims.close(INSTANCE, version=1, outcome=Outcome.TERMINATED, now=LATER)
+    assert claims.claim(a_subject(), FULL, LATER).status is Status.CLOSED
+    assert list(claims.open_instances()) == []
+
+
+def test_a_new_cause_opens_a_closed_record_again_and_keeps_only_causes_and_debts(claims):
+    claims.claim(a_subject(), FULL, NOW)
+    launched = Replacement(launched=("i-0new",))
+    claims.note(INSTANCE, times={"drained": NOW}, heartbeats={"h": NOW}, replacement=launched, blocked_by=["x"])
+    claims.note(INSTANCE, evicted=4)
+    claims.close(INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
+    record = claims.claim(a_subject(node="node-a"), OTHER, LATER)
+    assert record == claims.read(INSTANCE)
+    assert (record.status, record.attempt, record.version) == (Status.OPEN, 2, 2)
+    assert (record.causes, record.replacement) == ((FULL, OTHER), launched)
+    assert (record.subject.node, record.times, record.heartbeats) == ("node-a", {"claimed": LATER}, {})
+    assert (record.blocked_by, record.pods_evicted, record.outcome) == ((), 0, None)
+    assert list(claims.open_instances()) == [INSTANCE]
+
+
+def test_open_instances_are_those_of_open_records(claims):
+    for number in range(3):
+        claims.claim(a_subject(f"i-{number}"), FULL, NOW)
+    claims.once("something", timedelta(hours=1), NOW)
+    claims.close("i-1", version=1, outcome=Outcome.TERMINATED, now=LATER)
+    assert sorted(claims.open_instances()) == ["i-0", "i-2"]
+
+
+def test_once_is_true_for_the_first_within_the_span(claims):
+    assert claims.once("health-1", timedelta(minutes=10), NOW)
+    assert not claims.once("health-1", timedelta(minutes=10), LATER)
+    assert claims.once("health-2", timedelta(minutes=10), LATER)
+    assert claims.once("health-1", timedelta(minutes=10), NOW + timedelta(minutes=10))

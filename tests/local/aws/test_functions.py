@@ -1,0 +1,281 @@
+"""Lambda functions run as real processes, fail under their own names and are counted."""
+
+import base64
+import io
+import json
+import textwrap
+import time
+import uuid
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlsplit
+from urllib.request import urlopen
+
+import boto3
+import pytest
+from botocore.signers import RequestSigner
+
+from .conftest import eventually
+
+ROLE = "arn:aws:iam::000000000000:role/worker"
+
+
+@pytest.fixture(scope="module")
+def functions(aws):
+    return aws.client("lambda")
+
+
+@pytest.fixture
+def a_function(functions):
+    made = []
+
+    def build(source, **more):
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr("index.py", textwrap.dedent(source))
+        name = f"f-{uuid.uuid4().hex[:8]}"
+        functions.create_function(
+            FunctionName=name,
+            Runtime="python3.13",
+            Architectures=["arm64"],
+            Handler="index.handler",
+            Role=ROLE,
+            Code={"ZipFile": packed.getvalue()},
+            Timeout=more.pop("Timeout", 10),
+            **more,
+        )
+        functions.get_waiter("function_active_v2").wait(FunctionName=name, WaiterConfig={"Delay": 0.1})
+        made.append(name)
+        return name
+
+    yield build
+    for name in made:
+        functions.delete_function(FunctionName=name)
+
+
+@pytest.fixture
+def a_task(aws):
+    sfn = aws.client("stepfunctions")
+
+    def run(state, data=None):
+        definition = {
+            "QueryLanguage": "JSONata",
+            "StartAt": "Do",
+            "States": {"Do": {"Type": "Task", "End": True, **state}, "Caught": {"Type": "Pass", "End": True}},
+        }
+        machine = sfn.create_state_machine(
+            name=f"m-{uuid.uuid4().hex[:8]}", definition=json.dumps(definition), roleArn=ROLE
+        )["stateMachineArn"]
+        arn = sfn.start_execution(stateMachineArn=machine, input=json.dumps(data or {}))["executionArn"]
+
+        def probe():
+            found = sfn.describe_execution(executionArn=arn)
+            return found if found["status"] != "RUNNING" else None
+
+        return eventually(probe, seconds=15)
+
+    return run
+
+
+def invoke(functions, name, payload=None):
+    answer = functions.invoke(FunctionName=name, Payload=json.dumps(payload or {}))
+    return answer.get("FunctionError"), json.loads(answer["Payload"].read())
+
+
+def test_a_function_fails_under_its_exceptions_class_and_a_catch_by_name_takes_it(a_function, functions, a_task):
+    name = a_function("""
+        class BudgetExhausted(Exception): ...
+        def handler(event, context):
+            raise BudgetExhausted("no more")
+    """)
+    failed, body = invoke(functions, name)
+    assert (failed, body["errorType"], body["errorMessage"]) == ("Unhandled", "BudgetExhausted", "no more")
+    invocation = {"Resource": "arn:aws:states:::lambda:invoke", "Arguments": {"FunctionName": name, "Payload": {}}}
+    caught = a_task({**invocation, "Catch": [{"ErrorEquals": ["BudgetExhausted"], "Next": "Caught"}]})
+    assert caught["status"] == "SUCCEEDED"
+    # the same call as a pause: a failing function fails the task instead of leaving it waiting
+    pause = {**invocation, "Resource": "arn:aws:states:::lambda:invoke.waitForTaskToken", "TimeoutSeconds": 60}
+    assert a_task(pause)["error"] == "BudgetExhausted"
+
+
+def test_a_function_that_cannot_be_imported_says_so(a_function, functions):
+    name = a_function("import nothing_of_that_name\n")
+    assert invoke(functions, name)[1]["errorType"] == "Runtime.ImportModuleError"
+
+
+def test_a_killed_process_fails_its_invocation_and_a_retry_succeeds(a_function, aws, a_task):
+    name = a_function("""
+        import time
+        def handler(event, context):
+            time.sleep(0.6)
+            return "done"
+    """)
+    aws.control("POST", "lambda/kill", {"function": name, "afterSeconds": 0.2, "times": 1})
+    retry = {"ErrorEquals": ["Runtime.ExitError"], "IntervalSeconds": 1, "MaxAttempts": 2}
+    arguments = {"FunctionName": name, "Payload": {}}
+    execution = a_task({"Resource": "arn:aws:states:::lambda:invoke", "Arguments": arguments, "Retry": [retry]})
+    assert json.loads(execution["output"])["Payload"] == "done"
+    assert aws.control("GET", "lambda/kill")[name] == 0
+    events = aws.client("stepfunctions").get_execution_history(executionArn=execution["executionArn"])["events"]
+    failures = [event["taskFailedEventDetails"]["error"] for event in events if event["type"] == "TaskFailed"]
+    assert failures == ["Runtime.ExitError"]
+
+
+def test_a_throttled_function_is_named_as_aws_names_it(a_function, functions, a_task):
+    name = a_function("def handler(event, context): return 1")
+    functions.put_function_concurrency(FunctionName=name, ReservedConcurrentExecutions=0)
+    arguments = {"FunctionName": name, "Payload": {}}
+    execution = a_task({"Resource": "arn:aws:states:::lambda:invoke", "Arguments": arguments})
+    assert execution["error"] == "Lambda.TooManyRequestsException"
+    with pytest.raises(functions.exceptions.TooManyRequestsException):
+        functions.invoke(FunctionName=name)
+
+
+def test_no_more_than_twelve_processes_run_at_once(a_function, functions, aws, tmp_path):
+    name = a_function("""
+        import os, time, pathlib
+        def handler(event, context):
+            own = pathlib.Path(event["folder"], str(os.getpid()))
+            own.touch()
+            running = len(os.listdir(event["folder"]))
+            time.sleep(0.4)
+            own.unlink()
+            return running
+    """)
+    patient = aws.client("lambda")
+    with ThreadPoolExecutor(16) as pool:
+        results = list(pool.map(lambda _: invoke(patient, name, {"folder": str(tmp_path)})[1], range(16)))
+    assert max(results) <= 12
+    assert sum(results) > 16
+
+
+def test_calls_are_recorded_by_function(a_function, functions, aws):
+    name = a_function("""
+        import boto3
+        def handler(event, context):
+            boto3.client("ec2").describe_instances()
+            boto3.client("autoscaling").describe_auto_scaling_groups()
+            boto3.client("ssm").get_parameters_by_path(Path="/x")
+            boto3.client("eks").list_clusters()
+            boto3.client("lambda").list_functions()
+            boto3.client("s3").list_buckets()
+            return boto3.client("sts").get_caller_identity()["Arn"]
+    """)
+    aws.control("DELETE", "calls")
+    assert invoke(functions, name) == (None, f"arn:aws:sts::000000000000:assumed-role/worker/{name}")
+    assert aws.control("GET", "calls") == {
+        name: {
+            "autoscaling:DescribeAutoScalingGroups": 1,
+            "ec2:DescribeInstances": 1,
+            "eks:ListClusters": 1,
+            "lambda:ListFunctions": 1,
+            "s3:ListBuckets": 1,
+            "ssm:GetParametersByPath": 1,
+            "sts:GetCallerIdentity": 1,
+        }
+    }
+
+
+def test_a_queue_is_read_in_large_batches_and_poison_goes_to_the_dead_letter_queue(a_function, functions, aws):
+    sqs = aws.client("sqs")
+    dead = sqs.create_queue(QueueName=f"dead-{uuid.uuid4().hex[:8]}")["QueueUrl"]
+    dead_arn = sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    attributes = {
+        "VisibilityTimeout": "1",
+        "RedrivePolicy": json.dumps({"deadLetterTargetArn": dead_arn, "maxReceiveCount": 2}),
+    }
+    queue = sqs.create_queue(QueueName=f"q-{uuid.uuid4().hex[:8]}", Attributes=attributes)["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    answers = sqs.create_queue(QueueName=f"a-{uuid.uuid4().hex[:8]}")["QueueUrl"]
+    name = a_function(
+        """
+        import boto3, os
+        def handler(event, context):
+            bodies = [record["body"] for record in event["Records"]]
+            boto3.client("sqs").send_message(QueueUrl=os.environ["ANSWERS"], MessageBody=str(len(bodies)))
+            failed = [r["messageId"] for r in event["Records"] if r["body"] == "poison"]
+            return {"batchItemFailures": [{"itemIdentifier": item} for item in failed]}
+        """,
+        Environment={"Variables": {"ANSWERS": answers}},
+    )
+    for start in range(0, 50, 10):
+        entries = [{"Id": str(i), "MessageBody": "poison" if i == 7 else "good"} for i in range(start, start + 10)]
+        sqs.send_message_batch(QueueUrl=queue, Entries=entries)
+    mapping = functions.create_event_source_mapping(
+        FunctionName=name,
+        EventSourceArn=arn,
+        BatchSize=100,
+        MaximumBatchingWindowInSeconds=1,
+        FunctionResponseTypes=["ReportBatchItemFailures"],
+    )
+    sizes = []
+
+    def poison():
+        got = sqs.receive_message(QueueUrl=answers, MaxNumberOfMessages=10).get("Messages", [])
+        sizes.extend(int(message["Body"]) for message in got)
+        for message in got:
+            sqs.delete_message(QueueUrl=answers, ReceiptHandle=message["ReceiptHandle"])
+        return sqs.receive_message(QueueUrl=dead).get("Messages")
+
+    assert eventually(poison, seconds=15)[0]["Body"] == "poison"
+    functions.delete_event_source_mapping(UUID=mapping["UUID"])
+    assert sizes == [50, 1]
+
+
+def test_a_presigned_identity_names_the_assumed_role(aws):
+    iam, sts = aws.client("iam"), aws.client("sts")
+    iam.create_role(RoleName="cluster-act", AssumeRolePolicyDocument="{}")
+    role = f"arn:aws:iam::{aws.account}:role/cluster-act"
+    given = sts.assume_role(RoleArn=role, RoleSessionName="leeward")["Credentials"]
+    session = boto3.Session(given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"], aws.region)
+    signer = RequestSigner(
+        sts.meta.service_model.service_id, aws.region, "sts", "v4", session.get_credentials(), session.events
+    )
+    request = {
+        "method": "GET",
+        "url": f"{aws.endpoint}/?Action=GetCallerIdentity&Version=2011-06-15",
+        "body": {},
+        "headers": {"x-k8s-aws-id": "demo"},
+        "context": {},
+    }
+    url = signer.generate_presigned_url(request, region_name=aws.region, expires_in=60, operation_name="")
+    assert base64.urlsafe_b64encode(url.encode())
+    assert urlsplit(url).netloc == urlsplit(aws.endpoint).netloc
+    from urllib.request import Request
+
+    with urlopen(Request(url, headers={"x-k8s-aws-id": "demo"})) as answer:
+        text = answer.read().decode()
+    assert f"<Arn>arn:aws:sts::{aws.account}:assumed-role/cluster-act/leeward</Arn>" in text
+
+
+def test_the_launcher_stops_quickly_and_leaves_nothing_behind(tmp_path):
+    from pathlib import Path
+
+    from local.aws.process import running
+
+    with running(tmp_path, region="eu-west-1", account="123456789012") as local:
+        functions = local.client("lambda")
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr("index.py", "import os\ndef handler(event, context):\n    return [os.getpid(), dict(os.environ)]\n")
+        created = functions.create_function(
+            FunctionName="pid",
+            Runtime="python3.13",
+            Handler="index.handler",
+            Role="arn:aws:iam::123456789012:role/r",
+            Code={"ZipFile": packed.getvalue()},
+        )
+        assert created["FunctionArn"] == "arn:aws:lambda:eu-west-1:123456789012:function:pid"
+        pid, environment = eventually(lambda: invoke(functions, "pid")[1])
+        assert environment["AWS_ENDPOINT_URL"] == local.endpoint
+        assert environment["AWS_REGION"] == "eu-west-1"
+        assert environment["AWS_SDK_UA_APP_ID"] == "pid"
+        assert "LOG_LEVEL" not in environment
+        asg = local.client("autoscaling")
+        assert asg.describe_auto_scaling_groups()["AutoScalingGroups"] == []
+        began = time.monotonic()
+        local.process.terminate()
+        assert local.process.wait(5) == 0
+        assert time.monotonic() - began < 4
+    assert not Path(f"/proc/{pid}").exists()
+    assert not (tmp_path / "aws.json").exists()

@@ -1,0 +1,164 @@
+"""What no Catch can finish: lost starts, orphan hooks, stale marks, and maintenance that waits for its budget."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from leeward.errors import ClusterUnreachableError
+from leeward.model import keys
+from leeward.model.group import LAUNCHING, LifecycleHook
+from leeward.model.node import Taint
+from leeward.model.termination import Cause, CauseKind, Outcome
+from leeward.policy.document import Budget, DisruptionPolicy
+from leeward.termination.sweep import sweep_once
+from tests.fakes.builders import GROUP, a_group, a_node, a_policy, a_subject, an_instance, our_hook, policies
+from tests.fakes.clock import START
+from tests.fakes.system import FakeSystem
+
+NODE = "i-0abc"
+MARK = Taint(key=keys.DISRUPTED_TAINT, effect="NoSchedule")
+FOREIGN = LifecycleHook(name="other-team", group=GROUP, transition="autoscaling:EC2_INSTANCE_TERMINATING")
+
+
+def a_system(*, hooks=(), ids=(NODE,), policy=None, marked=False):
+    return FakeSystem(
+        instances=[an_instance(name) for name in ids],
+        groups=[a_group(GROUP, *ids)],
+        hooks=hooks,
+        nodes=[a_node(name, taints=(MARK,) if marked else ()) for name in ids],
+        written=policies(policy or a_policy()),
+    )
+
+
+def claim(system, kind=CauseKind.SPOT_INTERRUPTION, *, instance=NODE, deadline=None):
+    cause = Cause(id=f"event-{instance}", kind=kind, at=START, deadline=deadline)
+    return system.claims.claim(a_subject(instance, node=f"node-{instance}"), cause, system.clock.now())
+
+
+def test_a_claim_whose_start_was_lost_is_started():
+    system = a_system()
+    claim(system)
+    assert sweep_once(system.ports).restarted == [NODE]
+    assert system.executions.open == {"i-0abc-1"}
+
+
+def test_a_running_execution_is_left_alone():
+    system = a_system()
+    claim(system)
+    system.executions.start(NODE, 1)
+    assert sweep_once(system.ports).restarted == []
+
+
+def test_an_execution_that_was_stopped_is_started_again_under_the_next_name():
+    system = a_system()
+    claim(system)
+    system.executions.end(NODE, 1)
+    assert sweep_once(system.ports).restarted == [NODE]
+    assert system.executions.open == {"i-0abc-2"}
+    assert sweep_once(system.ports).restarted == []
+
+
+def test_after_a_failure_it_rests_until_its_time_and_its_hooks_are_heartbeaten_meanwhile():
+    system = a_system(hooks=[our_hook()])
+    system.groups.begin_terminating(GROUP, NODE)
+    claim(system, CauseKind.ASG_TERMINATE)
+    system.executions.end(NODE, 1)
+    system.claims.note(NODE, times={"retry": START + timedelta(minutes=10)})
+    system.clock.advance(minutes=4)
+    assert sweep_once(system.ports).restarted == []
+    assert system.groups.heartbeats == [(GROUP, "leeward-terminate", NODE)]
+    system.clock.advance(minutes=6)
+    assert sweep_once(system.ports).restarted == [NODE]
+
+
+def test_an_instance_held_by_a_hook_of_ours_whose_event_was_lost_is_claimed_and_drained():
+    system = a_system(hooks=[our_hook()])
+    system.groups.begin_terminating(GROUP, NODE)
+    assert sweep_once(system.ports).claimed == [NODE]
+    record = system.claims.records[NODE]
+    assert record.causes[0].kind is CauseKind.ASG_TERMINATE
+    assert system.executions.open == {"i-0abc-1"}
+    assert sweep_once(system.ports).claimed == []
+
+
+def test_a_hook_of_ours_is_answered_where_the_termination_was_already_brought_to_an_end():
+    system = a_system(hooks=[our_hook()])
+    system.groups.begin_terminating(GROUP, NODE)
+    sweep_once(system.ports)
+    system.claims.close(NODE, version=1, outcome=Outcome.TERMINATED, now=START)
+    assert sweep_once(system.ports).answered == [NODE]
+    assert [hook for _, hook, _, _ in system.groups.answered] == ["leeward-terminate"]
+
+
+def test_a_foreign_hook_is_never_touched():
+    system = a_system(hooks=[FOREIGN])
+    system.groups.begin_terminating(GROUP, NODE)
+    found = sweep_once(system.ports)
+    assert (found.claimed, found.answered) == ([], [])
+    assert system.groups.answered == []
+    assert system.groups.heartbeats == []
+
+
+def test_a_group_that_no_policy_selects_is_never_looked_at():
+    system = a_system(hooks=[our_hook()], policy=a_policy("other", "batch-*"))
+    system.groups.begin_terminating(GROUP, NODE)
+    found = sweep_once(system.ports)
+    assert (found.claimed, found.answered) == ([], [])
+
+
+def test_a_launch_hook_is_answered_when_the_node_is_ready_and_kept_waiting_before():
+    system = a_system(hooks=[our_hook(transition=LAUNCHING)])
+    system.groups.begin_launching(GROUP, NODE)
+    system.kubernetes.put_node(a_node(NODE, ready=False))
+    sweep_once(system.ports)
+    assert system.groups.answered == []
+    assert len(system.groups.heartbeats) == 1
+    system.kubernetes.put_node(a_node(NODE))
+    assert sweep_once(system.ports).answered == [NODE]
+
+
+def test_a_mark_that_nobody_claims_comes_off_at_second_sight():
+    """fn interruption marks before it claims: the first sight proves nothing."""
+    system = a_system(marked=True)
+    assert sweep_once(system.ports).unmarked == []
+    system.clock.advance(minutes=1)
+    assert sweep_once(system.ports).unmarked == ["node-i-0abc"]
+    assert not system.kubernetes.by_name["node-i-0abc"].marked
+
+
+def test_the_mark_of_an_open_record_stays():
+    system = a_system(marked=True)
+    claim(system)
+    for _ in range(3):
+        sweep_once(system.ports)
+        system.clock.advance(minutes=1)
+    assert system.kubernetes.by_name["node-i-0abc"].marked
+
+
+def test_maintenance_more_than_a_day_away_is_paced_by_the_budgets():
+    ids = ("i-0aa", "i-0ab", "i-0ac")
+    one = replace(a_policy(), disruption=DisruptionPolicy(budgets=(Budget(nodes=1, percent=False),)))
+    system = a_system(ids=ids, policy=one)
+    for name in ids:
+        claim(system, CauseKind.SCHEDULED_CHANGE, instance=name, deadline=START + timedelta(days=5))
+    first = sweep_once(system.ports)
+    assert len(first.restarted) == 1
+    assert len(first.paced) == 2
+    (begun,) = first.restarted
+    system.kubernetes.mark(system.kubernetes.by_name[f"node-{begun}"], MARK)
+    assert sweep_once(system.ports).restarted == []
+
+
+def test_maintenance_within_a_day_does_not_wait():
+    one = replace(a_policy(), disruption=DisruptionPolicy(budgets=(Budget(nodes=0, percent=False),)))
+    system = a_system(policy=one)
+    claim(system, CauseKind.SCHEDULED_CHANGE, deadline=START + timedelta(hours=20))
+    assert sweep_once(system.ports).restarted == [NODE]
+
+
+def test_an_unreachable_cluster_is_named_and_ends_nothing():
+    system = a_system(hooks=[our_hook()], marked=True)
+    system.groups.begin_terminating(GROUP, NODE)
+    system.kubernetes.fail("nodes", ClusterUnreachableError("no answer"))
+    found = sweep_once(system.ports)
+    assert found.errors == ["blue: ClusterUnreachableError: no answer"]
+    assert system.groups.answered == []
