@@ -5,7 +5,6 @@ The definition is the room's own file; here it only gets its ARNs, a role, logs 
 from pathlib import Path
 
 from aws_cdk import Aws, Duration, RemovalPolicy
-from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
@@ -99,21 +98,17 @@ class Termination(Construct):
 
     def _watch(self, alarms: Alarms) -> None:
         period = Duration.minutes(5)
-        ended_badly = cloudwatch.MathExpression(
-            expression="FILL(failed, 0) + FILL(timedOut, 0) + FILL(aborted, 0)",
-            label="executions that ended badly",
-            period=period,
-            using_metrics={
-                "failed": self.state_machine.metric_failed(period=period),
-                "timedOut": self.state_machine.metric_timed_out(period=period),
-                "aborted": self.state_machine.metric_aborted(period=period),
-            },
-        )
         alarms.add(
             "termination-failed",
-            ended_badly,
+            self.state_machine.metric_failed(period=period),
             Threshold(at_least=1),
             "A node could not be drained or terminated: the execution's error and cause name what blocked it.",
+        )
+        alarms.add(
+            "termination-timed-out",
+            self.state_machine.metric_timed_out(period=period),
+            Threshold(at_least=1),
+            "A termination ran longer than any hook can wait: look at its last steps; the sweep starts it again.",
         )
         alarms.stopped(
             "sweep-stopped",

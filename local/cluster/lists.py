@@ -78,9 +78,7 @@ class Pager:
         self._snapshots.clear()
 
     def _matching(self, request: ListRequest) -> list[Obj]:
-        matches = matcher(
-            request.resource, labels=request.labels, fields=request.fields, namespace=request.namespace
-        )
+        matches = matcher(request.resource, labels=request.labels, fields=request.fields, namespace=request.namespace)
         return [obj for obj in self._candidates(request) if matches(obj)]
 
     def _candidates(self, request: ListRequest) -> list[Obj]:

@@ -18,7 +18,19 @@ from local.cluster.store import Store
 from local.cluster.users import AUTHENTICATED, MASTERS, UNAUTHENTICATED, User
 
 _GROUP = "rbac.authorization.k8s.io"
-_DISCOVERY = ["/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/readyz", "/openapi", "/openapi/*", "/version", "/version/"]
+_DISCOVERY = [
+    "/api",
+    "/api/*",
+    "/apis",
+    "/apis/*",
+    "/healthz",
+    "/livez",
+    "/readyz",
+    "/openapi",
+    "/openapi/*",
+    "/version",
+    "/version/",
+]
 _PUBLIC = ["/healthz", "/livez", "/readyz", "/version", "/version/"]
 
 
@@ -136,7 +148,10 @@ def _refused(user: User, target: Target) -> ApiError:
 
 def bootstrap_objects() -> list[tuple[str, Obj]]:
     """The default roles and bindings without which no client could even discover the API."""
-    reviews = {"apiGroups": ["authorization.k8s.io"], "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"]}
+    reviews = {
+        "apiGroups": ["authorization.k8s.io"],
+        "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
+    }
     everything = [
         {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
         {"nonResourceURLs": ["*"], "verbs": ["*"]},
@@ -158,5 +173,3 @@ def bootstrap_objects() -> list[tuple[str, Obj]]:
         reference = {"apiGroup": _GROUP, "kind": "ClusterRole", "name": name}
         found.append(("clusterrolebindings", {"metadata": dict(metadata), "roleRef": reference, "subjects": subjects}))
     return found
-
-

@@ -271,4 +271,3 @@ _PRINTERS: dict[str, tuple[Column, ...]] = {
     "clusterrolebindings": (_NAME, Column(name="Role", value=_role_ref), _AGE),
     "rolebindings": (_NAME, Column(name="Role", value=_role_ref), _AGE),
 }
-

@@ -1,7 +1,7 @@
 import pytest
+
 from leeward.adapters.kubernetes.api import ClusterApi
 from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
-
 from tests.adapters.scripted_server import ScriptedServer
 from tests.fakes.clock import FakeClock
 

@@ -3,11 +3,11 @@
 from datetime import UTC, datetime
 
 import pytest
+
 from leeward.errors import AccessDeniedError, ObjectGoneError, ThrottledError
 from leeward.model.node import Node, Taint
 from leeward.model.pod import Pod
 from leeward.ports import EvictionRefusedError
-
 from tests.adapters.kubernetes_objects import listed, raw_node, raw_pod
 from tests.adapters.scripted_server import RESET, Reply, status
 

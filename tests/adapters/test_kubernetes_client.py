@@ -4,6 +4,7 @@ import tracemalloc
 from datetime import timedelta
 
 import pytest
+
 from leeward.adapters.kubernetes.answers import Request
 from leeward.adapters.kubernetes.client import ATTEMPTS, BUDGET, ClusterClient
 from leeward.errors import (
@@ -13,7 +14,6 @@ from leeward.errors import (
     TerminalError,
     ThrottledError,
 )
-
 from tests.adapters.kubernetes_objects import listed, raw_node, raw_pod
 from tests.adapters.scripted_server import GARBAGE, RESET, Reply, status
 from tests.fakes.clock import FakeClock

@@ -6,14 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 import boto3
 import pytest
+from moto import mock_aws
+
 from leeward.adapters.aws.claims import DynamoClaims
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.table import Table
 from leeward.errors import ObjectGoneError, RecordChangedError
 from leeward.model.instance import CapacityType
 from leeward.model.termination import Cause, CauseKind, Outcome, Replacement, Status, Subject
-from moto import mock_aws
-
 from tests.fakes.claims import FakeClaims
 from tests.fakes.clock import FakeClock
 

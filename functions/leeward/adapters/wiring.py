@@ -74,7 +74,7 @@ def command_line_ports(cluster: str, region: str | None = None, account: str | N
             identity = clients.get("sts").get_caller_identity()
         owner, partition = identity["Account"], identity["Arn"].split(":")[1]
     else:
-        partition = clients.session.get_partition_for_region(clients.region)
+        partition = clients.partition
     settings = _by_name(cluster, region=clients.region, account=owner, partition=partition)
     return build(settings, clients, clock, access=lambda _: OwnCredentials(clients))
 

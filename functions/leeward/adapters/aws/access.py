@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Protocol
 
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import aws_call
@@ -76,9 +76,7 @@ class OwnCredentials:
     def grant(self, *, fresh: bool = False) -> Grant:
         """A frozen copy. Raises AccessDeniedError where there are none."""
         del fresh  # botocore knows itself when to renew them
-        with aws_call("boto3:get_credentials", "the default credentials"):
-            credentials: Any = self._clients.session.get_credentials()
-            frozen = credentials.get_frozen_credentials() if credentials else None
+        frozen = self._clients.credentials()
         if frozen is None:
             raise AccessDeniedError("no AWS credentials: found none in the environment, the profile or the instance")
         return Grant(access_key=frozen.access_key, secret_key=frozen.secret_key, session_token=frozen.token)

@@ -87,7 +87,7 @@ class AutoScalingGroups:
         """One instance, synchronously and without the group's own retries; idempotent by the client token."""
         client = self._client
         if not hasattr(client, "launch_instances"):
-            return Replacement(reason="this boto3 does not know LaunchInstances")
+            return Replacement(reason="this botocore does not know LaunchInstances")
         with aws_call("autoscaling:LaunchInstances", f"{group} in {subnet}"):
             try:
                 answer = client.launch_instances(

@@ -10,7 +10,6 @@ from leeward.adapters.aws.errors import aws_call
 from leeward.adapters.cache import ExpiringCache
 from leeward.errors import InvalidPolicyError
 from leeward.policy.document import ClusterPolicies
-from leeward.policy.parse import parse_documents
 from leeward.ports import Clock
 
 POLICIES_LAST = timedelta(seconds=60)
@@ -29,6 +28,8 @@ class ParameterStorePolicies:
         return self._kept.get(cluster, lambda: self._read(cluster))
 
     def _read(self, cluster: str) -> ClusterPolicies:
+        from leeward.policy.parse import parse_documents  # late: cron lines and time zones cost a tenth of boto3
+
         path = f"{self._prefix}/{cluster}/policies"
         found: dict[str, str] = {}
         with aws_call("ssm:GetParametersByPath", path):

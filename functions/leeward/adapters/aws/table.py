@@ -1,9 +1,10 @@
-"""The table's four calls with plain Python values: the wire's types and the names of expressions stay here."""
+"""The table's four calls with plain Python values: the wire's types and the names of expressions stay here.
+
+Texts, whole numbers, booleans, lists and maps are all that the records are made of."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 from botocore.exceptions import ClientError
 
 from leeward.adapters.aws.batches import pages
@@ -21,21 +22,19 @@ class Table:
     def __init__(self, clients: AwsClients, name: str) -> None:
         self._clients = clients
         self._name = name
-        self._serializer: Any = TypeSerializer()
-        self._deserializer: Any = TypeDeserializer()
 
     def get(self, pk: str) -> Item | None:
         """Strongly consistent."""
         with aws_call("dynamodb:GetItem", f"{self._name}/{pk}"):
             answer = self._client.get_item(TableName=self._name, Key=self._key(pk), ConsistentRead=True)
         item = answer.get("Item")
-        return self._plain(item) if item else None
+        return _plain(item) if item else None
 
     def put(self, item: Item, *, condition: str, values: Mapping[str, Any] | None = None) -> tuple[bool, Item | None]:
         """(True, None), or (False, the item that is there) when the condition does not hold."""
         arguments: dict[str, Any] = {
             "TableName": self._name,
-            "Item": self._wire(item),
+            "Item": _wire(item),
             "ConditionExpression": condition,
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
@@ -43,7 +42,7 @@ class Table:
         if names:
             arguments["ExpressionAttributeNames"] = names
         if values:
-            arguments["ExpressionAttributeValues"] = self._wire(values)
+            arguments["ExpressionAttributeValues"] = _wire(values)
         with aws_call("dynamodb:PutItem", f"{self._name}/{item['pk']}"):
             try:
                 self._client.put_item(**arguments)
@@ -51,7 +50,7 @@ class Table:
                 if not is_lost_condition(error):
                     raise
                 there = error.response.get("Item")
-                return False, self._plain(there) if there else None
+                return False, _plain(there) if there else None
         return True, None
 
     def update(
@@ -73,7 +72,7 @@ class Table:
             "ReturnValues": "ALL_NEW",
         }
         if values:
-            arguments["ExpressionAttributeValues"] = self._wire(values)
+            arguments["ExpressionAttributeValues"] = _wire(values)
         with aws_call("dynamodb:UpdateItem", f"{self._name}/{pk}"):
             try:
                 answer = self._client.update_item(**arguments)
@@ -81,7 +80,7 @@ class Table:
                 if not is_lost_condition(error):
                     raise
                 return None
-        return self._plain(answer["Attributes"])
+        return _plain(answer["Attributes"])
 
     def open_keys(self, kind: str) -> Iterator[str]:
         """Hash keys of all items whose attribute `open` says `kind`, from the sparse index."""
@@ -104,11 +103,46 @@ class Table:
     def _key(self, pk: str) -> Item:
         return {"pk": {"S": pk}}
 
-    def _wire(self, values: Mapping[str, Any]) -> Item:
-        return {name: self._serializer.serialize(value) for name, value in values.items()}
 
-    def _plain(self, values: Mapping[str, Any]) -> Item:
-        return {name: self._deserializer.deserialize(value) for name, value in values.items()}
+def to_wire(value: Any) -> Item:
+    """`"a"` -> `{"S": "a"}`, and so on inwards. Raises TypeError for what records do not hold."""
+    match value:
+        case bool():
+            return {"BOOL": value}
+        case str():
+            return {"S": value}
+        case int():
+            return {"N": str(value)}
+        case Mapping():
+            return {"M": {name: to_wire(inner) for name, inner in value.items()}}
+        case list() | tuple():
+            return {"L": [to_wire(inner) for inner in value]}
+        case _:
+            raise TypeError(f"no attribute type for {type(value).__name__}")
+
+
+def from_wire(value: Mapping[str, Any]) -> Any:
+    """The way back; what somebody else wrote in another type comes as it is."""
+    ((kind, inner),) = value.items()
+    match kind:
+        case "N":
+            return int(inner) if inner.lstrip("-").isdigit() else float(inner)
+        case "M":
+            return {name: from_wire(part) for name, part in inner.items()}
+        case "L":
+            return [from_wire(part) for part in inner]
+        case "NULL":
+            return None
+        case _:
+            return inner
+
+
+def _wire(values: Mapping[str, Any]) -> Item:
+    return {name: to_wire(value) for name, value in values.items()}
+
+
+def _plain(values: Mapping[str, Any]) -> Item:
+    return {name: from_wire(value) for name, value in values.items()}
 
 
 def _names(expression: str) -> dict[str, str]:

@@ -56,7 +56,8 @@ class TokenSource:
 def eks_token(grant: Grant, *, cluster: str, region: str, sts_endpoint: str) -> str:
     """Sign one token now. Pure but for botocore's clock."""
     credentials = Credentials(grant.access_key, grant.secret_key, grant.session_token)
-    signer: Any = RequestSigner(ServiceId("STS"), region, "sts", "v4", credentials, HierarchicalEmitter())
+    emitter = HierarchicalEmitter()  # the signer holds it by a weak reference only
+    signer: Any = RequestSigner(ServiceId("STS"), region, "sts", "v4", credentials, emitter)
     url = signer.generate_presigned_url(
         {
             "method": "GET",

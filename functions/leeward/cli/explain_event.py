@@ -1,0 +1,200 @@
+"""`leeward explain-event`: what a queue message says and what Leeward would do about it.
+
+Decides how a decision is printed; the decision itself is made in `leeward.interruption.decide`. It does nothing."""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+
+from leeward.cli.output import emit
+from leeward.cli.snapshot import Snapshot
+from leeward.errors import InvalidInputError, LeewardError
+from leeward.interruption.decide import decide, poison
+from leeward.interruption.decision import Action, Decision, HookAnswer, RecordOutcome
+from leeward.interruption.fields import MalformedMessageError
+from leeward.interruption.lookup import look_up
+from leeward.interruption.parse import parse
+from leeward.interruption.world import World
+from leeward.model.message import Kind, Message
+from leeward.model.termination import Status, TerminationRecord, execution_name
+from leeward.model.times import format_instant
+from leeward.ports import Ports
+
+STDIN = "-"
+QUEUE_NAME = "leeward-interruption"  # its hooks are ours; offline the account is not known
+WITH_DEADLINE = frozenset({Kind.SPOT_INTERRUPTION, Kind.SCHEDULED_CHANGE, Kind.ASG_TERMINATE})
+_DESCRIPTION = """Shows what a message of the interruption queue says and what follows from it: for which instances,
+how a lifecycle hook is answered, and why. Each FILE holds the body of one SQS message. Without --snapshot and without
+--cluster nothing is looked up: the instances are then taken as running in a selected group of ours."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """The verb and its files."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "explain-event", help="what a queue message says, and what would be done", description=_DESCRIPTION
+    )
+    parser.add_argument("files", metavar="FILE", nargs="+", help="an SQS message body as JSON, - for standard input")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print one object for one body, an array for several. Always 0: a body that is malformed is an answer too."""
+    bodies = [_read(name) for name in arguments.files]
+    documents = _explain(bodies, arguments)
+    emit(documents[0] if len(documents) == 1 else documents, arguments.output, lambda: _table(documents))
+    return 0
+
+
+def _read(name: str) -> str:
+    """The text, whatever its bytes: a body that is no JSON is the parser's to judge. Raises InvalidInputError."""
+    try:
+        if name == STDIN:
+            raw = sys.stdin.buffer.read() if hasattr(sys.stdin, "buffer") else sys.stdin.read().encode()
+        else:
+            raw = Path(name).read_bytes()
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise InvalidInputError(f"{name}: found no readable file ({why}), expected an SQS message body") from error
+    return raw.decode("utf-8-sig", errors="replace")
+
+
+def _explain(bodies: Sequence[str], arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    parsed = [_parse(body, arguments.now) for body in bodies]
+    messages = [found for found in parsed if isinstance(found, Message)]
+    if arguments.snapshot is None and arguments.cluster is not None:
+        return _live(parsed, messages, arguments)
+    origins = frozenset({(arguments.account or "", arguments.region or "")})
+    if arguments.snapshot is None:
+        world = World(complete=False, origins=origins)
+    else:
+        snapshot = Snapshot.read(arguments.snapshot, cluster=arguments.cluster)
+        world = world_of(snapshot, arguments.cluster or "", origins)
+    return [document_of(_decide(found, world, arguments.now), found, arguments.now) for found in parsed]
+
+
+def _parse(body: str, now: datetime) -> Message | MalformedMessageError:
+    try:
+        return parse(body, received=now)
+    except MalformedMessageError as error:
+        return error
+
+
+def _decide(found: Message | MalformedMessageError, world: World, now: datetime) -> Decision:
+    return decide(found, world, now=now) if isinstance(found, Message) else poison(str(found))
+
+
+def world_of(snapshot: Snapshot, cluster: str, origins: frozenset[tuple[str, str]]) -> World:
+    """A snapshot as the interruption room sees it: a group belongs to the cluster when a policy selects it."""
+    name = cluster or (snapshot.policies.settings.name if snapshot.policies else "") or "snapshot"
+    targets = [hook.target_arn for hooks in snapshot.hooks.values() for hook in hooks if hook.target_arn]
+    return World(
+        clusters=(name,),
+        policies={name: snapshot.policies} if snapshot.policies else {},
+        instances=snapshot.instances,
+        groups=snapshot.groups,
+        hooks={group: tuple(hooks) for group, hooks in snapshot.hooks.items()},
+        nodes={node.instance_id: node for node in snapshot.nodes if node.instance_id},
+        queue_arns=frozenset(target for target in targets if target.endswith(f":{QUEUE_NAME}")),
+        origins=origins,
+        tagged=False,
+    )
+
+
+def _live(
+    parsed: Sequence[Message | MalformedMessageError], messages: Sequence[Message], arguments: argparse.Namespace
+) -> list[dict[str, Any]]:
+    from leeward.adapters import wiring
+
+    ports = wiring.command_line_ports(arguments.cluster, arguments.region, arguments.account)
+    lookup = look_up(messages, ports)
+    documents = []
+    for found in parsed:
+        error = lookup.error_for(found) if isinstance(found, Message) else None
+        decision = _again(error) if error else _decide(found, lookup.world, arguments.now)
+        documents.append(document_of(decision, found, arguments.now, _attempts(decision, ports)))
+    return documents
+
+
+def _again(error: LeewardError) -> Decision:
+    return Decision(
+        kind=None, outcome=RecordOutcome.RETRY, action=Action.NONE, reason=f"{type(error).__name__}: {error}"
+    )
+
+
+def _attempts(decision: Decision, ports: Ports) -> Mapping[str, int]:
+    claimed = [node.instance for node in decision.nodes if node.cause]
+    return {instance: _attempt(ports.claims.read(instance)) for instance in claimed}
+
+
+def _attempt(record: TerminationRecord | None) -> int:
+    """The one that this cause would start or join."""
+    if record is None:
+        return 1
+    return record.attempt + (record.status is Status.CLOSED)
+
+
+def document_of(
+    decision: Decision,
+    found: Message | MalformedMessageError,
+    now: datetime,
+    attempts: Mapping[str, int] | None = None,
+) -> dict[str, Any]:
+    """The document of docs/schema/explain-event.json; every key is always there."""
+    message = found if isinstance(found, Message) else None
+    deadline = decision.deadline if decision.kind in WITH_DEADLINE else None
+    offering = decision.unavailable
+    return {
+        "kind": message.kind.value if message else None,
+        "instances": list(message.instances) if message else [],
+        "action": decision.action.value,
+        "at": format_instant(message.at if message else now),
+        "deadline": format_instant(deadline) if deadline else None,
+        "hook": _hook(decision.hook),
+        "unavailable": {
+            "instanceType": offering.instance_type,
+            "zone": offering.zone,
+            "capacityType": offering.capacity_type.value,
+        }
+        if offering
+        else None,
+        "execution": {
+            node.instance: execution_name(node.instance, (attempts or {}).get(node.instance, 1))
+            for node in decision.nodes
+            if node.cause
+        },
+        "outcome": decision.outcome.value,
+        "reason": decision.reason,
+    }
+
+
+def _hook(answer: HookAnswer | None) -> dict[str, str] | None:
+    if answer is None:
+        return None
+    return {
+        "AutoScalingGroupName": answer.action.group,
+        "LifecycleHookName": answer.action.hook,
+        "LifecycleActionToken": answer.action.token,
+        "InstanceId": answer.action.instance,
+        "LifecycleActionResult": answer.result.value,
+    }
+
+
+def _table(documents: Sequence[Mapping[str, Any]]) -> RenderableType:
+    table = Table("kind", "instances", "action", "deadline", "hook", "outcome", "reason")
+    for document in documents:
+        hook = document["hook"]
+        table.add_row(
+            document["kind"] or "-",
+            ", ".join(document["instances"]) or "-",
+            document["action"],
+            document["deadline"] or "-",
+            f"{hook['LifecycleHookName']}: {hook['LifecycleActionResult']}" if hook else "-",
+            document["outcome"],
+            document["reason"],
+        )
+    return table

@@ -1,0 +1,136 @@
+"""One HTTP request from start to end: who asks, a fault perhaps, may they, and then the verb.
+
+The order is the real server's: authentication before authorization, both before the path is looked up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from local.cluster import discovery
+from local.cluster.authn import EKS_PREFIX, Authenticator
+from local.cluster.errors import ApiError, forbidden, method_not_allowed, no_such_path
+from local.cluster.faults import Fault, Faults
+from local.cluster.local_api import PREFIX, LocalApi
+from local.cluster.objects import Obj
+from local.cluster.paths import Target, is_review, target_of
+from local.cluster.rbac import Authorizer
+from local.cluster.reviews import review
+from local.cluster.users import User
+from local.cluster.verbs import Call, Verbs, json_response
+
+_log = logging.getLogger("leeward.local.cluster")
+_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+_HEALTH = ("/healthz", "/livez", "/readyz")
+
+
+@dataclass(slots=True, kw_only=True)
+class HttpApi:
+    verbs: Verbs
+    authenticator: Authenticator
+    authorizer: Authorizer
+    faults: Faults
+    local: LocalApi
+    version: str
+
+    def application(self) -> Starlette:
+        return Starlette(routes=[Route("/{path:path}", self._respond, methods=_METHODS)])
+
+    async def _respond(self, request: Request) -> Response:
+        try:
+            return await self._answer(request)
+        except ApiError as refusal:
+            headers = {"retry-after": str(refusal.retry_after)} if refusal.retry_after else {}
+            return json_response(refusal.status(), refusal.code, headers)
+        except Exception as failure:
+            _log.exception("%s %s failed", request.method, request.url.path)
+            error = ApiError(500, "InternalError", f"Internal error occurred: {failure!r}")
+            return json_response(error.status(), 500)
+
+    async def _answer(self, request: Request) -> Response:
+        path, method, query = request.url.path, request.method, dict(request.query_params)
+        target = target_of(method, path, query)
+        if not path.startswith(PREFIX):
+            fault = self.faults.take(method=method, verb=target.verb if target else "get", path=path)
+            if fault is not None:
+                return _fault_response(fault)
+        user = await self._user(request.headers.get("authorization", ""))
+        body = await request.body()
+        if path.startswith(PREFIX):
+            if not user.is_master:
+                raise forbidden(f'User "{user.name}" may not use {PREFIX}')
+            return self.local.answer(method, path, query, body)
+        if target is None:
+            return self._plain(user, method, path)
+        with self.verbs.lock:
+            self.authorizer.check(user, target)
+        return self._resource(user, target, query, request.headers, body)
+
+    async def _user(self, authorization: str) -> User:
+        """Only EKS tokens may have to wait for STS; everything else is answered on the spot."""
+        if EKS_PREFIX in authorization:
+            return await asyncio.to_thread(self.authenticator.user, authorization)
+        return self.authenticator.user(authorization)
+
+    def _resource(
+        self, user: User, target: Target, query: Mapping[str, str], headers: Mapping[str, str], body: bytes
+    ) -> Response:
+        if is_review(target):
+            if target.verb != "create":
+                raise method_not_allowed()
+            with self.verbs.lock:
+                return json_response(review(self.authorizer, user, target.plural, body), 201)
+        if target.resource is None:
+            raise no_such_path()
+        call = Call(target=target, resource=target.resource, query=query, headers=headers, body=body)
+        return self.verbs.answer(call)
+
+    def _plain(self, user: User, method: str, path: str) -> Response:
+        with self.verbs.lock:
+            self.authorizer.check_path(user, method.lower(), path)
+        if path in _HEALTH:
+            return Response("ok", media_type="text/plain")
+        found = self._discovered(path)
+        if found is None:
+            raise no_such_path()
+        return json_response(found)
+
+    def _discovered(self, path: str) -> Obj | None:
+        match [part for part in path.split("/") if part]:
+            case ["version"]:
+                return discovery.version_info(self.version)
+            case ["api"]:
+                return discovery.core_versions()
+            case ["api", version]:
+                return discovery.resource_list("", version)
+            case ["apis"]:
+                return discovery.group_list()
+            case ["apis", group]:
+                return discovery.group_info(group)
+            case ["apis", group, version]:
+                return discovery.resource_list(group, version)
+            case ["openapi", "v3"]:
+                return discovery.openapi_index()
+            case ["openapi", "v3", "api", version]:
+                return discovery.openapi_document("", version)
+            case ["openapi", "v3", "apis", group, version]:
+                return discovery.openapi_document(group, version)
+            case _:
+                return None
+
+
+def _fault_response(fault: Fault) -> Response:
+    """Overload answers in plain text with Retry-After, as API priority and fairness does; 500 is a Status."""
+    if fault.status == 429:
+        headers = {"retry-after": str(fault.retry_after)}
+        return Response("Too many requests, please try again later.\n", 429, headers, media_type="text/plain")
+    error = ApiError(500, "InternalError", "Internal error occurred: injected by the local cluster")
+    return json_response(error.status(), 500)

@@ -1,0 +1,147 @@
+"""The emulator's own switches and records under /_local/, for the admin only.
+
+| request | does |
+|---|---|
+| GET /_local/history[?kind=] | the record of facts |
+| GET /_local/pdb-violations[?all=true] | budgets broken by evictions and deletes (all: by dying nodes too) |
+| GET, PUT /_local/access-entries | EKS access entries, a list of {principalArn, kubernetesGroups, username} |
+| GET /_local/access-used | what each user was allowed to do, counted |
+| GET, POST, DELETE /_local/faults | refusals on demand: {status, count, seconds, retryAfter, path, verb} |
+| PUT /_local/nodes/NAME/ready | {"status": "True" / "False" / "Unknown"}: the Ready condition |
+| POST /_local/compact | forgets watch logs and open `continue` tokens: both answer 410 afterwards |
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from threading import RLock
+from typing import Any
+
+from starlette.responses import Response
+
+from local.cluster.authn import AccessEntry, Authenticator
+from local.cluster.errors import bad_request, method_not_allowed, no_such_path
+from local.cluster.faults import Faults
+from local.cluster.history import FactKind
+from local.cluster.lists import Pager
+from local.cluster.model import Cluster
+from local.cluster.paths import truthy
+from local.cluster.rbac import Authorizer
+from local.cluster.resources import BY_PLURAL
+from local.cluster.verbs import json_response
+
+PREFIX = "/_local/"
+_FAULT_KEYS = {"status", "count", "seconds", "retryAfter", "path", "verb"}
+
+_Query = Mapping[str, str]
+
+
+@dataclass(slots=True, kw_only=True)
+class LocalApi:
+    cluster: Cluster
+    lock: RLock
+    authenticator: Authenticator
+    authorizer: Authorizer
+    faults: Faults
+    pager: Pager
+
+    def answer(self, method: str, path: str, query: _Query, raw: bytes) -> Response:
+        """Raises 400, 404, 405 as ApiError."""
+        rest = path.removeprefix(PREFIX).strip("/")
+        body = _json(raw)
+        handlers: dict[str, Callable[[str, _Query, Any], Any]] = {
+            "history": self._history,
+            "pdb-violations": self._violations,
+            "access-entries": self._access_entries,
+            "access-used": self._access_used,
+            "faults": self._faults,
+            "compact": self._compact,
+        }
+        with self.lock:
+            if rest.startswith("nodes/") and rest.endswith("/ready"):
+                return json_response(self._node_ready(rest.split("/")[1], method, body))
+            handler = handlers.get(rest)
+            if handler is None:
+                raise no_such_path()
+            return json_response(handler(method, query, body))
+
+    def _history(self, method: str, query: _Query, _body: Any) -> Any:
+        _only(method, "GET")
+        try:
+            kind = FactKind(query["kind"]) if "kind" in query else None
+        except ValueError as failure:
+            raise bad_request(f"kind: {failure}, expected one of {[kind.value for kind in FactKind]}") from failure
+        return [fact.as_json() for fact in self.cluster.history.facts(kind)]
+
+    def _violations(self, method: str, query: _Query, _body: Any) -> Any:
+        _only(method, "GET")
+        found = self.cluster.history.violations(node_loss=truthy(query.get("all")))
+        return [violation.as_json() for violation in found]
+
+    def _access_entries(self, method: str, _query: _Query, body: Any) -> Any:
+        _only(method, "GET", "PUT")
+        if method == "PUT":
+            if not isinstance(body, list):
+                raise bad_request(f"access entries: found {type(body).__name__}, expected a list")
+            try:
+                self.authenticator.entries = tuple(AccessEntry.from_json(entry) for entry in body)
+            except (KeyError, TypeError) as failure:
+                raise bad_request(f"access entries: {failure!r}, expected principalArn in each entry") from failure
+        return [
+            {"principalArn": entry.principal_arn, "kubernetesGroups": list(entry.groups), "username": entry.username}
+            for entry in self.authenticator.entries
+        ]
+
+    def _access_used(self, method: str, _query: _Query, _body: Any) -> Any:
+        _only(method, "GET")
+        return [
+            {"user": used.user, "verb": used.verb, "apiGroup": used.group, "resource": used.resource, "count": count}
+            for used, count in self.authorizer.used.items()
+        ]
+
+    def _faults(self, method: str, _query: _Query, body: Any) -> Any:
+        _only(method, "GET", "POST", "DELETE")
+        if method == "DELETE":
+            self.faults.clear()
+        if method == "POST":
+            unknown = sorted(set(body) - _FAULT_KEYS)
+            if unknown:
+                raise bad_request(f"faults: unknown keys {unknown}, expected some of {sorted(_FAULT_KEYS)}")
+            fault = self.faults.add(
+                status=body.get("status", 500),
+                count=body.get("count"),
+                seconds=body.get("seconds"),
+                retry_after=body.get("retryAfter", 1),
+                path=body.get("path", ""),
+                verb=body.get("verb", ""),
+            )
+            return fault.as_json()
+        return [fault.as_json() for fault in self.faults.all()]
+
+    def _compact(self, method: str, _query: _Query, _body: Any) -> Any:
+        _only(method, "POST")
+        for plural in BY_PLURAL:
+            self.cluster.store.forget(plural)
+        self.pager.expire()
+        return {}
+
+    def _node_ready(self, name: str, method: str, body: Any) -> Any:
+        _only(method, "PUT")
+        status = body.get("status") if isinstance(body, dict) else None
+        if status not in ("True", "False", "Unknown"):
+            raise bad_request(f"status: found {status!r}, expected True, False or Unknown")
+        return self.cluster.set_node_ready(name, status)
+
+
+def _only(method: str, *allowed: str) -> None:
+    if method not in allowed:
+        raise method_not_allowed()
+
+
+def _json(raw: bytes) -> Any:
+    try:
+        return json.loads(raw or b"{}")
+    except ValueError as failure:
+        raise bad_request(f"the body of the request is not JSON: {failure}") from failure

@@ -1,0 +1,241 @@
+"""The cluster behind TLS: uvicorn in a thread of its own, and the loop that lets the controllers catch up.
+
+`ClusterServer` is used in process by tests (`with ClusterServer() as server`) and by `python -m local.cluster`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import logging
+import secrets
+import socket
+import ssl
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import uvicorn
+
+from local.cluster.authn import AccessEntry, Authenticator, Identify
+from local.cluster.certificates import ServerIdentity, new_identity
+from local.cluster.faults import Faults
+from local.cluster.http_api import HttpApi
+from local.cluster.kubeconfig import Endpoint, write_files
+from local.cluster.lists import Pager
+from local.cluster.local_api import LocalApi
+from local.cluster.model import Cluster
+from local.cluster.rbac import Authorizer, bootstrap_objects
+from local.cluster.settings import ClusterSettings
+from local.cluster.store import Change
+from local.cluster.verbs import Verbs
+from local.cluster.watch import WatchHub
+
+_log = logging.getLogger("leeward.local.cluster")
+_KEEP_ALIVE = 300  # seconds; the default of 5 collides with kubectl drain's retry every 5 s
+_START_TIMEOUT = 10.0
+_LONGEST_PAUSE = 0.5  # seconds between two looks at the clock, also when nothing is due
+
+
+class ServerDidNotStart(RuntimeError):
+    """uvicorn ended or did not answer in time."""
+
+
+class ClusterServer:
+    """A context manager. `model` may be used directly while holding `lock`; afterwards the controllers follow at once.
+
+    `port` 0 takes a free one. `clock` in seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str = "demo",
+        host: str = "127.0.0.1",
+        port: int = 0,
+        settings: ClusterSettings | None = None,
+        seed: int = 0,
+        clock: Callable[[], float] = time.time,
+        identify: Identify | None = None,
+        access_entries: Sequence[AccessEntry] = (),
+    ) -> None:
+        self.name = name
+        self.lock = threading.RLock()
+        self.admin_token = secrets.token_urlsafe(32)
+        self.model = Cluster(clock=clock, seed=seed, settings=settings)
+        for resource, obj in bootstrap_objects():
+            self.model.create(resource, obj)
+        self.faults = Faults(clock=clock)
+        self.authenticator = Authenticator(
+            admin_token=self.admin_token,
+            cluster_name=name,
+            clock=clock,
+            identify=identify,
+            entries=tuple(access_entries),
+        )
+        self.authorizer = Authorizer(self.model.store)
+        self._clock = clock
+        self._hub = WatchHub()
+        self._identity = new_identity((host, "127.0.0.1", "localhost"), now=datetime.datetime.now(datetime.UTC))
+        self._host, self._wanted_port = host, port
+        self._socket: socket.socket | None = None
+        self._server: uvicorn.Server | None = None
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._changed = asyncio.Event()
+        self._wake_pending = False
+
+    @property
+    def port(self) -> int:
+        if self._socket is None:
+            raise ServerDidNotStart("the server has not been started")
+        return int(self._socket.getsockname()[1])
+
+    @property
+    def url(self) -> str:
+        return f"https://{self._host}:{self.port}"
+
+    @property
+    def ca_pem(self) -> str:
+        return self._identity.ca_pem
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return Endpoint(name=self.name, url=self.url, port=self.port, ca_pem=self.ca_pem)
+
+    def write_files(self, directory: Path) -> None:
+        """kubeconfig, ca.crt, admin-token, endpoint.json."""
+        write_files(directory, self.endpoint, self.admin_token)
+
+    def __enter__(self) -> Self:
+        self._socket = _listen(self._host, self._wanted_port)
+        self._server = uvicorn.Server(self._config())
+        self._thread = threading.Thread(target=self._run, name=f"cluster-{self.name}", daemon=True)
+        self._thread.start()
+        deadline = time.monotonic() + _START_TIMEOUT
+        while not self._server.started:
+            if not self._thread.is_alive() or time.monotonic() > deadline:
+                raise ServerDidNotStart(f"no answer on {self._host} within {_START_TIMEOUT:.0f} s")
+            time.sleep(0.002)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End open watches and requests and stop. Idempotent."""
+        if self._server is None or self._thread is None:
+            return
+        self._server.should_exit = True
+        if self._loop is not None and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._hub.close)
+        self._thread.join(timeout=10)
+        if self._socket is not None:
+            self._socket.close()
+
+    def _config(self) -> uvicorn.Config:
+        verbs = Verbs(cluster=self.model, lock=self.lock, hub=self._hub, pager=Pager(self.model.store))
+        local = LocalApi(
+            cluster=self.model,
+            lock=self.lock,
+            authenticator=self.authenticator,
+            authorizer=self.authorizer,
+            faults=self.faults,
+            pager=verbs.pager,
+        )
+        api = HttpApi(
+            verbs=verbs,
+            authenticator=self.authenticator,
+            authorizer=self.authorizer,
+            faults=self.faults,
+            local=local,
+            version=self.model.world.settings.version,
+        )
+        config = uvicorn.Config(
+            api.application(),
+            loop="asyncio",
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            timeout_keep_alive=_KEEP_ALIVE,
+            timeout_graceful_shutdown=1,
+        )
+        config.load()
+        config.is_ssl  # noqa: B018
+        config.ssl = _tls(self._identity)
+        return config
+
+    def _run(self) -> None:
+        asyncio.run(self._serve())
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._hub.start(self._loop)
+        self.model.observe(self._on_change)
+        driver = asyncio.create_task(self._drive())
+        try:
+            assert self._server is not None
+            assert self._socket is not None
+            await self._server.serve(sockets=[self._socket])
+        finally:
+            driver.cancel()
+            await asyncio.gather(driver, return_exceptions=True)
+
+    def _on_change(self, change: Change) -> None:
+        """Inside every write, in whichever thread writes: wake watchers and controllers."""
+        self._hub.announce(change)
+        if self._loop is not None and not self._wake_pending and not self._loop.is_closed():
+            self._wake_pending = True
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        self._wake_pending = False
+        self._changed.set()
+
+    async def _drive(self) -> None:
+        """Let the model catch up after every change and whenever something is due."""
+        while True:
+            self._changed.clear()
+            pause = self._step()
+            try:
+                await asyncio.wait_for(self._changed.wait(), pause)
+            except TimeoutError:
+                continue
+
+    def _step(self) -> float:
+        try:
+            with self.lock:
+                now = self._clock()
+                due = self.model.step(now)
+        except Exception:  # one bad object must not stop the cluster; the log says which
+            _log.exception("a controller failed")
+            return _LONGEST_PAUSE
+        return _LONGEST_PAUSE if due is None else min(_LONGEST_PAUSE, max(0.001, due - now))
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((host, port))
+    return listener
+
+
+def _tls(identity: ServerIdentity) -> ssl.SSLContext:
+    """Keys are on disk only while they are loaded."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with tempfile.TemporaryDirectory() as directory:
+        certificate, key = Path(directory, "tls.crt"), Path(directory, "tls.key")
+        certificate.write_text(identity.certificate_pem)
+        key.touch(mode=0o600)
+        key.write_text(identity.key_pem)
+        context.load_cert_chain(certificate, key)
+    return context

@@ -1,0 +1,96 @@
+"""manifests/cluster-role.yaml allows what the client uses, and nothing else."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import yaml
+
+from leeward.adapters.kubernetes.answers import Answer
+from leeward.adapters.kubernetes.api import ClusterApi
+from leeward.model.node import Node, Taint
+from leeward.model.pod import Pod
+from tests.adapters.kubernetes_objects import raw_node, raw_pod
+
+DOCUMENTS = list(yaml.safe_load_all(Path("manifests/cluster-role.yaml").read_text()))
+NODE, POD = Node.from_json(raw_node()), Pod.from_json(raw_pod())
+GROUPS = {"/api/v1": "", "/apis/apps/v1": "apps", "/apis/policy/v1": "policy"}
+
+
+class Recorder:
+    """Stands where the client stands and remembers what RBAC would be asked."""
+
+    cluster = "blue"
+
+    def __init__(self):
+        self.used = set()
+
+    def _note(self, request):
+        group = next(group for path, group in GROUPS.items() if request.path.startswith(f"{path}/"))
+        self.used.add((group, request.resource, request.verb))
+
+    def send(self, request):
+        self._note(request)
+        conflict = request.method in {"DELETE", "PATCH"} or request.resource == "pods/eviction"
+        return Answer(status=409 if conflict else 200, body={})
+
+    def ask(self, request):
+        self._note(request)
+        fresh = {"nodes": raw_node(uid="uid-new"), "pods": raw_pod(uid="uid-new")}
+        return fresh[request.resource]
+
+    def list(self, request, parse):
+        self._note(request)
+        return ()
+
+
+def read(api):
+    api.nodes()
+    api.node("node-a")
+    api.pods_on("node-a")
+    api.budgets()
+    api.daemon_sets()
+
+
+def act(api):
+    with pytest.raises(Exception, match="not there any more"):
+        api.mark(NODE, Taint(key="k", effect="NoSchedule"))
+    with pytest.raises(Exception, match="not there any more"):
+        api.unmark(Node.from_json(raw_node(unschedulable=True)), "k")
+    api.evict(POD)
+    api.delete_pod(POD)
+    api.delete_node(NODE)
+    api.event(NODE, reason="R", message="m", warning=False, now=datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def allowed(role):
+    (document,) = [d for d in DOCUMENTS if d["kind"] == "ClusterRole" and d["metadata"]["name"] == role]
+    return {
+        (group, resource, verb)
+        for rule in document["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def test_reading_needs_exactly_the_read_role():
+    recorder = Recorder()
+    read(ClusterApi(recorder))
+    assert recorder.used == allowed("leeward-read")
+
+
+def test_acting_needs_exactly_the_act_role():
+    recorder = Recorder()
+    read(ClusterApi(recorder))
+    act(ClusterApi(recorder))
+    assert recorder.used == allowed("leeward-act")
+
+
+def test_each_role_is_bound_to_the_group_that_access_entries_name():
+    bound = {
+        d["roleRef"]["name"]: [subject["name"] for subject in d["subjects"]]
+        for d in DOCUMENTS
+        if d["kind"] == "ClusterRoleBinding"
+    }
+    assert bound == {"leeward-read": ["leeward:read"], "leeward-act": ["leeward:act"]}

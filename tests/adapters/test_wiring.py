@@ -1,0 +1,90 @@
+"""Which adapters stand behind the ports, and what merely importing them costs."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from leeward.adapters import wiring
+from leeward.adapters.aws.clients import AwsClients
+from leeward.errors import AccessDeniedError, InvalidInputError
+from tests.adapters.test_settings import GOOD
+
+
+@pytest.fixture
+def function_environment(aws_environment, monkeypatch):
+    for name, value in GOOD.items():
+        monkeypatch.setenv(name, value)
+    wiring.lambda_ports.cache_clear()
+    yield monkeypatch
+    wiring.lambda_ports.cache_clear()
+
+
+@pytest.fixture
+def no_clients(monkeypatch):
+    def refuse(self, service, **_):
+        raise AssertionError(f"made a client of {service}")
+
+    monkeypatch.setattr(AwsClients, "get", refuse)
+
+
+def test_all_functions_share_ports_that_are_built_once_and_call_nothing(function_environment, no_clients):
+    names = ("interruption", "termination", "drain", "sweep", "sync")
+    ports = [getattr(wiring, f"{name}_ports")() for name in names]
+    assert all(one is ports[0] for one in ports)
+    assert ports[0].clusters.names() == ("blue", "green")
+    assert len(ports[0].queue_arns) == 2
+
+
+def test_a_cluster_is_not_called_before_something_is_asked_of_it(function_environment, no_clients):
+    clusters = wiring.lambda_ports().clusters
+    assert clusters.kubernetes("blue") is clusters.kubernetes("blue")
+    with pytest.raises(InvalidInputError, match="expected one of blue, green"):
+        clusters.kubernetes("red")
+
+
+def test_a_function_without_access_cannot_reach_a_cluster(function_environment):
+    function_environment.setenv("KUBERNETES_ACCESS", "none")
+    clusters = wiring.lambda_ports().clusters
+    clusters.kubernetes("blue")
+    assert clusters.names() == ("blue", "green")
+
+
+def test_wrong_settings_stop_the_function_with_all_of_them(function_environment):
+    function_environment.setenv("TABLE_NAME", "")
+    function_environment.setenv("CLUSTERS", "?")
+    with pytest.raises(InvalidInputError, match=r"CLUSTERS(.|\n)*TABLE_NAME"):
+        wiring.lambda_ports()
+
+
+def test_the_command_line_finds_everything_by_its_fixed_name(aws_environment, no_clients):
+    ports = wiring.command_line_ports("blue", region="cn-north-1", account="111122223333")
+    assert ports.clusters.names() == ("blue",)
+    assert ports.queue_arns == {"arn:aws-cn:sqs:cn-north-1:111122223333:leeward-interruption"}
+
+
+def test_the_command_line_needs_a_region_and_credentials(aws_environment, monkeypatch):
+    monkeypatch.delenv("AWS_DEFAULT_REGION")
+    with pytest.raises(InvalidInputError, match="no AWS Region"):
+        wiring.command_line_ports("blue")
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    with pytest.raises(AccessDeniedError, match="sts:GetCallerIdentity"):
+        wiring.command_line_ports("blue", region="us-east-1")
+
+
+def modules_after(statement):
+    code = f"{statement}; import sys, json; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="functions")
+    return set(json.loads(done.stdout))
+
+
+def test_importing_the_wiring_adds_little_to_importing_boto3():
+    """Seconds differ from machine to machine; the modules that are loaded are what costs them."""
+    alone, wired = modules_after("import boto3"), modules_after("import leeward.adapters.wiring")
+    ours = {name for name in wired if name.split(".")[0] == "leeward"}
+    assert len(wired - ours) <= 1.1 * len(alone)
+    assert len(ours) < 60
+    outside = {name.split(".")[0] for name in wired - alone - ours if not name.startswith("_")}
+    assert outside - set(sys.stdlib_module_names) <= {"boto3", "botocore", "urllib3"}

@@ -1,0 +1,120 @@
+"""One deployed local stack for all chain tests, and a small crew of nodes for each of them."""
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from local import fleet
+from local.demo import ledger, scenario
+from local.fleet import GroupPlan, Network
+from local.stack import ROOT, LocalStack
+
+NUMBERS = itertools.count(1)
+
+
+@dataclass(kw_only=True)
+class Crew:
+    """One group of instances whose nodes are Ready, apart from the other tests' groups."""
+
+    stack: LocalStack
+    group: str
+    instances: list[str] = field(default_factory=list)
+
+    def node_name(self, instance: str) -> str:
+        """The name of its Node. Raises KeyError when it is gone."""
+        return str(ledger.nodes(self.stack)[instance]["metadata"]["name"])
+
+    def run_pods(self, *objects: dict[str, Any], instance: str) -> None:
+        """Apply workloads, bound to one instance's node, and wait until they run there."""
+        node = self.node_name(instance)
+        for thing in objects:
+            if thing["kind"] == "Deployment":
+                thing["spec"]["template"]["spec"]["nodeSelector"] = {"group": self.group}
+        self.stack.kubectl("label", "node", node, f"group={self.group}")
+        self.stack.kubectl("apply", "-f", "-", stdin=fleet.as_list(objects))
+        wanted = sum(thing["spec"].get("replicas", 0) for thing in objects)
+        self.until(lambda: len(self.pods_on(node)) >= wanted, 20, f"{wanted} pods on {node}")
+
+    def pods_on(self, node: str) -> list[str]:
+        """Names of ready workload pods there."""
+        pods = self.stack.kubernetes("GET", "/api/v1/namespaces/default/pods")["items"]
+        return [
+            pod["metadata"]["name"] for pod in pods if pod["spec"].get("nodeName") == node and scenario.is_ready(pod)
+        ]
+
+    def record(self, instance: str) -> ledger.Termination | None:
+        """What the table says."""
+        return next((one for one in ledger.terminations(self.stack) if one.instance == instance), None)
+
+    def closed(self, instance: str, seconds: float = 60) -> ledger.Termination:
+        """The record, once it is closed."""
+
+        def is_closed() -> bool:
+            found = self.record(instance)
+            return found is not None and found.status == "closed"
+
+        self.until(is_closed, seconds, f"the record of {instance} closed")
+        found = self.record(instance)
+        assert found is not None
+        return found
+
+    def until(self, true: Callable[[], bool], seconds: float, what: str) -> None:
+        """Look again until it is so; the failure says how things stand."""
+        deadline = time.monotonic() + seconds
+        while not true():
+            if time.monotonic() > deadline:
+                runs, records = ledger.executions(self.stack), ledger.terminations(self.stack)
+                raise AssertionError(f"{what}: not within {seconds} s; executions {runs}; records {records}")
+            time.sleep(0.1)
+
+    def sweep(self) -> dict[str, Any]:
+        """What the schedule does once a minute."""
+        import json
+
+        answer = self.stack.client("lambda").invoke(FunctionName="leeward-sweep")
+        found: dict[str, Any] = json.loads(answer["Payload"].read())
+        assert "FunctionError" not in answer, found
+        return found
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
+    """Deployed once; its policy is the demo's, which selects web-*."""
+    directory = tmp_path_factory.mktemp("stack")
+    with LocalStack(directory=directory, boot_delay=0.5, termination_scale=0.1, pod_start=0.3) as running:
+        running.deploy(scenario.settings(running))
+        for document in sorted((ROOT / "manifests").glob("*.yaml")):
+            running.kubectl("apply", "-f", str(document))
+        yield running
+
+
+@pytest.fixture(scope="session")
+def network(stack: LocalStack) -> Network:
+    """One VPC with a subnet a zone."""
+    return fleet.build_network(stack)
+
+
+@pytest.fixture
+def crew(stack: LocalStack, network: Network) -> Callable[..., Crew]:
+    """Make a group of Ready nodes: `crew(2, spot=True, hook=True)`."""
+
+    def build(size: int, *, spot: bool = False, hook: bool = False, name: str = "web") -> Crew:
+        plan = GroupPlan(name=f"{name}-{next(NUMBERS)}", size=size, spot=spot)
+        fleet.build_group(stack, network, plan)
+        if hook:
+            stack.client("lambda").invoke(FunctionName="leeward-sync")
+        instances = [str(member["InstanceId"]) for member in fleet.instances_of(stack, plan.name)]
+        made = Crew(stack=stack, group=plan.name, instances=instances)
+
+        def ready() -> bool:
+            nodes = ledger.nodes(stack)
+            return all(name in nodes and scenario.is_ready(nodes[name]) for name in instances)
+
+        made.until(ready, 30, "nodes Ready")
+        return made
+
+    return build

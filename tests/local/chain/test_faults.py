@@ -1,0 +1,99 @@
+"""Each fault still ends in the correct final state, on the deployed system."""
+
+import json
+import time
+
+import pytest
+
+from local import fleet
+from local.demo import ledger, scenario
+
+pytestmark = pytest.mark.local
+
+
+def test_a_function_killed_in_the_middle_of_a_drain(stack, crew):
+    team = crew(2, spot=True, hook=True)
+    victim = team.instances[0]
+    team.run_pods(fleet.deployment("killed-app", 3, grace=40), instance=victim)
+    stack.kubectl("label", "node", team.node_name(team.instances[1]), f"group={team.group}")
+    stack.control("POST", "lambda/kill", {"function": "leeward-drain", "afterSeconds": 1.5, "times": 1})
+    stack.emit(scenario.spot_warning(stack, victim))
+    record = team.closed(victim, 90)
+    assert record.outcome == "terminated"
+    assert len(record.launched) == 1
+    team.until(lambda: ledger.group_size(stack, team.group) == (2, 2), 15, "the group at its size")
+
+
+def test_a_kubernetes_api_that_answers_500_for_thirty_seconds(stack, crew):
+    team = crew(1)
+    victim = team.instances[0]
+    stack.cluster_control("POST", "faults", {"status": 500, "seconds": 30})
+    began = time.monotonic()
+    stack.emit(scenario.maintenance(stack, (victim,)))
+    team.until(lambda: team.record(victim) is not None, 25, "the claim, although the cluster is gone")
+    states = stack.client("autoscaling").describe_auto_scaling_instances(InstanceIds=[victim])
+    assert states["AutoScalingInstances"][0]["LifecycleState"] == "InService"
+    record = team.closed(victim, 120)
+    assert record.outcome == "terminated"
+    assert record.times["drained"].timestamp() - record.began.timestamp() > 25 or time.monotonic() - began > 30
+
+
+def test_a_throttled_describe_instances(stack, crew):
+    team = crew(1, spot=True)
+    victim = team.instances[0]
+    stack.control(
+        "POST",
+        "faults",
+        {"service": "ec2", "action": "DescribeInstances", "code": "RequestLimitExceeded", "status": 503, "times": 12},
+    )
+    stack.emit(scenario.spot_warning(stack, victim))
+    assert team.closed(victim, 120).outcome == "terminated"
+    assert all(body for _, body in ledger.dead_letters(stack))
+
+
+def test_a_stopped_execution_is_taken_up_again_by_the_sweeper(stack, crew):
+    team = crew(1)
+    victim = team.instances[0]
+    team.run_pods(fleet.deployment("stopped-app", 1), fleet.budget("stopped-app", maxUnavailable=0), instance=victim)
+    stack.emit(scenario.maintenance(stack, (victim,)))
+    team.until(lambda: ledger.executions(stack).get(f"{victim}-1") == "RUNNING", 15, "the run")
+    arn = f"arn:aws:states:{stack.region}:{stack.account}:execution:leeward-node-termination:{victim}-1"
+    stack.client("stepfunctions").stop_execution(executionArn=arn, cause="an operator")
+    stack.kubectl("delete", "pdb", "stopped-app")
+    team.sweep()
+    assert team.closed(victim, 60).outcome == "terminated"
+    assert f"{victim}-2" in ledger.executions(stack)
+
+
+def test_a_lost_lifecycle_event_is_found_by_the_sweeper(stack, crew):
+    team = crew(1, hook=True)
+    victim = team.instances[0]
+    events = stack.client("events")
+    names = [rule["Name"] for rule in events.list_rules()["Rules"] if "terminate" in json.dumps(rule).lower()]
+    for name in names:
+        events.disable_rule(Name=name)
+    try:
+        stack.client("autoscaling").terminate_instance_in_auto_scaling_group(
+            InstanceId=victim, ShouldDecrementDesiredCapacity=True
+        )
+        time.sleep(2)
+        assert team.record(victim) is None
+        assert victim in team.sweep()["claimed"]
+    finally:
+        for name in names:
+            events.enable_rule(Name=name)
+    assert team.closed(victim, 60).outcome == "terminated"
+
+
+def test_the_same_record_delivered_three_times(stack, crew):
+    team = crew(2, spot=True)
+    victim = team.instances[0]
+    warning = scenario.spot_warning(stack, victim)
+    for _ in range(3):
+        stack.emit(warning)
+    record = team.closed(victim)
+    stack.emit(warning)
+    team.until(lambda: ledger.queue_depth(stack) == 0, 10, "the queue empty")
+    assert len(record.launched) == 1
+    assert [name for name in ledger.executions(stack) if name.startswith(victim)] == [f"{victim}-1"]
+    team.until(lambda: ledger.group_size(stack, team.group) == (2, 2), 15, "the group at its size")

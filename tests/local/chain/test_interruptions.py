@@ -1,0 +1,134 @@
+"""Messages as AWS sends them, to the deployed functions and state machine, acting on the local cluster."""
+
+import json
+
+import pytest
+
+from local import fleet
+from local.demo import ledger, scenario
+
+pytestmark = pytest.mark.local
+
+
+def lifecycle(stack, instance):
+    answer = stack.client("autoscaling").describe_auto_scaling_instances(InstanceIds=[instance])
+    return next((found["LifecycleState"] for found in answer["AutoScalingInstances"]), None)
+
+
+def test_a_spot_warning_travels_the_whole_way(stack, crew):
+    team = crew(2, spot=True, hook=True)
+    victim = team.instances[0]
+    team.run_pods(fleet.deployment("spot-app", 3, grace=5), fleet.budget("spot-app", maxUnavailable=1), instance=victim)
+    team.stack.kubectl("label", "node", team.node_name(team.instances[1]), f"group={team.group}")
+    warning = scenario.spot_warning(stack, victim)
+    stack.emit(warning)
+    stack.emit(warning)
+    record = team.closed(victim)
+    assert record.outcome == "terminated"
+    assert record.evicted == 3
+    assert len(record.launched) == 1
+    assert record.times["replacement"] <= record.times["drained"]
+    assert victim not in ledger.nodes(stack)
+    assert [name for name in ledger.executions(stack) if name.startswith(victim)] == [f"{victim}-1"]
+    assert lifecycle(stack, victim) is None
+    team.until(lambda: ledger.group_size(stack, team.group) == (2, 2), 15, "the group at its size")
+    assert ledger.budget_violations(stack) == []
+
+
+def test_a_scale_in_is_drained_before_its_hook_is_answered(stack, crew):
+    team = crew(1, hook=True)
+    victim = team.instances[0]
+    team.run_pods(fleet.deployment("scale-in-app", 2, grace=5), instance=victim)
+    stack.client("autoscaling").set_desired_capacity(AutoScalingGroupName=team.group, DesiredCapacity=0)
+    record = team.closed(victim)
+    assert "asg_terminate" in record.causes
+    assert record.launched == ()
+    assert record.evicted >= 2
+    assert ledger.group_size(stack, team.group) == (0, 0)
+
+
+def test_a_maintenance_of_two_instances_drains_both(stack, crew):
+    team = crew(2)
+    stack.emit(scenario.maintenance(stack, (team.instances[0], team.instances[1])))
+    for victim in team.instances:
+        assert team.closed(victim).outcome == "terminated"
+    team.until(lambda: ledger.group_size(stack, team.group) == (2, 2), 15, "the group at its size")
+
+
+def test_a_foreign_hook_and_a_group_that_no_policy_selects_stay_untouched(stack, crew):
+    team = crew(1, name="foreign")
+    victim = team.instances[0]
+    autoscaling = stack.client("autoscaling")
+    autoscaling.put_lifecycle_hook(
+        AutoScalingGroupName=team.group,
+        LifecycleHookName="backup",
+        LifecycleTransition="autoscaling:EC2_INSTANCE_TERMINATING",
+        HeartbeatTimeout=600,
+    )
+    stack.client("lambda").invoke(FunctionName="leeward-sync")
+    hooks = autoscaling.describe_lifecycle_hooks(AutoScalingGroupName=team.group)["LifecycleHooks"]
+    assert [hook["LifecycleHookName"] for hook in hooks] == ["backup"]
+    autoscaling.terminate_instance_in_auto_scaling_group(InstanceId=victim, ShouldDecrementDesiredCapacity=True)
+    team.until(lambda: ledger.queue_depth(stack) == 0, 10, "the queue empty")
+    team.sweep()
+    assert lifecycle(stack, victim) == "Terminating:Wait"
+    assert team.record(victim) is None
+    assert not ledger.is_marked(ledger.nodes(stack)[victim])
+
+
+def test_nonsense_ends_at_once_in_the_dead_letter_queue_with_its_reason(stack, crew):
+    sqs = stack.client("sqs")
+    queue = sqs.get_queue_url(QueueName="leeward-interruption")["QueueUrl"]
+    sqs.send_message(QueueUrl=queue, MessageBody="this is not JSON")
+    team = crew(0)
+    team.until(lambda: any(body == "this is not JSON" for _, body in ledger.dead_letters(stack)), 6, "dead-lettered")
+    (reason,) = [reason for reason, body in ledger.dead_letters(stack) if body == "this is not JSON"]
+    assert "JSON" in reason
+
+
+def test_a_run_started_by_hand_drains_and_the_group_replaces_the_node(stack, crew):
+    team = crew(1)
+    victim = team.instances[0]
+    machine = f"arn:aws:states:{stack.region}:{stack.account}:stateMachine:leeward-node-termination"
+    client = stack.client("stepfunctions")
+    run = client.start_execution(stateMachineArn=machine, name="by-hand", input=json.dumps({"instance": victim}))
+    record = team.closed(victim)
+    assert record.causes == ("manual",)
+    assert client.describe_execution(executionArn=run["executionArn"])["status"] == "SUCCEEDED"
+    team.until(lambda: ledger.group_size(stack, team.group) == (1, 1), 15, "the group at its size")
+
+
+def test_nonsense_by_hand_fails_with_a_sentence(stack):
+    machine = f"arn:aws:states:{stack.region}:{stack.account}:stateMachine:leeward-node-termination"
+    client = stack.client("stepfunctions")
+    run = client.start_execution(stateMachineArn=machine, name="nonsense", input=json.dumps({"node": "x"}))
+    import time
+
+    for _ in range(100):
+        found = client.describe_execution(executionArn=run["executionArn"])
+        if found["status"] != "RUNNING":
+            break
+        time.sleep(0.1)
+    assert found["status"] == "FAILED"
+    assert "instance" in found["cause"]
+
+
+def test_a_blocked_drain_names_its_budget_and_gives_a_maintained_node_back(stack, crew):
+    team = crew(1)
+    victim = team.instances[0]
+    team.run_pods(fleet.deployment("held", 1, grace=1), fleet.budget("held", maxUnavailable=0), instance=victim)
+    stack.emit(scenario.maintenance(stack, (victim,)))
+    node = team.node_name(victim)
+
+    def says_why():
+        events = stack.kubectl("get", "events", "-A", "-o", "json")
+        return any(
+            item["reason"] == "DrainBlocked"
+            and item["involvedObject"]["name"] == node
+            and "pdb default/held" in item["message"]
+            for item in json.loads(events)["items"]
+        )
+
+    team.until(says_why, 30, "an Event that names the budget")
+    stack.kubectl("delete", "pdb", "held")
+    assert team.closed(victim, 60).outcome == "terminated"

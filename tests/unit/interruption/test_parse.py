@@ -1,0 +1,311 @@
+"""What each message says, in the shapes that AWS documents and the broken ones that AWS never promised not to send."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leeward.interruption.fields import MalformedMessageError
+from leeward.interruption.parse import PARSERS, parse
+from leeward.model.group import LAUNCHING, TERMINATING
+from leeward.model.message import Kind, Message
+from tests.events import NAMES, event
+
+AT = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
+RECEIVED = datetime(2026, 3, 2, 10, 7, tzinfo=UTC)
+
+
+def parsed(name, **changes):
+    return parse(event(name, **changes), received=RECEIVED)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("spot_interruption", Kind.SPOT_INTERRUPTION),
+        ("rebalance_recommendation", Kind.REBALANCE_RECOMMENDATION),
+        ("capacity_reservation", Kind.CAPACITY_RESERVATION),
+        ("state_change", Kind.STATE_CHANGE),
+        ("scheduled_change", Kind.SCHEDULED_CHANGE),
+        ("asg_terminate", Kind.ASG_TERMINATE),
+        ("asg_terminate_direct", Kind.ASG_TERMINATE),
+        ("asg_terminate_sns", Kind.ASG_TERMINATE),
+        ("asg_launch", Kind.ASG_LAUNCH),
+        ("test_notification", Kind.NOOP),
+        ("execution_aborted", Kind.NOOP),
+        ("unknown", Kind.NOOP),
+    ],
+)
+def test_every_golden_event_has_its_kind_and_time(name, kind):
+    message = parsed(name)
+    assert message.kind is kind
+    assert message.at == AT
+    if kind is not Kind.NOOP:
+        assert "i-0abc" in message.instances
+
+
+def test_there_is_a_golden_event_for_every_parser():
+    keys = {(raw.get("source"), raw.get("detail-type")) for raw in (json.loads(event(name)) for name in NAMES)}
+    spelled_twice = {("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning")}
+    assert set(PARSERS) - spelled_twice <= keys
+
+
+def test_a_spot_instance_is_taken_two_minutes_after_its_warning():
+    assert parsed("spot_interruption").deadline == AT + timedelta(minutes=2)
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "EC2 Capacity Reservation Instance Interruption Warning",
+        "EC2 Interruptible Capacity Reservation Instance Interruption Warning",
+    ],
+)
+def test_both_spellings_of_the_capacity_reservation_warning_are_known(spelling):
+    message = parsed("capacity_reservation", **{"detail-type": spelling})
+    assert (message.kind, message.deadline) == (Kind.CAPACITY_RESERVATION, AT + timedelta(minutes=2))
+
+
+@pytest.mark.parametrize("state", ["stopping", "stopped", "shutting-down", "terminated"])
+def test_a_leaving_state_acts(state):
+    message = parsed("state_change", detail__state=state)
+    assert (message.kind, message.state) == (Kind.STATE_CHANGE, state)
+
+
+@pytest.mark.parametrize("state", ["", "stop", "pending", "running", "shutting", "stopping,stopped", "Stopped"])
+def test_any_other_state_does_nothing_not_even_a_part_of_a_leaving_one(state):
+    message = parsed("state_change", detail__state=state)
+    assert message.kind is Kind.NOOP
+    assert repr(state) in message.reason
+
+
+class TestLifecycleActions:
+    def test_an_event_carries_all_that_an_answer_needs(self):
+        hook = parsed("asg_terminate").hook
+        assert (hook.group, hook.hook, hook.instance) == ("web-a", "leeward-terminate", "i-0abc")
+        assert hook.token == "87654321-4321-4321-4321-210987654321"
+        assert (hook.transition, hook.direct, hook.metadata) == (TERMINATING, False, "leeward.dev/v1")
+        assert (hook.origin, hook.destination, hook.warm_pool) == ("AutoScalingGroup", "EC2", False)
+
+    def test_a_launch_is_told_from_a_termination_by_its_transition(self):
+        assert parsed("asg_launch").hook.transition == LAUNCHING
+        swapped = parsed("asg_terminate", detail__LifecycleTransition=LAUNCHING)
+        assert swapped.kind is Kind.ASG_LAUNCH
+
+    @pytest.mark.parametrize("name", ["asg_terminate_direct", "asg_terminate_sns"])
+    def test_a_notification_without_envelope_is_direct(self, name):
+        message = parsed(name)
+        assert message.hook.direct
+        assert (message.account, message.region) == ("111122223333", "")
+
+    def test_the_same_action_on_two_ways_is_one_event(self):
+        ids = {parsed(name).event_id for name in ("asg_terminate", "asg_terminate_direct", "asg_terminate_sns")}
+        assert len(ids) == 1
+
+    def test_an_event_bridge_event_through_sns_is_not_direct(self):
+        wrapped = json.dumps({"Type": "Notification", "Message": event("asg_terminate")})
+        assert not parse(wrapped, received=RECEIVED).hook.direct
+
+    def test_a_message_inside_a_bare_sns_body_is_read_as_well(self):
+        wrapped = json.dumps({"Message": event("asg_terminate_direct")})
+        assert parse(wrapped, received=RECEIVED).hook.direct
+
+    @pytest.mark.parametrize("where", ["Event", "LifecycleTransition"])
+    @pytest.mark.parametrize("name", ["asg_terminate_direct", "asg_terminate"])
+    def test_a_test_notification_is_a_noop_wherever_it_says_so(self, name, where):
+        prefix = "" if name.endswith("direct") else "detail__"
+        message = parsed(name, **{f"{prefix}{where}": "autoscaling:TEST_NOTIFICATION"})
+        assert message.kind is Kind.NOOP
+
+    def test_a_subscription_confirmation_is_a_noop(self):
+        body = json.dumps({"Type": "SubscriptionConfirmation", "Message": "You have chosen to subscribe"})
+        assert parse(body, received=RECEIVED).kind is Kind.NOOP
+
+    @pytest.mark.parametrize("place", ["Origin", "Destination"])
+    def test_a_warm_pool_is_seen_at_either_end(self, place):
+        assert parsed("asg_terminate", **{f"detail__{place}": "WarmPool"}).hook.warm_pool
+
+
+class TestHealthEvents:
+    def test_every_affected_instance_counts_by_id_or_arn(self):
+        """The peer's defect: all entities shared one event id, and only the first was ever drained."""
+        assert parsed("scheduled_change").instances == ("i-0abc", "i-0def")
+
+    def test_the_region_is_that_of_the_event_not_of_its_delivery(self):
+        message = parsed("scheduled_change")
+        assert (message.account, message.region) == ("111122223333", "us-east-1")
+
+    def test_the_affected_account_wins_in_an_organizational_view(self):
+        assert parsed("scheduled_change", account="999900001111").account == "111122223333"
+
+    @pytest.mark.parametrize(
+        "start", ["Mon, 02 Mar 2026 18:00:00 GMT", "Mon, 2 Mar 2026 18:00:00 -0000", "2026-03-02T18:00:00Z"]
+    )
+    def test_the_deadline_is_the_start_time_in_either_spelling(self, start):
+        message = parsed("scheduled_change", detail__startTime=start)
+        assert message.deadline == datetime(2026, 3, 2, 18, 0, tzinfo=UTC)
+
+    @pytest.mark.parametrize("start", [..., None, "soon", 12, ""])
+    def test_a_start_time_that_cannot_be_read_is_no_deadline(self, start):
+        assert parsed("scheduled_change", detail__startTime=start).deadline is None
+
+    def test_the_same_event_delivered_by_two_regions_has_one_id(self):
+        twice = parsed("scheduled_change", id="another-envelope", region="us-east-1")
+        assert twice.event_id == parsed("scheduled_change").event_id
+
+    def test_a_second_page_is_not_a_duplicate_of_the_first(self):
+        assert parsed("scheduled_change", detail__page="2").event_id != parsed("scheduled_change").event_id
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"detail__service": "RDS"},
+            {"detail__eventTypeCategory": "issue"},
+            {"detail__eventScopeCode": "PUBLIC"},
+            {"detail__statusCode": "closed"},
+            {"detail__affectedEntities": []},
+            {"detail__affectedEntities": ...},
+            {"detail__affectedEntities": [{"entityValue": "vol-0abc"}]},
+        ],
+        ids=str,
+    )
+    def test_what_is_not_a_change_of_our_instances_is_a_noop_with_a_reason(self, change):
+        message = parsed("scheduled_change", **change)
+        assert message.kind is Kind.NOOP
+        assert message.reason.startswith("Health event")
+
+    @pytest.mark.parametrize("status", ["open", "upcoming", ...])
+    def test_open_and_upcoming_changes_count(self, status):
+        assert parsed("scheduled_change", detail__statusCode=status).kind is Kind.SCHEDULED_CHANGE
+
+    @pytest.mark.parametrize("entities", ["i-0abc", [7], [{}], [{"entityValue": "i-nope"}], [{"entityValue": 1}]])
+    def test_broken_entities_are_malformed(self, entities):
+        with pytest.raises(MalformedMessageError):
+            parsed("scheduled_change", detail__affectedEntities=entities)
+
+
+class TestExecutionsOfOurs:
+    @pytest.mark.parametrize("status", ["FAILED", "TIMED_OUT", "ABORTED"])
+    def test_one_that_ended_badly_is_named(self, status):
+        message = parsed("execution_aborted", detail__status=status)
+        assert (message.kind, message.ended_execution) == (Kind.NOOP, "i-0abc-1")
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"detail__status": "SUCCEEDED"},
+            {"detail__name": "by-hand"},
+            {"detail__name": "i-0abc-x"},
+            {"detail__stateMachineArn": "arn:aws:states:us-east-1:111122223333:stateMachine:other"},
+        ],
+        ids=str,
+    )
+    def test_any_other_needs_nobody(self, change):
+        message = parsed("execution_aborted", **change)
+        assert (message.kind, message.ended_execution) == (Kind.NOOP, "")
+
+
+@pytest.mark.parametrize(
+    "time", [..., None, "yesterday", 1772445600, "2026-03-02T10:00:00", "0001-01-01T00:00:00+14:00"]
+)
+def test_an_event_without_a_readable_time_happened_when_it_was_received(time):
+    message = parsed("spot_interruption", time=time)
+    assert (message.at, message.deadline) == (RECEIVED, RECEIVED + timedelta(minutes=2))
+
+
+def test_a_time_before_1970_is_a_time():
+    assert parsed("spot_interruption", time="1969-07-20T20:17:40Z").at.year == 1969
+
+
+def test_the_end_of_time_breaks_nothing():
+    assert parsed("spot_interruption", time="9999-12-31T23:59:59Z").deadline is None
+
+
+@pytest.mark.parametrize("key", [{"source": "aws.s3"}, {"detail-type": "Something New"}, {"source": "my.app"}])
+def test_an_unknown_event_is_a_noop_whatever_its_detail(key):
+    message = parsed("spot_interruption", detail=7, **key)
+    assert message.kind is Kind.NOOP
+    assert "no rule of ours" in message.reason
+
+
+def test_a_body_without_an_id_has_the_same_one_on_every_redelivery():
+    first, second = (parsed("spot_interruption", id=...).event_id for _ in range(2))
+    assert first == second
+    assert first != parsed("spot_interruption", id=..., region="eu-west-1").event_id
+
+
+@pytest.mark.parametrize("body", ["", "not json", "[]", "null", "7", '"i-0abc"', "{}", '{"a": 1}', "[" * 100_000])
+def test_what_is_no_event_at_all_is_malformed(body):
+    with pytest.raises(MalformedMessageError):
+        parse(body, received=RECEIVED)
+
+
+@pytest.mark.parametrize("name", ["spot_interruption", "rebalance_recommendation", "capacity_reservation"])
+@pytest.mark.parametrize(
+    "instance", [..., None, "", 5, "0abc", "i-", "i-XYZ", "I-0abc", "i-0abc\n", "i-0abc,i-0def", "i-٣"]
+)
+def test_an_instance_id_is_i_and_hexadecimal_digits(name, instance):
+    with pytest.raises(MalformedMessageError, match="instance-id"):
+        parsed(name, **{"detail__instance_x_id": instance})
+
+
+@pytest.mark.parametrize(
+    "key", ["AutoScalingGroupName", "LifecycleHookName", "LifecycleActionToken", "EC2InstanceId", "LifecycleTransition"]
+)
+@pytest.mark.parametrize("value", [..., None, 7, "", ["web-a"]])
+def test_a_lifecycle_action_without_all_its_fields_is_malformed(key, value):
+    with pytest.raises(MalformedMessageError, match=key):
+        parsed("asg_terminate", **{f"detail__{key}": value})
+
+
+@pytest.mark.parametrize(
+    "change", [{"source": 7}, {"source": ...}, {"detail_x_type": ...}, {"detail": ...}, {"detail": []}, {"account": 1}]
+)
+def test_an_envelope_of_wrong_types_is_malformed(change):
+    with pytest.raises(MalformedMessageError):
+        parsed("spot_interruption", **change)
+
+
+def test_a_reason_shows_what_was_found_cut_short():
+    with pytest.raises(MalformedMessageError) as caught:
+        parsed("spot_interruption", **{"detail__instance_x_id": "x" * 10_000})
+    assert len(str(caught.value)) < 200
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+KEYS = [
+    "instance-id",
+    "state",
+    "EC2InstanceId",
+    "LifecycleTransition",
+    "service",
+    "affectedEntities",
+    "startTime",
+    "name",
+]
+
+
+@given(st.sampled_from(NAMES), st.sampled_from(KEYS), JSON)
+def test_any_value_in_a_field_is_understood_or_malformed_never_a_crash(name, key, value):
+    raw = json.loads(event(name))
+    raw.get("detail", raw)[key] = value
+    try:
+        message = parse(json.dumps(raw), received=RECEIVED)
+    except MalformedMessageError:
+        return
+    assert isinstance(message, Message)
+    assert message.at.tzinfo is not None
+
+
+@given(st.text() | JSON.map(json.dumps))
+def test_any_text_is_understood_or_malformed_never_a_crash(body):
+    try:
+        parse(body, received=RECEIVED)
+    except MalformedMessageError:
+        return
