@@ -20,6 +20,14 @@ _FULL = 24
 _PERIOD = Duration.minutes(5)
 
 # room -> its metric names, with what an operator calls them
+MESSAGES: Mapping[str, Mapping[str, str]] = {
+    "interruption": {
+        "InterruptionMessages": "messages read",
+        "NodesMarked": "nodes tainted",
+        "InterruptionMessagesRetried": "messages to be read again",
+        "InterruptionMessagesDeadLettered": "messages nobody can read",
+    }
+}
 NODES: Mapping[str, Mapping[str, str]] = {
     "termination": {
         "NodesTerminated": "nodes terminated",
@@ -62,7 +70,7 @@ def operators_dashboard(
             [cloudwatch.TextWidget(markdown=_INTRODUCTION, width=_HALF, height=4), _alarms(alarms)],
             [_waiting(queue), _oldest(queue), _dead(queue)],
             [_executions(termination), _durations(termination)],
-            [_own("Nodes", NODES), _own("Mended, and kept in place", MENDED)],
+            [_own("Messages", MESSAGES), _own("Nodes", NODES), _own("Mended, and kept in place", MENDED)],
             [_functions("Errors and throttles", functions), _work("Time per call (p99)", functions)],
             [_failures(functions)],
         ],
@@ -132,7 +140,7 @@ def _own(title: str, rooms: Mapping[str, Mapping[str, str]]) -> cloudwatch.IWidg
         for room, labels in rooms.items()
         for name, label in labels.items()
     ]
-    return _graph(title, metrics, _HALF)
+    return _graph(title, metrics, _THIRD)
 
 
 def _functions(title: str, functions: Sequence[LeewardFunction]) -> cloudwatch.IWidget:

@@ -74,13 +74,11 @@ class Reader:
         return found
 
     def count(self, key: str, *, default: int, at_least: int) -> int | None:
-        """A whole number; null says "none on purpose", an absent key the default."""
+        """A whole number; 0 says "none on purpose" and becomes None (the CDK hands no null through)."""
         found = self.value.get(key, default)
-        if found is None:
-            return None
-        if isinstance(found, bool) or not isinstance(found, int) or found < at_least:
-            self.refuse(key, found, f"a whole number of at least {at_least}, or null")
-        return found
+        if isinstance(found, bool) or not isinstance(found, int) or not (found == 0 or found >= at_least):
+            self.refuse(key, found, f"a whole number of at least {at_least}, or 0 for none")
+        return found or None
 
     def choice(self, key: str, choices: tuple[str, ...], *, default: str) -> str:
         """One of a closed set."""

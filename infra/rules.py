@@ -58,7 +58,13 @@ RULES = (
     EventRule(
         name="capacity-reservation",
         description="An interruptible capacity reservation is taken back, and its instances with it",
-        pattern={"source": _EC2, "detail-type": ["EC2 Capacity Reservation Instance Interruption Warning"]},
+        pattern={
+            "source": _EC2,
+            "detail-type": [
+                "EC2 Capacity Reservation Instance Interruption Warning",
+                "EC2 Interruptible Capacity Reservation Instance Interruption Warning",  # both spellings occur
+            ],
+        },
     ),
 )
 """What AWS tells about instances."""

@@ -18,13 +18,14 @@ from leeward.cli.policy_files import canonical_parameters
 from leeward.errors import InvalidInputError
 
 LARGEST_STANDARD_PARAMETER = 4096  # bytes; what is larger needs SSM's advanced tier and costs a little every month
-MOST_CLUSTERS = 10  # a function's role holds one statement per cluster; IAM allows 10,240 characters of them
+MOST_CLUSTERS = 8  # each needs statements in the functions' roles, of which IAM takes 10,240 characters a role
+LONGEST_NAMES = 400  # characters that their names may have together, for the same reason
 
 _CLUSTER = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 _ACCOUNT = re.compile(r"\d{12}")
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
-_SUBNET = re.compile(r"subnet-[0-9a-f]+")
-_SECURITY_GROUP = re.compile(r"sg-[0-9a-f]+")
+_SUBNET = re.compile(r"subnet-([0-9a-f]{8}|[0-9a-f]{17})")
+_SECURITY_GROUP = re.compile(r"sg-([0-9a-f]{8}|[0-9a-f]{17})")
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/.+")
 _TOPIC = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:.+")
 
@@ -65,7 +66,7 @@ class Cluster:
 class Settings:
     """Everything that differs from deployment to deployment.
 
-    `account` and `region` None: the stack is not tied to either. A reserved concurrency of None reserves nothing.
+    `account` and `region` None: the stack is not tied to either. A concurrency of None reserves nothing.
     """
 
     clusters: tuple[Cluster, ...]
@@ -85,8 +86,7 @@ class Settings:
 def read_settings(context: Callable[[str], Any], root: Path, environment: Mapping[str, str]) -> Settings:
     """Settings from the app's context, policies read from files under `root` or beside the settings file.
 
-    Account and region come from the clusters, else from `CDK_DEFAULT_ACCOUNT` and `CDK_DEFAULT_REGION`, which the CDK
-    sets when there are credentials. Raises InvalidInputError.
+    Raises InvalidInputError.
     """
     raw, source, folder = _raw(context, root)
     top = Reader(source, "leeward", raw)
@@ -97,10 +97,11 @@ def read_settings(context: Callable[[str], Any], root: Path, environment: Mappin
     senders.only("roles", "topics")
     concurrency = top.mapping("concurrency")
     concurrency.only("interruption", "drain")
+    account, region = _home(top, clusters, environment)
     return Settings(
         clusters=clusters,
-        account=_shared(top, clusters, "account") or environment.get("CDK_DEFAULT_ACCOUNT") or None,
-        region=_shared(top, clusters, "region") or environment.get("CDK_DEFAULT_REGION") or None,
+        account=account,
+        region=region,
         vpc=_shared(top, clusters, "vpc"),
         sender_roles=senders.texts("roles", _ROLE, "the ARN of an IAM role"),
         sender_topics=senders.texts("topics", _TOPIC, "the ARN of an SNS topic"),
@@ -111,6 +112,15 @@ def read_settings(context: Callable[[str], Any], root: Path, environment: Mappin
         drain_concurrency=concurrency.count("drain", default=40, at_least=1),
         log_level=top.choice("logLevel", ("DEBUG", "INFO", "WARNING", "ERROR"), default="INFO"),
     )
+
+
+def _home(top: Reader, clusters: tuple[Cluster, ...], environment: Mapping[str, str]) -> tuple[str | None, str | None]:
+    """(account, region) as the clusters name them, else those of the credentials in use. Without credentials the CDK
+    still names a default region; the stack then stays free of both.
+    """
+    account, region = environment.get("CDK_DEFAULT_ACCOUNT"), environment.get("CDK_DEFAULT_REGION")
+    ours = (account, region) if account and region else (None, None)
+    return _shared(top, clusters, "account") or ours[0], _shared(top, clusters, "region") or ours[1]
 
 
 def _raw(context: Callable[[str], Any], root: Path) -> tuple[Any, str, Path]:
@@ -170,6 +180,8 @@ def _documents(reader: Reader, cluster: str, folder: Path) -> tuple[PolicyParame
 
 def _distinct(top: Reader, clusters: tuple[Cluster, ...]) -> None:
     names = [cluster.name for cluster in clusters]
+    if sum(map(len, names)) > LONGEST_NAMES:
+        top.refuse("clusters", f"names of {sum(map(len, names))} characters", f"at most {LONGEST_NAMES} together")
     for index, name in enumerate(names):
         if name in names[:index]:
             top.refuse(f"clusters[{index}].name", name, "each cluster once")

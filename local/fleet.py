@@ -131,6 +131,6 @@ def daemon_set(name: str) -> dict[str, Any]:
     }
 
 
-def as_list(objects: Sequence[Mapping[str, Any]]) -> str:
+def manifests(objects: Sequence[Mapping[str, Any]]) -> str:
     """One document that `kubectl apply -f -` takes."""
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})

@@ -1,4 +1,4 @@
-"""The ASGI application: the control API, then recording and faults, then ministack (which asks moto for three services)."""
+"""The ASGI application: the control API, then recording and faults, then ministack (and behind it moto)."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
@@ -19,21 +20,26 @@ from local.aws.settings import Settings
 from local.aws.stepfunctions.clock import ScaledClock
 
 
-def add_routes(
-    control: Control,
-    settings: Settings,
-    *,
-    outbox: Outbox,
-    engine: Engine,
-    health: HealthSwitch,
-    faults: Faults,
-    recording: Recording,
-    clock: ScaledClock,
-    kills: Kills,
-) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What the control API reaches into."""
+
+    settings: Settings
+    outbox: Outbox
+    engine: Engine
+    health: HealthSwitch
+    faults: Faults
+    recording: Recording
+    clock: ScaledClock
+    kills: Kills
+
+
+def add_routes(control: Control, parts: Parts) -> None:
     """Register every route of this module."""
+    settings, engine, kills = parts.settings, parts.engine, parts.kills
+    faults, recording, clock = parts.faults, parts.recording, parts.clock
     control.add("GET", "health", lambda _: {"endpoint": settings.endpoint, "region": settings.region})
-    control.add("POST", "events", lambda request: _event(settings, outbox, request))
+    control.add("POST", "events", lambda request: _event(settings, parts.outbox, request))
     control.add("POST", "faults", lambda request: faults.add(Fault(**request.body)))
     control.add("DELETE", "faults", lambda _: faults.clear())
     control.add("POST", "capacity", lambda request: _shortage(engine, request))
@@ -46,7 +52,7 @@ def add_routes(
     control.add("GET", "lambda/kill", lambda _: kills.remaining())
     control.add("DELETE", "lambda/kill", lambda _: kills.clear())
     control.add("GET", "hooks", lambda _: _held(engine))
-    control.add("PUT", "health-check", lambda request: _health(health, request))
+    control.add("PUT", "health-check", lambda request: _health(parts.health, request))
 
 
 def _event(settings: Settings, outbox: Outbox, request: Request) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """EC2 instances that take a moment to boot and to shut down, give their address back, and tell EventBridge about it.
 
-moto starts and ends instances at once and keeps a dead instance's network interface. Nothing here decides which instance
-starts or ends.
+moto starts and ends instances at once and keeps a dead instance's network interface. Nothing here decides which
+instance starts or ends.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from moto.ec2.models import EC2Backend
 from moto.ec2.models.instances import Instance, InstanceState
 
 from local.aws.outbox import Event, Outbox
-from local.aws.pins import expect, expect_parameters
+from local.aws.pins import expect, expect_parameters, replace
 from local.aws.timeline import Timeline
 
 BOOT_SECONDS = 0.2
@@ -32,8 +32,8 @@ def install(outbox: Outbox, timeline: Timeline) -> None:
     expect_parameters("moto", EC2Backend.terminate_instances, "self", "instance_ids")
     expect("moto", hasattr(EC2Backend, "run_instances"), "EC2Backend has no run_instances")
     states = _States(outbox, timeline)
-    EC2Backend.run_instances = states.around_run(EC2Backend.run_instances)  # type: ignore[method-assign]
-    Instance.terminate = states.around_terminate(Instance.terminate)  # type: ignore[method-assign]
+    replace(EC2Backend, run_instances=states.around_run(EC2Backend.run_instances))
+    replace(Instance, terminate=states.around_terminate(Instance.terminate))
 
 
 class _States:

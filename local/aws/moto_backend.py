@@ -44,8 +44,8 @@ def handler_for(service: str) -> Handler:
     async def handle(
         method: str, path: str, headers: Mapping[str, str], body: bytes, query_params: Mapping[str, Any]
     ) -> Answer:
-        ask_here = functools.partial(contextvars.copy_context().run, ask, service, method, path, headers, body)
-        return await asyncio.get_running_loop().run_in_executor(None, ask_here, query_params)
+        work = functools.partial(ask, service, method, path, headers, body, query_params)
+        return await asyncio.get_running_loop().run_in_executor(None, contextvars.copy_context().run, work)
 
     return handle
 
@@ -61,7 +61,7 @@ def ask(
         method=method,
         path=path,
         query_string=urlencode(query_params, doseq=True),
-        headers=kept,
+        headers=list(kept.items()),
         data=body,
         base_url="http://localhost",
     )

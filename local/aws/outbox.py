@@ -1,6 +1,6 @@
 """Messages that the local AWS itself sends: ``aws.*`` events and lifecycle notifications, delivered in order.
 
-Delivery has its own thread, because a rule's target may call back into EC2 or Auto Scaling, whose lock the sender holds.
+Delivery has its own thread, because a rule's target may call back into models whose lock the sender holds.
 """
 
 from __future__ import annotations

@@ -45,3 +45,9 @@ def expect(package: str, condition: bool, what: str) -> None:
     """Refuse to patch when ``condition`` does not hold."""
     if not condition:
         raise PinMismatch(f"{package}=={PINS[package]}: {what}")
+
+
+def replace(owner: Any, **members: Any) -> None:
+    """Put our own members in the place of private ones of a class or module."""
+    for name, member in members.items():
+        setattr(owner, name, member)

@@ -1,6 +1,6 @@
 """Puts the local AWS together and serves it until a signal comes.
 
-Importing this module imports ministack and moto, which read the environment once: ``settings.prepare_environment`` first.
+Importing this module imports ministack and moto, which read the environment: ``settings.prepare_environment`` first.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from hypercorn.config import Config
 from ministack import app as ministack_app
 from ministack.core import hypercorn_compat
 
-from local.aws import ec2, moto_backend
+from local.aws import ec2, moto_backend, parameters, provisioning
 from local.aws.app import Gateway
 from local.aws.autoscaling import patches as autoscaling_patches
 from local.aws.autoscaling.engine import Engine
 from local.aws.control import Control
-from local.aws.controls import add_routes
+from local.aws.controls import Parts, add_routes
+from local.aws.eks.clusters import Clusters
 from local.aws.faults import Faults
 from local.aws.lambdas import errors as lambda_errors
 from local.aws.lambdas import queues, workers
@@ -50,6 +51,7 @@ def build(settings: Settings) -> Gateway:
     ec2.install(outbox, timeline)
     engine, health = Engine(outbox, timeline), autoscaling_patches.HealthSwitch()
     autoscaling_patches.install(engine, health)
+    Clusters(settings).install(control)
     clock = ScaledClock()
     Tokens(clock).install()
     timing.install(clock, random.Random())
@@ -61,9 +63,10 @@ def build(settings: Settings) -> Gateway:
     lambda_errors.install()
     workers.install()
     queues.install()
-    add_routes(
-        control,
-        settings,
+    parameters.install()
+    provisioning.install()
+    parts = Parts(
+        settings=settings,
         outbox=outbox,
         engine=engine,
         health=health,
@@ -72,6 +75,7 @@ def build(settings: Settings) -> Gateway:
         clock=clock,
         kills=kills,
     )
+    add_routes(control, parts)
     outbox.start()
     timeline.start()
     return Gateway(ministack_app.app, control, recording, faults)

@@ -1,4 +1,4 @@
-"""What one launcher process is told at start, and the environment that ministack and moto read when they are imported."""
+"""What one launcher process is told at start, and the environment that ministack and moto read at import."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def prepare_environment(settings: Settings) -> None:
             "GATEWAY_PORT": str(settings.port),
             "MINISTACK_ACCOUNT_ID": settings.account,
             "MINISTACK_REGION": settings.region,
-            "MINISTACK_HOST": "localhost",
+            "MINISTACK_HOST": HOST,
             "MOTO_ACCOUNT_ID": settings.account,
             "MOTO_ALLOW_NONEXISTENT_REGION": "true",
             "AWS_DEFAULT_REGION": settings.region,

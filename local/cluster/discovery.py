@@ -12,6 +12,31 @@ from local.cluster.resources import GROUPS, REVIEW_GROUP, VERBS, Resource, in_gr
 _REVIEWS = ("SelfSubjectAccessReview", "SelfSubjectRulesReview", "SubjectAccessReview")
 
 
+def document_at(path: str, version: str) -> Obj | None:
+    """What a discovery path answers; None for a path that is none. `version` is the server's (`v1.32.0`)."""
+    found: Obj | None = None
+    match [part for part in path.split("/") if part]:
+        case ["version"]:
+            found = version_info(version)
+        case ["api"]:
+            found = core_versions()
+        case ["api", number]:
+            found = resource_list("", number)
+        case ["apis"]:
+            found = group_list()
+        case ["apis", group]:
+            found = group_info(group)
+        case ["apis", group, number]:
+            found = resource_list(group, number)
+        case ["openapi", "v3"]:
+            found = openapi_index()
+        case ["openapi", "v3", "api", number]:
+            found = openapi_document("", number)
+        case ["openapi", "v3", "apis", group, number]:
+            found = openapi_document(group, number)
+    return found
+
+
 def version_info(version: str) -> Obj:
     major, minor = version.removeprefix("v").split(".")[:2]
     return {

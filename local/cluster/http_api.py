@@ -20,7 +20,6 @@ from local.cluster.authn import EKS_PREFIX, Authenticator
 from local.cluster.errors import ApiError, forbidden, method_not_allowed, no_such_path
 from local.cluster.faults import Fault, Faults
 from local.cluster.local_api import PREFIX, LocalApi
-from local.cluster.objects import Obj
 from local.cluster.paths import Target, is_review, target_of
 from local.cluster.rbac import Authorizer
 from local.cluster.reviews import review
@@ -98,33 +97,10 @@ class HttpApi:
             self.authorizer.check_path(user, method.lower(), path)
         if path in _HEALTH:
             return Response("ok", media_type="text/plain")
-        found = self._discovered(path)
+        found = discovery.document_at(path, self.version)
         if found is None:
             raise no_such_path()
         return json_response(found)
-
-    def _discovered(self, path: str) -> Obj | None:
-        match [part for part in path.split("/") if part]:
-            case ["version"]:
-                return discovery.version_info(self.version)
-            case ["api"]:
-                return discovery.core_versions()
-            case ["api", version]:
-                return discovery.resource_list("", version)
-            case ["apis"]:
-                return discovery.group_list()
-            case ["apis", group]:
-                return discovery.group_info(group)
-            case ["apis", group, version]:
-                return discovery.resource_list(group, version)
-            case ["openapi", "v3"]:
-                return discovery.openapi_index()
-            case ["openapi", "v3", "api", version]:
-                return discovery.openapi_document("", version)
-            case ["openapi", "v3", "apis", group, version]:
-                return discovery.openapi_document(group, version)
-            case _:
-                return None
 
 
 def _fault_response(fault: Fault) -> Response:

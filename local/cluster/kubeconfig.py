@@ -49,7 +49,7 @@ def kubeconfig(endpoint: Endpoint, token: str) -> str:
 
 
 def write_files(directory: Path, endpoint: Endpoint, admin_token: str) -> None:
-    """kubeconfig, ca.crt, admin-token (both secret ones readable by the owner only) and endpoint.json, which comes last."""
+    """kubeconfig, ca.crt, admin-token, endpoint.json (the last one written); secrets are for the owner only."""
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "ca.crt").write_text(endpoint.ca_pem)
     for name, text in (("admin-token", admin_token), ("kubeconfig", kubeconfig(endpoint, admin_token))):

@@ -70,13 +70,13 @@ class Cluster:
         Call it after writes as well: controllers act only here. None means that nothing waits for time.
         """
         time, timers = self.world.time, self.world.timers
-        time.pin(time.now())
+        time.pin_latest()
         try:
             self._settle()
             while (due := timers.next_due()) is not None and due <= now:
-                moment, action = timers.pop()
-                time.pin(moment)
-                action()
+                time.pin(due)
+                for action in timers.pop_due(due):
+                    action()
                 self._settle()
             time.pin(now)
             return timers.next_due()

@@ -45,20 +45,24 @@ def target_of(method: str, path: str, query: Mapping[str, str]) -> Target | None
     namespace = None
     if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in ("status", "finalize"):
         namespace, rest = rest[1], rest[2:]
-    plural, name, subresource = (rest + [None, None])[:3] if len(rest) < 4 else (rest[0], rest[1], rest[2])
-    found = BY_PLURAL.get(str(plural))
+    plural, name, subresource = rest[0], _part(rest, 1), _part(rest, 2)
+    found = BY_PLURAL.get(plural)
     known = found is not None and (found.group, found.version) == (group, version)
     if known and found is not None and subresource and subresource not in found.subresources:
         known = False
     return Target(
         verb=_verb(method, name, query),
         group=group,
-        plural=str(plural),
+        plural=plural,
         resource=found if known else None,
         namespace=namespace,
         name=name,
         subresource=subresource,
     )
+
+
+def _part(parts: list[str], index: int) -> str | None:
+    return parts[index] if len(parts) > index else None
 
 
 def is_review(target: Target) -> bool:

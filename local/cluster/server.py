@@ -38,6 +38,7 @@ from local.cluster.watch import WatchHub
 _log = logging.getLogger("leeward.local.cluster")
 _KEEP_ALIVE = 300  # seconds; the default of 5 collides with kubectl drain's retry every 5 s
 _START_TIMEOUT = 10.0
+_HANG_UP_AFTER = 0.1  # seconds from stop until connections are cut
 _LONGEST_PAUSE = 0.5  # seconds between two looks at the clock, also when nothing is due
 
 
@@ -134,7 +135,7 @@ class ClusterServer:
             return
         self._server.should_exit = True
         if self._loop is not None and self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._hub.close)
+            self._loop.call_soon_threadsafe(self._close)
         self._thread.join(timeout=10)
         if self._socket is not None:
             self._socket.close()
@@ -157,7 +158,7 @@ class ClusterServer:
             local=local,
             version=self.model.world.settings.version,
         )
-        config = uvicorn.Config(
+        return uvicorn.Config(
             api.application(),
             loop="asyncio",
             http="h11",
@@ -167,11 +168,8 @@ class ClusterServer:
             access_log=False,
             timeout_keep_alive=_KEEP_ALIVE,
             timeout_graceful_shutdown=1,
+            ssl_context_factory=lambda _config, _default: _tls(self._identity),
         )
-        config.load()
-        config.is_ssl  # noqa: B018
-        config.ssl = _tls(self._identity)
-        return config
 
     def _run(self) -> None:
         asyncio.run(self._serve())
@@ -181,13 +179,27 @@ class ClusterServer:
         self._hub.start(self._loop)
         self.model.observe(self._on_change)
         driver = asyncio.create_task(self._drive())
+        assert self._server is not None
+        assert self._socket is not None
         try:
-            assert self._server is not None
-            assert self._socket is not None
             await self._server.serve(sockets=[self._socket])
         finally:
             driver.cancel()
             await asyncio.gather(driver, return_exceptions=True)
+            self._abort_connections()
+            await asyncio.sleep(0)  # lets the aborted transports close their sockets
+
+    def _close(self) -> None:
+        """On the loop: end the watches, give answers under way a moment, then hang up."""
+        self._hub.close()
+        if self._loop is not None:
+            self._loop.call_later(_HANG_UP_AFTER, self._abort_connections)
+
+    def _abort_connections(self) -> None:
+        """Not `close`: over TLS that waits for the client to say goodbye, which an idle one does not."""
+        if self._server is not None:
+            for connection in list(self._server.server_state.connections):
+                connection.transport.abort()
 
     def _on_change(self, change: Change) -> None:
         """Inside every write, in whichever thread writes: wake watchers and controllers."""

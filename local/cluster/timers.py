@@ -30,9 +30,12 @@ class Timers:
     def next_due(self) -> float | None:
         return self._heap[0].due if self._heap else None
 
-    def pop(self) -> tuple[float, Action]:
-        entry = heapq.heappop(self._heap)
-        return entry.due, entry.action
+    def pop_due(self, moment: float) -> list[Action]:
+        """Take out everything that is due at that moment or earlier, oldest first."""
+        actions = []
+        while self._heap and self._heap[0].due <= moment:
+            actions.append(heapq.heappop(self._heap).action)
+        return actions
 
 
 class ModelTime:
@@ -54,6 +57,10 @@ class ModelTime:
 
     def pin(self, moment: float) -> None:
         self._latest = max(self._latest, moment)
+        self._pinned = True
+
+    def pin_latest(self) -> None:
+        """Stay at the last moment that was seen: what was written then is worked off as of then."""
         self._pinned = True
 
     def release(self) -> None:

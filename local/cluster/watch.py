@@ -199,7 +199,7 @@ class WatchResponse(Response):
         self._lines = lines
         del self.headers["content-length"]
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         # an empty chunk makes the headers go out at once: clients wait for them before they believe in the watch
         await send({"type": "http.response.body", "body": b"", "more_body": True})

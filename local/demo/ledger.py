@@ -31,11 +31,6 @@ class Termination:
     began: datetime
     times: Mapping[str, datetime] = field(default_factory=dict)
 
-    def seconds(self, name: str) -> float | None:
-        """From the cause to the moment, None when it has not come."""
-        moment = self.times.get(name)
-        return None if moment is None else max((moment - self.began).total_seconds(), 0.0)
-
     @property
     def phase(self) -> str:
         """The last thing that happened, in a word."""
@@ -121,6 +116,25 @@ def nodes(stack: LocalStack) -> dict[str, Mapping[str, Any]]:
     """Every Node by instance id."""
     items = stack.kubernetes("GET", "/api/v1/nodes")["items"]
     return {node["spec"].get("providerID", "").rsplit("/", 1)[-1]: node for node in items}
+
+
+def first_tainted(stack: LocalStack) -> dict[str, datetime]:
+    """When each node first got a taint, from the cluster's own record."""
+    found: dict[str, datetime] = {}
+    for fact in stack.cluster_control("GET", "history"):
+        if fact["kind"] == "node-tainted":
+            found.setdefault(str(fact["object"]), parse_instant(str(fact["at"])))
+    return found
+
+
+def node_names(stack: LocalStack) -> dict[str, str]:
+    """Short names of the nodes there are, by instance id."""
+    return {instance: short(str(node["metadata"]["name"])) for instance, node in nodes(stack).items()}
+
+
+def short(name: str) -> str:
+    """A node's name without its domain."""
+    return name.split(".", 1)[0]
 
 
 def pods_by_node(stack: LocalStack) -> dict[str, int]:

@@ -59,8 +59,8 @@ def build_fleet(stack: LocalStack) -> None:
 def apply_workloads(stack: LocalStack) -> None:
     """The ClusterRole that a user applies once, and workloads with PodDisruptionBudgets."""
     for document in (ROOT / "manifests").glob("*.yaml"):
-        stack.kubectl("apply", "-f", str(document))
-    stack.kubectl("apply", "-f", "-", stdin=fleet.as_list(WORKLOADS))
+        stack.kubectl("apply", "--validate=false", "-f", str(document))
+    stack.kubectl("apply", "--validate=false", "-f", "-", stdin=fleet.manifests(WORKLOADS))
 
 
 def settled(stack: LocalStack) -> bool:
@@ -87,14 +87,19 @@ def choose(stack: LocalStack) -> Victims:
 
 
 def play(stack: LocalStack, victims: Victims) -> None:
-    """All of it at once: that is when one wants a node manager to be calm."""
+    """All of it at once: that is when one wants a node manager to be calm. The maintained instances are protected from
+    scale-in, so that each message has a node of its own.
+    """
+    autoscaling = stack.client("autoscaling")
+    autoscaling.set_instance_protection(
+        AutoScalingGroupName=ON_DEMAND, InstanceIds=list(victims.maintained), ProtectedFromScaleIn=True
+    )
     warning = spot_warning(stack, victims.spot)
     stack.emit(warning)
     stack.emit(maintenance(stack, victims.maintained))
     sqs = stack.client("sqs")
     queue = sqs.get_queue_url(QueueName="leeward-interruption")["QueueUrl"]
     sqs.send_message(QueueUrl=queue, MessageBody=NONSENSE)
-    autoscaling = stack.client("autoscaling")
     desired = autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[ON_DEMAND])["AutoScalingGroups"][0]
     autoscaling.set_desired_capacity(
         AutoScalingGroupName=ON_DEMAND, DesiredCapacity=desired["DesiredCapacity"] - 1, HonorCooldown=False

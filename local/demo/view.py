@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any
 
 from rich.console import Console
@@ -52,6 +53,7 @@ def follow(stack: LocalStack, victims: scenario.Victims, console: Console, ended
             if shown.get(row[0]) != row:
                 if shown.get(row[0]) is not None or row[4]:
                     name, zone, state, pods, causes, phase = row
+                    name = ledger.short(name)
                     words = ", ".join(word for word in (state, f"{pods} pods" if pods else "", causes, phase) if word)
                     console.print(f"[dim]{time.strftime('%H:%M:%S')}[/] {name} ({zone or 'no zone'}): {words}")
                 shown[row[0]] = row
@@ -61,28 +63,35 @@ def follow(stack: LocalStack, victims: scenario.Victims, console: Console, ended
 
 
 def result_table(stack: LocalStack, victims: scenario.Victims) -> Table:
-    """One line a node that went."""
+    """One line a node that went, one for the nonsense, one for the other team's instance. Times in seconds."""
     table = Table(title="\nwhat happened", title_justify="left", expand=False)
-    columns = ("node", "cause", "replaced by", "s to cordon", "s to drained", "s to terminated", "pods moved")
-    for column in (*columns, "PDB violated", "hook answered", "message"):
-        table.add_column(column)
+    columns = ("node", "cause", "replaced by", "cordoned", "drained", "terminated", "pods moved", "PDB violated")
+    for column in (*columns, "hook answered", "message"):
+        table.add_column(column, overflow="fold")
+    tainted, names = ledger.first_tainted(stack), ledger.node_names(stack)
     violated = "yes" if ledger.budget_violations(stack) else "never"
     for record in ledger.terminations(stack):
-        replaced = ", ".join(record.launched) or record.replacement
-        spans = [
-            f"{record.seconds(name):.1f}" if name in record.times else "-"
-            for name in ("tainted", "drained", "terminated")
-        ]
-        hook = "yes" if "terminated" in record.times else "waiting"
-        cause = ", ".join(record.causes)
-        table.add_row(record.node, cause, replaced, *spans, str(record.evicted), violated, hook, "done")
+        moments = {**record.times, **({"tainted": tainted[record.node]} if record.node in tainted else {})}
+        table.add_row(
+            ledger.short(record.node),
+            "\n".join(record.causes),
+            ", ".join(names.get(launched, launched) for launched in record.launched) or record.replacement,
+            *(_span(record, moments.get(name)) for name in ("tainted", "drained", "terminated")),
+            str(record.evicted),
+            violated,
+            "yes" if "terminated" in record.times else "waiting",
+            "done",
+        )
     for reason, _ in ledger.dead_letters(stack):
-        table.add_row("-", "nonsense", "", "", "", "", "", "", "", f"dead-letter queue: {reason}")
+        table.add_row("-", "nonsense", *[""] * 7, f"dead-lettered: {reason}")
     state = ledger.foreign_state(stack, victims.foreign)
-    table.add_row(
-        victims.foreign, "another team's hook", "", "", "", "", "", "", f"untouched: {state}", "done, ignored"
-    )
+    name = names.get(victims.foreign, victims.foreign)
+    table.add_row(name, "another team's hook", *[""] * 6, f"untouched, {state}", "done, none of ours")
     return table
+
+
+def _span(record: ledger.Termination, moment: datetime | None) -> str:
+    return "-" if moment is None else f"{max((moment - record.began).total_seconds(), 0):.1f}"
 
 
 def findings_table(findings: Sequence[Finding]) -> Table:

@@ -2,6 +2,7 @@ import pytest
 
 from leeward.adapters.kubernetes.api import ClusterApi
 from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
+from tests.adapters.aws_stubs import StubbedAws
 from tests.adapters.scripted_server import ScriptedServer
 from tests.fakes.clock import FakeClock
 
@@ -64,3 +65,11 @@ def aws_environment(monkeypatch):
     monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
+@pytest.fixture
+def aws(aws_environment):
+    """AWS that answers only what the test expects of it."""
+    stubbed = StubbedAws()
+    yield stubbed
+    stubbed.finish()

@@ -9,7 +9,9 @@ NAMES = tuple(sorted(path.stem for path in FOLDER.glob("*.json")))
 
 
 def event(name: str, **changes: Any) -> str:
-    """The body of NAME.json. `time=…` changes the envelope, `detail__state=…` its detail; `…` (Ellipsis) removes."""
+    """The body of NAME.json. `time=…` changes the envelope, `detail__state=…` its detail; `...` removes;
+    `_x_` in a keyword stands for a hyphen.
+    """
     raw = json.loads((FOLDER / f"{name}.json").read_text())
     for path, value in changes.items():
         place, _, key = path.replace("_x_", "-").rpartition("__")

@@ -188,7 +188,11 @@ def _instant(moment: datetime | None) -> str | None:
 
 def _print(arguments: argparse.Namespace, documents: list[dict[str, Any]]) -> None:
     result = documents if arguments.group is not None else documents[0]
-    emit(result, arguments.output, lambda: Rows(*(_table(document) for document in documents)))
+    emit(
+        result,
+        arguments.output,
+        lambda: Rows(*(_table(document) for document in documents)) if documents else "no nodes",
+    )
 
 
 def _table(document: dict[str, Any]) -> RenderableType:

@@ -5,6 +5,7 @@ Decides how a decision is printed; the decision itself is made in `leeward.inter
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,8 @@ def _live(
     from leeward.adapters import wiring
 
     ports = wiring.command_line_ports(arguments.cluster, arguments.region, arguments.account)
+    if arguments.account or arguments.region:
+        ports = replace(ports, origins=frozenset({(arguments.account or "", arguments.region or "")}))
     lookup = look_up(messages, ports)
     documents = []
     for found in parsed:

@@ -100,6 +100,7 @@ def _reworded(message: str) -> str:
     """argparse's own sentences, as found and expected."""
     message = re.sub(r"ignored explicit argument ('.*')$", r"found \1, expected true or false", message)
     message = re.sub(r"^unrecognized arguments: (.*)$", r"found unknown arguments: \1, expected none", message)
+    message = re.sub(r": expected (one|at least one) argument$", r": found nothing, expected \1 value", message)
     return re.sub(r"^the following arguments are required: (.*)$", r"found nothing, expected \1", message)
 
 

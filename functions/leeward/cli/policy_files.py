@@ -5,7 +5,7 @@ decided in `leeward.policy`."""
 
 import re
 from collections.abc import Iterable, Sequence
-from glob import glob, has_magic
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,13 @@ class _Loader(yaml.SafeLoader):
 
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
-    seen: set[str] = set()
-    for key, _ in node.value:
-        if key.value in seen and isinstance(key, yaml.ScalarNode):
+    seen: set[tuple[str, str]] = set()
+    for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+        if (key.tag, key.value) in seen:
             raise yaml.constructor.ConstructorError(
                 None, None, f"found the key {key.value} twice, expected each key once", key.start_mark
             )
-        seen.add(key.value if isinstance(key, yaml.ScalarNode) else "")
+        seen.add((key.tag, key.value))
     loader.flatten_mapping(node)
     return loader.construct_mapping(node, deep=True)
 
@@ -63,14 +63,15 @@ def find_files(patterns: Iterable[str | Path], root: Path | None = None) -> list
 
     Raises InvalidPolicyError for a path or glob that names none: a policy that is silently missing protects nothing.
     """
+    base = Path() if root is None else root
     found: dict[Path, None] = {}
     for pattern in patterns:
-        text = str(pattern if root is None else root / pattern)
-        # Path.glob takes no absolute pattern
-        names = sorted(glob(text, recursive=True)) if has_magic(text) else [text]  # noqa: PTH207
-        files = [path for path in map(Path, names) if path.is_file()]
+        exact = base / pattern
+        # glob beside Path.glob, which takes no absolute pattern; root_dir, because a folder's name may hold a bracket
+        names = [exact] if exact.is_file() else sorted(glob(str(pattern), root_dir=base, recursive=True))  # noqa: PTH207
+        files = [path for path in (base / name for name in names) if path.is_file()]
         if not files:
-            raise InvalidPolicyError(f"{text}: found no such file, expected the policies of a cluster")
+            raise InvalidPolicyError(f"{exact}: found no such file, expected the policies of a cluster")
         found.update(dict.fromkeys(files))
     return list(found)
 

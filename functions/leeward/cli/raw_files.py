@@ -20,6 +20,7 @@ from leeward.cli.shapes import (
     mapping_of,
     name,
     record,
+    seconds,
     text,
     word,
 )
@@ -68,7 +69,7 @@ _POD = _object(
         {
             "nodeName": text,
             "priorityClassName": text,
-            "terminationGracePeriodSeconds": integer,
+            "terminationGracePeriodSeconds": seconds,
             "tolerations": list_of(_TOLERATION),
             "volumes": list_of(_VOLUME),
         },
@@ -111,7 +112,7 @@ _HOOK = record(
     {"LifecycleHookName": name, "AutoScalingGroupName": name},
     {
         "LifecycleTransition": text,
-        "HeartbeatTimeout": integer,
+        "HeartbeatTimeout": seconds,
         "NotificationTargetARN": text,
         "NotificationMetadata": text,
     },

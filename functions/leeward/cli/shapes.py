@@ -47,6 +47,12 @@ def integer(value: Any, path: str) -> None:
         raise ShapeError(path, shown(value), "a whole number")
 
 
+def seconds(value: Any, path: str) -> None:
+    """Whole seconds that a time can be reckoned with."""
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 10**9:
+        raise ShapeError(path, shown(value), "whole seconds, at most 1000000000")
+
+
 def boolean(value: Any, path: str) -> None:
     """true or false."""
     if not isinstance(value, bool):

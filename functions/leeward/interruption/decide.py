@@ -14,13 +14,12 @@ from leeward.model.instance import CapacityType
 from leeward.model.message import HookAction, Kind, Message
 from leeward.model.termination import Cause, CauseKind
 from leeward.policy.document import Rebalance
+from leeward.termination.verdict import FAR_AHEAD
 
-FAR_AHEAD = timedelta(hours=24)  # a scheduled change further away waits for the budgets
 STRONGEST_FIRST = tuple(Action)
 WHY_DRAINED: Mapping[Kind, str] = MappingProxyType(
     {
         Kind.SPOT_INTERRUPTION: "EC2 takes the spot instance two minutes after the warning",
-        Kind.CAPACITY_RESERVATION: "EC2 takes the instance back into its capacity reservation",
         Kind.SCHEDULED_CHANGE: "AWS has scheduled a change of its host",
         Kind.STATE_CHANGE: "the instance is {state}",
         Kind.ASG_TERMINATE: "its group is terminating it",
@@ -128,6 +127,8 @@ def _action(message: Message, place: Place) -> tuple[Action, str]:
         return _rebalance(place)
     if message.kind is Kind.ASG_LAUNCH:
         return Action.NONE, f"{place.id}: it is being launched, there is nothing to drain"
+    if message.kind is Kind.CAPACITY_RESERVATION:
+        return Action.NONE, f"{place.id}: warnings of capacity reservations are only reported"
     return Action.DRAIN, f"{place.id}: {WHY_DRAINED[message.kind].format(state=message.state)}"
 
 

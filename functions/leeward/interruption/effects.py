@@ -26,7 +26,6 @@ EVENT_REASONS: Mapping[Kind, str] = MappingProxyType(
         Kind.SCHEDULED_CHANGE: "ScheduledChange",
         Kind.STATE_CHANGE: "InstanceStateChange",
         Kind.ASG_TERMINATE: "GroupTerminating",
-        Kind.CAPACITY_RESERVATION: "CapacityReservationInterruption",
     }
 )
 

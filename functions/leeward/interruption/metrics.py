@@ -7,6 +7,7 @@ from aws_lambda_powertools.metrics import Metrics, MetricUnit
 
 from leeward.interruption.batch import BatchResult, RecordResult
 from leeward.interruption.decision import RecordOutcome
+from leeward.model.times import format_instant
 
 MESSAGES = "InterruptionMessages"
 DEAD_LETTERED = "InterruptionMessagesDeadLettered"
@@ -42,7 +43,7 @@ def _log(result: RecordResult) -> None:
 
 
 def log_fields(result: RecordResult) -> dict[str, Any]:
-    """The keys of a record's log line, in the order of LOG_KEYS."""
+    """The keys of a record's log line, in the order of LOG_KEYS; the logger leaves out those that are None."""
     decision, message = result.decision, result.message
     hook = decision.hook
     values = (
@@ -53,7 +54,7 @@ def log_fields(result: RecordResult) -> dict[str, Any]:
         decision.action.value,
         decision.outcome.value,
         {"name": hook.action.hook, "result": hook.result.value, "atOnce": hook.at_once} if hook else None,
-        decision.deadline.isoformat() if decision.deadline else None,
+        format_instant(decision.deadline) if decision.deadline else None,
         list(result.warnings),
     )
     return dict(zip(LOG_KEYS, values, strict=True))

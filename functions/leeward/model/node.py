@@ -22,7 +22,9 @@ class Taint:
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """From one element of `spec.taints`."""
-        return cls(key=raw["key"], effect=raw.get("effect", ""), value=raw.get("value", ""), added=raw.get("timeAdded") or "")
+        return cls(
+            key=raw["key"], effect=raw.get("effect", ""), value=raw.get("value", ""), added=raw.get("timeAdded") or ""
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,14 +11,13 @@ from leeward.model.instance import CapacityType
 
 
 class CauseKind(StrEnum):
-    """Why a node goes. The first six come from messages, `manual` from a console or command line start."""
+    """Why a node goes. The first five come from messages, `manual` from a console or command line start."""
 
     SPOT_INTERRUPTION = "spot_interruption"
     REBALANCE_RECOMMENDATION = "rebalance_recommendation"
     SCHEDULED_CHANGE = "scheduled_change"
     STATE_CHANGE = "state_change"
     ASG_TERMINATE = "asg_terminate"
-    CAPACITY_RESERVATION = "capacity_reservation"
     MANUAL = "manual"
 
 

@@ -63,7 +63,7 @@ class Section:
         """The path of a key: `spec.drain.timeout`, `spec.selector.tags["k8s.io/x"]`."""
         name = str(key)
         if not _PLAIN_KEY.fullmatch(name):
-            return f"{self.path}[{json.dumps(name, ensure_ascii=False)}]"
+            return f"{self.path}[{_quoted(name)}]"
         return f"{self.path}.{name}" if self.path else name
 
     def has(self, key: str) -> bool:
@@ -95,9 +95,14 @@ class Section:
         return Section(self.raw(key), self.at(key), self.problems)
 
     def sections(self, key: str) -> "list[Section] | None":
-        """The list of mappings under the key, None when it is absent or no list (then recorded)."""
+        """The mappings in the list under the key, None when it is absent or no list; what is neither is recorded."""
         items = self.items(key, "a list of mappings")
-        return None if items is None else [Section(item, path, self.problems) for path, item in items]
+        if items is None:
+            return None
+        for path, item in items:
+            if not isinstance(item, Mapping):
+                self.problems.add(path, shown(item), "a mapping")
+        return [Section(item, path, self.problems) for path, item in items if isinstance(item, Mapping)]
 
     def items(self, key: str, expected: str) -> list[tuple[str, Any]] | None:
         """The elements under the key, each with its path; None when it is absent or no list (then recorded)."""
@@ -181,10 +186,16 @@ def shown(value: Any) -> str:
     if isinstance(value, int) and value.bit_length() > 256:
         return "a very large number"
     try:
-        text = json.dumps(value, ensure_ascii=False)
+        text = _quoted(value)
     except (TypeError, ValueError):
         text = f"a value of type {type(value).__name__}"
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _quoted(value: Any) -> str:
+    """JSON in which people's letters stay, and whatever would break or disguise the line is escaped."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if text.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
 def duration_expected(low: timedelta, high: timedelta) -> str:

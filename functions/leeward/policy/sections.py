@@ -48,13 +48,12 @@ _SECOND = timedelta(seconds=1)
 
 def selector(spec: Section) -> Selector:
     """Which groups the policy is for; an empty selector would take every group, so it is refused."""
+    problems_before = len(spec.problems.lines)
     with spec.section("selector") as section:
         groups, tags = section.texts("groups"), section.text_map("tags")
-        if not section.has("groups") and not section.has("tags"):
-            spec.refuse("selector", "groups or tags that choose Auto Scaling groups", "an empty selector")
-        elif not groups and not tags:
-            spec.refuse("selector", "at least one group or tag that can be read", "an empty selector")
-        return Selector(groups=groups, tags=tags)
+    if not groups and not tags and len(spec.problems.lines) == problems_before:
+        spec.refuse("selector", "groups or tags that choose Auto Scaling groups", "an empty selector")
+    return Selector(groups=groups, tags=tags)
 
 
 def interruption(spec: Section) -> InterruptionPolicy:

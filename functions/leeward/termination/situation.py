@@ -51,10 +51,11 @@ def survey(record: TerminationRecord, ports: Ports) -> Situation:
     group = ports.groups.describe([name]).get(name) if name else None
     policies = ports.clusters.policies(record.subject.cluster).policies
     policy = policy_for(policies, group.name, group.tags) if group else None
+    announced = {cause.hook for cause in record.causes if cause.hook_ours}  # straight to our queue, by whatever topic
     hooks = tuple(
         hook
         for hook in (ports.groups.hooks(group.name) if group else ())
-        if hook.transition == TERMINATING and is_ours(hook, policy, ports.queue_arns)
+        if hook.transition == TERMINATING and (hook.name in announced or is_ours(hook, policy, ports.queue_arns))
     )
     return Situation(
         record=record,

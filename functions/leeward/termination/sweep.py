@@ -21,11 +21,11 @@ from leeward.model.termination import Cause, CauseKind, Status, Subject, Termina
 from leeward.policy.document import ClusterPolicies, NodePolicy
 from leeward.policy.selection import is_ours, policy_for
 from leeward.ports import Ports
+from leeward.termination import verdict
 from leeward.termination.draining import beat, mark
 from leeward.termination.situation import survey
 from leeward.termination.steps import start
 
-FAR_AHEAD = timedelta(days=1)  # a scheduled change further away is paced by the budgets
 LAUNCH_WAIT = "Pending:Wait"
 TERMINATE_WAIT = "Terminating:Wait"
 SECOND_SIGHT = timedelta(minutes=10)
@@ -91,7 +91,7 @@ def _revive(record: TerminationRecord, ports: Ports, found: Found) -> None:
 
 def _paced(record: TerminationRecord, now: datetime) -> bool:
     only_far = all(cause.kind is CauseKind.SCHEDULED_CHANGE for cause in record.causes)
-    return only_far and record.deadline is not None and record.deadline - now > FAR_AHEAD
+    return only_far and record.deadline is not None and record.deadline - now > verdict.FAR_AHEAD
 
 
 def _budget_left(record: TerminationRecord, ports: Ports, found: Found, now: datetime) -> bool:

@@ -6,7 +6,6 @@ Each checks its request as AWS documents it and hands the rest to ``engine`` or 
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,16 +13,15 @@ from moto.autoscaling.exceptions import AutoscalingClientError, ValidationError
 from moto.autoscaling.responses import AutoScalingResponse
 from moto.core.responses import ActionResult, EmptyResult
 
-from local.aws.autoscaling import messages
 from local.aws.autoscaling.engine import Engine, key_of, user_request_cause
-from local.aws.autoscaling.hooks import GroupKey, Hook, Result, Transition
+from local.aws.autoscaling.hook_calls import HookCalls, hook_from
+from local.aws.autoscaling.hooks import GroupKey
 from local.aws.autoscaling.launch_instances import LaunchInstances
+from local.aws.autoscaling.lookups import group_of, instance_of
 from local.aws.autoscaling.refreshes import InstanceRefreshes
-from local.aws.autoscaling.waits import NoActiveAction
-from local.aws.pins import expect
+from local.aws.pins import expect, replace
 
 Call = Callable[[Any, dict[str, Any]], Any]
-_NO_GROUP_NEEDED = {"CreateAutoScalingGroup", "PutScheduledUpdateGroupAction"}
 _KEPT_ATTRIBUTES = {
     "CapacityRebalance": "capacity_rebalance",
     "MaxInstanceLifetime": "max_instance_lifetime",
@@ -56,16 +54,17 @@ class Api:
     def install(self) -> None:
         """Put the answers onto moto's ``AutoScalingResponse``."""
         expect("moto", hasattr(AutoScalingResponse, "call_action"), "AutoScalingResponse has no call_action")
+        hooks = HookCalls(self._engine)
         own: dict[str, Call] = {
             "create_auto_scaling_group": self._create(AutoScalingResponse.create_auto_scaling_group),
             "update_auto_scaling_group": self._update(AutoScalingResponse.update_auto_scaling_group),
             "delete_auto_scaling_group": self.delete_group,
             "set_desired_capacity": self._set_desired(AutoScalingResponse.set_desired_capacity),
-            "put_lifecycle_hook": self.put_hook,
-            "describe_lifecycle_hooks": self.describe_hooks,
-            "delete_lifecycle_hook": self.delete_hook,
-            "complete_lifecycle_action": self.complete,
-            "record_lifecycle_action_heartbeat": self.heartbeat,
+            "put_lifecycle_hook": hooks.put,
+            "describe_lifecycle_hooks": hooks.describe,
+            "delete_lifecycle_hook": hooks.delete,
+            "complete_lifecycle_action": hooks.complete,
+            "record_lifecycle_action_heartbeat": hooks.heartbeat,
             "launch_instances": self.launch_instances,
             "terminate_instance_in_auto_scaling_group": self.terminate_instance,
             "set_instance_health": self.set_health,
@@ -74,9 +73,8 @@ class Api:
             "cancel_instance_refresh": self._refreshes.cancel,
             "describe_instance_refreshes": self._refreshes.describe,
         }
-        for name, call in own.items():
-            setattr(AutoScalingResponse, name, _method(call))
-        AutoScalingResponse.call_action = _checked(AutoScalingResponse.call_action)  # type: ignore[method-assign]
+        replace(AutoScalingResponse, **{name: _method(call) for name, call in own.items()})
+        replace(AutoScalingResponse, call_action=_checked(AutoScalingResponse.call_action))
 
     # -- groups --------------------------------------------------------------------------------------------------
 
@@ -89,7 +87,7 @@ class Api:
             _check_sizes(parameters, parameters)
             key = GroupKey(account=backend.account_id, region=backend.region_name, name=name)
             for item in parameters.get("LifecycleHookSpecificationList") or []:
-                self._engine.hooks.put(key, _hook(item, None))
+                self._engine.hooks.put(key, hook_from(item, None))
             try:
                 result = original(response)
             except Exception:
@@ -102,7 +100,7 @@ class Api:
 
     def _update(self, original: Callable[[Any], Any]) -> Call:
         def update(response: Any, parameters: dict[str, Any]) -> Any:
-            group = _group(response, parameters)
+            group = group_of(response, parameters)
             sizes = {"MinSize": group.min_size, "MaxSize": group.max_size}
             _check_sizes({**sizes, **_sizes(parameters)}, parameters)
             result = original(response)
@@ -113,7 +111,7 @@ class Api:
 
     def _set_desired(self, original: Callable[[Any], Any]) -> Call:
         def set_desired(response: Any, parameters: dict[str, Any]) -> Any:
-            group = _group(response, parameters)
+            group = group_of(response, parameters)
             wanted = int(parameters["DesiredCapacity"])
             text = f"New SetDesiredCapacity value {wanted} is {{}} {{}} for the AutoScalingGroup."
             if wanted > group.max_size:
@@ -126,7 +124,7 @@ class Api:
 
     def delete_group(self, response: Any, parameters: dict[str, Any]) -> Any:
         """DeleteAutoScalingGroup: refused while there are instances, unless forced; then no hook is asked."""
-        group = _group(response, parameters)
+        group = group_of(response, parameters)
         if group.instance_states and not parameters.get("ForceDelete"):
             raise ResourceInUse(
                 "You cannot delete an AutoScalingGroup while there are instances or pending Spot instance request(s) "
@@ -140,90 +138,18 @@ class Api:
         self._engine.forget(group)
         return EmptyResult()
 
-    # -- hooks ---------------------------------------------------------------------------------------------------
-
-    def put_hook(self, response: Any, parameters: dict[str, Any]) -> Any:
-        """PutLifecycleHook: creates or updates; a notification target gets a test message."""
-        group = _group(response, parameters)
-        existing = self._engine.hooks.get(key_of(group), str(parameters["LifecycleHookName"]))
-        hook = _hook(parameters, existing)
-        self._engine.hooks.put(key_of(group), hook)
-        if hook.target_arn and parameters.get("NotificationTargetARN"):
-            messages.test_notification(self._engine.outbox, group, hook.target_arn)
-        return EmptyResult()
-
-    def describe_hooks(self, response: Any, parameters: dict[str, Any]) -> Any:
-        """DescribeLifecycleHooks."""
-        group = _group(response, parameters)
-        names = parameters.get("LifecycleHookNames") or []
-        hooks = [hook for hook in self._engine.hooks.of(key_of(group)) if not names or hook.name in names]
-        return ActionResult({"LifecycleHooks": [_described(group.name, hook) for hook in hooks]})
-
-    def delete_hook(self, response: Any, parameters: dict[str, Any]) -> Any:
-        """DeleteLifecycleHook: outstanding actions end first, with ABANDON for launches and CONTINUE otherwise."""
-        group = _group(response, parameters)
-        name = str(parameters["LifecycleHookName"])
-        hook = self._engine.hooks.get(key_of(group), name)
-        if hook is None:
-            raise ValidationError(f"No Lifecycle Hook found with name: {name}")
-        self._engine.hooks.remove(key_of(group), name)
-        result = Result.ABANDON if hook.transition is Transition.LAUNCHING else Result.CONTINUE
-        for wait in self._engine.waits.held():
-            if wait.group == key_of(group) and any(action.hook.name == name for action in wait.actions):
-                self._engine.waits.answer(
-                    key_of(group), name, instance_id=wait.instance_id, token=None, result=result
-                )
-        return EmptyResult()
-
-    def complete(self, response: Any, parameters: dict[str, Any]) -> Any:
-        """CompleteLifecycleAction, by instance id or token."""
-        group = _group(response, parameters)
-        answer = str(parameters.get("LifecycleActionResult"))
-        if answer not in set(Result):
-            raise ValidationError("LifecycleActionResult must be CONTINUE or ABANDON")
-        named = _named(parameters)
-        self._or_refuse(
-            named,
-            lambda: self._engine.waits.answer(
-                key_of(group), str(parameters["LifecycleHookName"]), **named, result=Result(answer)
-            ),
-        )
-        return EmptyResult()
-
-    def heartbeat(self, response: Any, parameters: dict[str, Any]) -> Any:
-        """RecordLifecycleActionHeartbeat, by instance id or token."""
-        group = _group(response, parameters)
-        named = _named(parameters)
-        self._or_refuse(
-            named,
-            lambda: self._engine.waits.heartbeat(
-                key_of(group), str(parameters["LifecycleHookName"]), **named, now=time.monotonic()
-            ),
-        )
-        return EmptyResult()
-
-    def _or_refuse(self, named: Mapping[str, str | None], act: Callable[[], None]) -> None:
-        try:
-            act()
-        except NoActiveAction:
-            if named["instance_id"]:
-                message = f"No active Lifecycle Action found with instance ID {named['instance_id']}"
-            else:
-                message = f"No active Lifecycle Action found with token {named['token']}"
-            raise ValidationError(message) from None
-
     # -- instances -----------------------------------------------------------------------------------------------
 
     def launch_instances(self, response: Any, parameters: dict[str, Any]) -> Any:
         """LaunchInstances."""
-        group = _group(response, parameters)
+        group = group_of(response, parameters)
         return ActionResult(self._launches.answer(group, str(parameters.get("ClientToken")), parameters))
 
     def terminate_instance(self, response: Any, parameters: dict[str, Any]) -> Any:
         """TerminateInstanceInAutoScalingGroup: through the hooks; a second call changes nothing."""
         instance_id = str(parameters.get("InstanceId"))
         decrement = parameters.get("ShouldDecrementDesiredCapacity") is True
-        state = _instance(response, instance_id)
+        state = instance_of(response, instance_id)
         group = state.instance.autoscaling_group
         if state.lifecycle_state.startswith("Terminating"):
             return ActionResult({"Activity": self._latest(group, instance_id)})
@@ -243,7 +169,7 @@ class Api:
 
     def set_health(self, response: Any, parameters: dict[str, Any]) -> Any:
         """SetInstanceHealth: the next health check replaces an unhealthy instance."""
-        state = _instance(response, str(parameters.get("InstanceId")))
+        state = instance_of(response, str(parameters.get("InstanceId")))
         state.health_status = str(parameters.get("HealthStatus"))
         return EmptyResult()
 
@@ -287,28 +213,6 @@ def _checked(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return call_action
 
 
-def _group(response: Any, parameters: Mapping[str, Any]) -> Any:
-    name = parameters.get("AutoScalingGroupName")
-    group = response.autoscaling_backend.autoscaling_groups.get(name)
-    if group is None:
-        raise ValidationError(f"AutoScalingGroup name not found - AutoScalingGroup '{name}' not found")
-    return group
-
-
-def _instance(response: Any, instance_id: str) -> Any:
-    found = response.autoscaling_backend.describe_auto_scaling_instances([instance_id])
-    if not found:
-        raise ValidationError(f"Instance Id not found - No managed instance found for instance ID: {instance_id}")
-    return found[0]
-
-
-def _named(parameters: Mapping[str, Any]) -> dict[str, str | None]:
-    named = {"instance_id": parameters.get("InstanceId"), "token": parameters.get("LifecycleActionToken")}
-    if not any(named.values()):
-        raise ValidationError("Either InstanceId or LifecycleActionToken must be specified")
-    return named
-
-
 def _sizes(parameters: Mapping[str, Any]) -> dict[str, Any]:
     names = ("MinSize", "MaxSize", "DesiredCapacity")
     return {name: parameters[name] for name in names if parameters.get(name) is not None}
@@ -320,44 +224,15 @@ def _check_sizes(sizes: Mapping[str, Any], given: Mapping[str, Any]) -> None:
         raise ValidationError("Max bound must be greater than or equal to min bound")
     wanted = given.get("DesiredCapacity")
     if wanted is not None and not low <= int(wanted) <= high:
-        raise ValidationError(f"Desired capacity:{wanted} must be between the specified min size:{low} and max size:{high}")
+        raise ValidationError(
+            f"Desired capacity:{wanted} must be between the specified min size:{low} and max size:{high}"
+        )
 
 
 def _keep_attributes(group: Any, parameters: Mapping[str, Any]) -> None:
     for name, attribute in _KEPT_ATTRIBUTES.items():
         if parameters.get(name) is not None:
             setattr(group, attribute, parameters[name])
-
-
-def _hook(item: Mapping[str, Any], existing: Hook | None) -> Hook:
-    transition = item.get("LifecycleTransition") or (existing.transition.value if existing else None)
-    if transition not in set(Transition):
-        raise ValidationError("LifecycleTransition must be one of " + ", ".join(Transition))
-    timeout = int(item.get("HeartbeatTimeout") or (existing.heartbeat_timeout if existing else 3600))
-    default = item.get("DefaultResult") or (existing.default_result if existing else Result.ABANDON)
-    return Hook(
-        name=str(item["LifecycleHookName"]),
-        transition=Transition(transition),
-        heartbeat_timeout=timeout,
-        default_result=Result(default),
-        target_arn=item.get("NotificationTargetARN") or (existing.target_arn if existing else None),
-        role_arn=item.get("RoleARN") or (existing.role_arn if existing else None),
-        metadata=item.get("NotificationMetadata") or (existing.metadata if existing else None),
-    )
-
-
-def _described(group: str, hook: Hook) -> dict[str, Any]:
-    return {
-        "LifecycleHookName": hook.name,
-        "AutoScalingGroupName": group,
-        "LifecycleTransition": hook.transition.value,
-        "NotificationTargetARN": hook.target_arn,
-        "RoleARN": hook.role_arn,
-        "NotificationMetadata": hook.metadata,
-        "HeartbeatTimeout": hook.heartbeat_timeout,
-        "GlobalTimeout": hook.global_timeout,
-        "DefaultResult": hook.default_result.value,
-    }
 
 
 def _shown(activity: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Moves instances of groups through their lifecycle states: launch, hooks, service, termination.
 
-All methods expect the caller to hold the model's lock. What may be launched is decided in ``shape``; requests are checked
-in ``api`` and ``launch_instances``.
+All methods expect the caller to hold the model's lock. What may be launched is decided in ``shape``; requests are
+checked in ``api`` and ``launch_instances``.
 """
 
 from __future__ import annotations
@@ -84,9 +84,7 @@ class Engine:
     def _record_failure(self, group: Any, refused: CapacityError) -> None:
         cause = _cause(_BY_DIFFERENCE.format(verb="started"))
         description = "Launching a new EC2 instance.  Status Reason: " + refused.message
-        activity = self.activities.begin(
-            key_of(group), group, description=description, cause=cause, instance=None
-        )
+        activity = self.activities.begin(key_of(group), group, description=description, cause=cause, instance=None)
         message = f"{refused.message} Launching EC2 instance failed."
         self.activities.end(activity, "Failed", message)
         messages.outcome(self.outbox, group, activity, transition=Transition.LAUNCHING, ok=False)
@@ -99,9 +97,7 @@ class Engine:
         state = launch(group, offering)
         instance = state.instance
         description = f"Launching a new EC2 instance: {instance.id}"
-        activity = self.activities.begin(
-            key_of(group), group, description=description, cause=cause, instance=instance
-        )
+        activity = self.activities.begin(key_of(group), group, description=description, cause=cause, instance=instance)
         ready = functools.partial(self._launched, group, state, activity)
         if not self._hold(group, state, Transition.LAUNCHING, activity, ready):
             self.timeline.after(BOOT_SECONDS + _MOMENT, functools.partial(ready, Result.CONTINUE))
@@ -189,9 +185,9 @@ class Engine:
     def check_health(self, group: Any, *, hooks_for_dead: bool) -> None:
         """Replace what is unhealthy or no longer runs, then bring the group to its desired capacity.
 
-        An instance that EC2 ended behind the group's back leaves without its terminate hooks by default: this stands for
-        a spot interruption in which the two minutes are over. AWS does run the hook for it (the instance is already
-        dead then); ``hooks_for_dead`` switches that on.
+        An instance that EC2 ended behind the group's back leaves without its terminate hooks by default: this stands
+        for a spot interruption whose two minutes are over. AWS does run the hook for it (the instance is dead by
+        then); ``hooks_for_dead`` switches that on.
         """
         if not is_suspended(group, "HealthCheck"):
             for state in counted(group):

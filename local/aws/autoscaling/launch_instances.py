@@ -1,8 +1,8 @@
 """The LaunchInstances call: synchronous, in one place, idempotent by client token.
 
-Rules from "Launch instances with synchronous provisioning" in the Auto Scaling user guide: a launch template is needed, a
-mixed instances policy must be all on-demand or all spot, a group over several zones needs a zone or a subnet in the call,
-at most 100 instances a call, and the desired capacity rises by what was launched.
+Rules from "Launch instances with synchronous provisioning" in the Auto Scaling user guide: a launch template is needed,
+a mixed instances policy must be all on-demand or all spot, a group over several zones needs a zone or a subnet in the
+call, at most 100 instances a call, and the desired capacity rises by what was launched.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _places(group: Any, request: Request) -> list[Offering]:
     zones = {offering.zone for offering in offerings}
     if len(zones) > 1:
         raise ValidationError(
-            "AvailabilityZones, AvailabilityZoneIds or SubnetIds is required for a group with several Availability Zones."
+            "AvailabilityZones, AvailabilityZoneIds or SubnetIds is required for a group with several zones."
         )
     return offerings
 

@@ -17,7 +17,7 @@ from moto.autoscaling.models import (
 
 from local.aws.autoscaling.api import Api
 from local.aws.autoscaling.engine import Engine
-from local.aws.pins import expect, expect_parameters
+from local.aws.pins import expect, expect_parameters, replace
 
 HEALTH_SECONDS = 1.0
 HOOK_SECONDS = 0.1
@@ -43,10 +43,13 @@ def install(engine: Engine, health: HealthSwitch) -> None:
     def notify_terminate_instances(_backend: Any, _instance_ids: list[str]) -> None:
         """The health check finds out, as on AWS."""
 
-    FakeAutoScalingGroup.update = _keeping(FakeAutoScalingGroup.update)  # type: ignore[method-assign]
-    FakeAutoScalingGroup.set_desired_capacity = set_desired_capacity  # type: ignore[method-assign]
-    AutoScalingBackend.notify_terminate_instances = notify_terminate_instances  # type: ignore[method-assign]
-    InstanceState.launch_template = property(_launched_from)  # type: ignore[assignment,method-assign]
+    replace(
+        FakeAutoScalingGroup,
+        update=_keeping(FakeAutoScalingGroup.update),
+        set_desired_capacity=set_desired_capacity,
+    )
+    replace(AutoScalingBackend, notify_terminate_instances=notify_terminate_instances)
+    replace(InstanceState, launch_template=property(_launched_from))
     Api(engine).install()
     engine.timeline.every(HOOK_SECONDS, engine.expire_hooks)
     engine.timeline.every(HEALTH_SECONDS, lambda: _check_groups(engine, health))

@@ -1,6 +1,6 @@
 """What a group may launch: zones, subnets, types and market of its next instance, and where capacity is missing.
 
-The first type of a mixed instances policy is taken while it can be had (the "prioritized" strategy); weights are ignored.
+The first type of a mixed instances policy is taken while it can be had (strategy "prioritized"); weights are ignored.
 """
 
 from __future__ import annotations
@@ -166,7 +166,5 @@ def _places(group: Any, present: Iterable[Any]) -> list[tuple[str, Any | None]]:
     found = subnets(group)
     if not found:
         return [(zone, None) for zone in sorted(group.availability_zones, key=lambda zone: in_zone.get(zone, 0))]
-    ordered = sorted(
-        found, key=lambda subnet: (in_zone.get(subnet.availability_zone, 0), in_subnet.get(subnet.id, 0))
-    )
+    ordered = sorted(found, key=lambda subnet: (in_zone.get(subnet.availability_zone, 0), in_subnet.get(subnet.id, 0)))
     return [(subnet.availability_zone, subnet) for subnet in ordered]

@@ -67,22 +67,16 @@ class Waits:
             )
             for hook in hooks
         ]
-        wait = Wait(
-            instance_id=instance_id, group=group, transition=hooks[0].transition, actions=actions, done=done
-        )
+        wait = Wait(instance_id=instance_id, group=group, transition=hooks[0].transition, actions=actions, done=done)
         self._waits[instance_id] = wait
         return wait
 
-    def answer(
-        self, group: GroupKey, hook: str, *, instance_id: str | None, token: str | None, result: Result
-    ) -> None:
+    def answer(self, group: GroupKey, hook: str, *, instance_id: str | None, token: str | None, result: Result) -> None:
         """Give a hook's answer. Raises ``NoActiveAction``."""
         wait, action = self._find(group, hook, instance_id, token)
         self._settle(wait, action, result)
 
-    def heartbeat(
-        self, group: GroupKey, hook: str, *, instance_id: str | None, token: str | None, now: float
-    ) -> None:
+    def heartbeat(self, group: GroupKey, hook: str, *, instance_id: str | None, token: str | None, now: float) -> None:
         """Start a hook's time-out anew, up to its global time-out. Raises ``NoActiveAction``."""
         _, action = self._find(group, hook, instance_id, token)
         action.heartbeat_deadline = now + action.hook.heartbeat_timeout
@@ -108,9 +102,7 @@ class Waits:
             self._waits.pop(wait.instance_id, None)
             wait.done(result)
 
-    def _find(
-        self, group: GroupKey, hook: str, instance_id: str | None, token: str | None
-    ) -> tuple[Wait, OpenAction]:
+    def _find(self, group: GroupKey, hook: str, instance_id: str | None, token: str | None) -> tuple[Wait, OpenAction]:
         for wait in self._waits.values():
             if wait.group != group or (instance_id and wait.instance_id != instance_id):
                 continue

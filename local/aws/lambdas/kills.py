@@ -1,4 +1,4 @@
-"""A switch that kills a function's process in the middle of an invocation, as a crash or an out-of-memory kill would."""
+"""A switch that kills a function's process in the middle of an invocation, as a crash or a lack of memory would."""
 
 from __future__ import annotations
 

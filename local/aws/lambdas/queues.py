@@ -1,4 +1,4 @@
-"""Event source mappings read more than ten messages at once, and linger a moment so that a burst becomes few batches."""
+"""Event source mappings read more than ten messages at once, and linger so that a burst becomes few batches."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Step Functions rules that ministack lacks: evaluated and scaled time-outs, task tokens, execution ends, typed SDK calls."""
+"""Step Functions rules that ministack lacks: evaluated, scaled time-outs, task tokens, ends, typed SDK calls."""

@@ -21,9 +21,7 @@ _WITH_EXECUTION = ("Task", "Parallel", "Map")
 
 def install() -> None:
     """Replace the walk through a branch's states."""
-    expect_parameters(
-        "ministack", machine._run_sub_machine, "states", "start_at", "input_data", "execution", "ctx"
-    )
+    expect_parameters("ministack", machine._run_sub_machine, "states", "start_at", "input_data", "execution", "ctx")
     expect_parameters("ministack", machine._fail_state_error, "state_def", "raw_input", "ctx")
     machine._run_sub_machine = run_branch
 

@@ -1,6 +1,6 @@
 """Whole executions: idempotent starts, top-level time-outs, ends that stay ends, status events and history numbering.
 
-The rules are those of the StartExecution and StopExecution API references and of "Step Functions Execution Status Change".
+The rules are those of the API references of StartExecution and StopExecution and of the documented status event.
 """
 
 from __future__ import annotations
@@ -68,8 +68,7 @@ class Executions:
                         return json_response(answer)
                     message = f"Execution Already Exists: '{existing['executionArn']}'"
                     return error_response_json("ExecutionAlreadyExists", message, 400)
-                answer = original(data)
-            return answer
+                return original(data)
 
         return start
 

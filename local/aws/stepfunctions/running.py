@@ -9,7 +9,7 @@ current_execution: contextvars.ContextVar[dict[str, Any] | None] = contextvars.C
 
 
 class ExecutionEnded(SystemExit):
-    """The execution was stopped or timed out: the thread unwinds past every Retry and Catch, and threads end silently."""
+    """The execution was stopped or timed out: the thread unwinds past Retry and Catch, and ends silently."""
 
 
 def check() -> None:

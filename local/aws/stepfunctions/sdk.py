@@ -39,7 +39,8 @@ def install() -> None:
 def _dispatching(original: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
     @functools.wraps(original)
     def invoke(resource: str, input_data: Any) -> Any:
-        service, action = resource.split(":")[6].lower(), resource.split(":")[7].split(".")[0]
+        parts = resource.split(":")
+        service, action = parts[6].lower(), parts[7].partition(".")[0]
         return _call(service, action, input_data or {}) if service in _PREFIX else original(resource, input_data)
 
     return invoke
@@ -99,7 +100,7 @@ def _modelled(service: str) -> frozenset[str]:
 @functools.cache
 def _client(service: str, region: str) -> Any:
     config = Config(retries={"max_attempts": 0}, read_timeout=60, max_pool_connections=50)
-    return boto3.client(service, region_name=region, config=config)
+    return boto3.client(service, region_name=region, config=config)  # type: ignore[call-overload]
 
 
 def _call(service: str, action: str, parameters: Any) -> Any:

@@ -1,6 +1,6 @@
 """Time-outs and pauses of single states: JSONata expressions are evaluated, everything is scaled by one clock.
 
-Retry delays honour MaxDelaySeconds and JitterStrategy. Token waits are in ``tokens``, whole executions in ``executions``.
+Retry delays honour MaxDelaySeconds and JitterStrategy. Token waits are in ``tokens``, executions in ``executions``.
 """
 
 from __future__ import annotations
@@ -92,7 +92,9 @@ def _delaying(original: Callable[..., Any], jitter: random.Random) -> Callable[.
         if retrier is None:
             return retrier, index
         growth = float(retrier.get("BackoffRate", _DEFAULT_BACKOFF)) ** retry_counts.get(index, 0)
-        delay = min(float(retrier.get("IntervalSeconds", 1)) * growth, float(retrier.get("MaxDelaySeconds", 31_622_400)))
+        delay = min(
+            float(retrier.get("IntervalSeconds", 1)) * growth, float(retrier.get("MaxDelaySeconds", 31_622_400))
+        )
         if retrier.get("JitterStrategy") == "FULL":
             delay = jitter.uniform(0, delay)
         return {**retrier, "IntervalSeconds": delay, "BackoffRate": 1}, index

@@ -1,6 +1,6 @@
 """Task tokens: a ``.waitForTaskToken`` task first makes its call, which may fail it, then pauses until it is answered.
 
-Replaces ministack's callback task, which swallows a failing Lambda, knows no heartbeats and does not scale its time-out.
+Replaces ministack's callback task, which swallows a failing Lambda, knows no heartbeats and scales no time-out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from ministack.core.responses import error_response_json
 from ministack.services import stepfunctions as machine
 
-from local.aws.pins import expect_parameters
+from local.aws.pins import expect_parameters, replace
 from local.aws.stepfunctions import running
 from local.aws.stepfunctions.clock import ScaledClock
 
@@ -32,12 +32,11 @@ class Tokens:
 
     def install(self) -> None:
         """Patch the callback task and the three calls that answer it."""
-        expect_parameters(
-            "ministack", machine._invoke_with_callback, "resource", "input_data", "token", "state_def"
-        )
-        for name in ("_send_task_success", "_send_task_failure", "_send_task_heartbeat"):
+        expect_parameters("ministack", machine._invoke_with_callback, "resource", "input_data", "token", "state_def")
+        answers = ("_send_task_success", "_send_task_failure", "_send_task_heartbeat")
+        for name in answers:
             expect_parameters("ministack", getattr(machine, name), "data")
-            setattr(machine, name, self._answering(getattr(machine, name)))
+        replace(machine, **{name: self._answering(getattr(machine, name)) for name in answers})
         machine._invoke_with_callback = self.invoke
 
     def invoke(self, resource: str, input_data: Any, token: str, state: Mapping[str, Any]) -> Any:

@@ -75,9 +75,7 @@ def a_group(asg, ec2):
     """Builds groups in three zones; every group is deleted after the test."""
     made = []
 
-    def build(
-        *, desired=1, minimum=0, maximum=6, template=None, cidr="10.0.{}.0/24", zones="abc", wait=True, **more
-    ):
+    def build(*, desired=1, minimum=0, maximum=6, template=None, cidr="10.0.{}.0/24", zones="abc", wait=True, **more):
         name = f"g-{uuid.uuid4().hex[:8]}"
         vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
         subnets = [

@@ -257,7 +257,9 @@ def test_the_launcher_stops_quickly_and_leaves_nothing_behind(tmp_path):
         functions = local.client("lambda")
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w") as archive:
-            archive.writestr("index.py", "import os\ndef handler(event, context):\n    return [os.getpid(), dict(os.environ)]\n")
+            archive.writestr(
+                "index.py", "import os\ndef handler(event, context):\n    return [os.getpid(), dict(os.environ)]\n"
+            )
         created = functions.create_function(
             FunctionName="pid",
             Runtime="python3.13",

@@ -32,7 +32,9 @@ def a_machine(sfn):
     def build(states, start=None, **more):
         definition = {"QueryLanguage": "JSONata", "StartAt": start or next(iter(states)), "States": states, **more}
         return sfn.create_state_machine(
-            name=f"m-{uuid.uuid4().hex[:8]}", definition=json.dumps(definition), roleArn="arn:aws:iam::000000000000:role/r"
+            name=f"m-{uuid.uuid4().hex[:8]}",
+            definition=json.dumps(definition),
+            roleArn="arn:aws:iam::000000000000:role/r",
         )["stateMachineArn"]
 
     return build
@@ -87,7 +89,9 @@ DONE = {"Type": "Pass", "End": True}
 
 def stored_token(table, key):
     def probe():
-        return table.get_item(TableName="tokens", Key={"pk": {"S": key}}, ConsistentRead=True).get("Item", {}).get("tok")
+        return (
+            table.get_item(TableName="tokens", Key={"pk": {"S": key}}, ConsistentRead=True).get("Item", {}).get("tok")
+        )
 
     return eventually(probe)["S"]
 
@@ -210,7 +214,7 @@ def test_sdk_tasks_reach_auto_scaling_typed_and_their_errors_have_the_java_names
 def test_the_context_names_execution_and_state_and_history_is_linked(a_machine, run, sfn):
     show = {
         "Type": "Pass",
-        "Output": "{% [$states.context.Execution.Name, $states.context.Execution.StartTime, $states.context.State.EnteredTime] %}",
+        "Output": "{% $states.context.[Execution.Name, Execution.StartTime, State.EnteredTime] %}",
         "Next": "Each",
     }
     each = {
@@ -301,7 +305,9 @@ def test_bad_control_requests_are_told_so(aws):
 def test_injected_faults_answer_in_the_services_protocol(aws):
     ec2, dynamodb = aws.client("ec2"), aws.client("dynamodb")
     aws.control(
-        "POST", "faults", {"service": "ec2", "action": "DescribeInstances", "code": "RequestLimitExceeded", "status": 503}
+        "POST",
+        "faults",
+        {"service": "ec2", "action": "DescribeInstances", "code": "RequestLimitExceeded", "status": 503},
     )
     aws.control("POST", "faults", {"service": "dynamodb", "code": "ThrottlingException", "status": 400, "times": 1})
     with pytest.raises(ClientError) as caught:

@@ -35,7 +35,7 @@ class Crew:
             if thing["kind"] == "Deployment":
                 thing["spec"]["template"]["spec"]["nodeSelector"] = {"group": self.group}
         self.stack.kubectl("label", "node", node, f"group={self.group}")
-        self.stack.kubectl("apply", "-f", "-", stdin=fleet.as_list(objects))
+        self.stack.kubectl("apply", "-f", "-", stdin=fleet.manifests(objects))
         wanted = sum(thing["spec"].get("replicas", 0) for thing in objects)
         self.until(lambda: len(self.pods_on(node)) >= wanted, 20, f"{wanted} pods on {node}")
 

@@ -13,5 +13,5 @@ def chunks(values: Iterable[str], size: int) -> Iterator[list[str]]:
 
 
 def pages(client: Any, operation: str, **arguments: Any) -> Iterator[Mapping[str, Any]]:
-    """Every page of a paged operation (boto3's snake_case name)."""
+    """Every page of a paged operation (botocore's snake_case name)."""
     yield from client.get_paginator(operation).paginate(**arguments)

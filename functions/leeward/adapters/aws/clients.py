@@ -1,7 +1,7 @@
 """botocore clients, made when first used and kept for the life of the process.
 
-botocore, not boto3 on top of it: the same clients, and a cold start that is shorter by boto3's own import. The user agent carries the function's name because botocore reads AWS_SDK_UA_APP_ID itself; AWS_ENDPOINT_URL likewise.
-"""
+botocore, not boto3 on top of it: the same clients, and a cold start that is shorter by boto3's own import. It reads
+AWS_SDK_UA_APP_ID, which puts the function's name into the user agent, and AWS_ENDPOINT_URL by itself."""
 
 import threading
 from typing import Any

@@ -49,7 +49,7 @@ class Table:
             except ClientError as error:
                 if not is_lost_condition(error):
                     raise
-                there = error.response.get("Item")
+                there: Any = error.response.get("Item")
                 return False, _plain(there) if there else None
         return True, None
 

@@ -1,0 +1,142 @@
+"""Managed node groups whose Auto Scaling group exists, named and tagged as EKS does it.
+
+EKS's own lifecycle hooks, its draining and its version updates are not played here.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+from moto.autoscaling.models import autoscaling_backends
+from moto.ec2.models import ec2_backends
+from moto.eks.models import EKSBackend
+
+from local.aws.pins import expect_parameters, replace
+
+
+def install() -> None:
+    """Patch creating, resizing and deleting node groups."""
+    expect_parameters("moto", EKSBackend.delete_nodegroup, "self", "cluster_name", "nodegroup_name")
+    expect_parameters("moto", EKSBackend.describe_nodegroup, "self", "cluster_name", "nodegroup_name")
+    replace(
+        EKSBackend,
+        create_nodegroup=_creating(EKSBackend.create_nodegroup),
+        update_nodegroup_config=_resizing(EKSBackend.update_nodegroup_config),
+        delete_nodegroup=_deleting(EKSBackend.delete_nodegroup),
+    )
+
+
+def _creating(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def create(backend: Any, *args: Any, **kwargs: Any) -> Any:
+        node_group = original(backend, *args, **kwargs)
+        name = f"eks-{node_group.nodegroup_name}-{uuid4()}"
+        node_group.resources = {"autoScalingGroups": [{"name": name}], "remoteAccessSecurityGroup": None}
+        scaling = node_group.scaling_config
+        autoscaling_backends[backend.account_id][backend.region_name].create_auto_scaling_group(
+            name=name,
+            availability_zones=[],
+            desired_capacity=scaling.get("desiredSize"),
+            max_size=scaling.get("maxSize"),
+            min_size=scaling.get("minSize"),
+            launch_config_name="",
+            launch_template={},
+            mixed_instances_policy=_policy(backend, node_group, name),
+            vpc_zone_identifier=",".join(node_group.subnets),
+            default_cooldown=300,
+            health_check_period=15,
+            health_check_type="EC2",
+            load_balancers=[],
+            target_group_arns=[],
+            placement_group=None,
+            termination_policies=["AllocationStrategy", "OldestLaunchTemplate", "OldestInstance"],
+            tags=_tags(node_group),
+            capacity_rebalance=node_group.capacity_type == "SPOT",
+        )
+        return node_group
+
+    return create
+
+
+def _policy(backend: Any, node_group: Any, name: str) -> dict[str, Any]:
+    version = _template(backend, node_group, name)
+    types = node_group.instance_types or [version.instance_type]
+    spot = node_group.capacity_type == "SPOT"
+    return {
+        "LaunchTemplate": {
+            "LaunchTemplateSpecification": {
+                "LaunchTemplateId": version.template.id,
+                "Version": str(version.number),
+            },
+            "Overrides": [{"InstanceType": item} for item in types if item],
+        },
+        "InstancesDistribution": {
+            "OnDemandAllocationStrategy": "prioritized",
+            "OnDemandBaseCapacity": 0,
+            "OnDemandPercentageAboveBaseCapacity": 0 if spot else 100,
+            "SpotAllocationStrategy": "price-capacity-optimized",
+        },
+    }
+
+
+def _template(backend: Any, node_group: Any, name: str) -> Any:
+    """EKS's own copy of the user's launch template version, or one that it makes itself."""
+    ec2 = ec2_backends[backend.account_id][backend.region_name]
+    given = node_group.launch_template or {}
+    data: dict[str, Any] = {}
+    if given:
+        found = ec2.get_launch_template(given["id"])
+        data = dict(found.get_version(given.get("version") or "$Default").data)
+        if data.get("InstanceType"):
+            node_group.instance_types = [data["InstanceType"]]
+    data.setdefault("ImageId", next(iter(ec2.describe_images())).id)
+    data.setdefault("InstanceType", (node_group.instance_types or ["t3.medium"])[0])
+    return ec2.create_launch_template(f"{name}-template", "", data, {}).versions[0]
+
+
+def _tags(node_group: Any) -> list[dict[str, Any]]:
+    cluster = node_group.cluster_name
+    pairs = {
+        "eks:cluster-name": cluster,
+        "eks:nodegroup-name": node_group.nodegroup_name,
+        "k8s.io/cluster-autoscaler/enabled": "true",
+        f"k8s.io/cluster-autoscaler/{cluster}": "owned",
+        f"kubernetes.io/cluster/{cluster}": "owned",
+    }
+    return [{"Key": key, "Value": value, "PropagateAtLaunch": True} for key, value in pairs.items()]
+
+
+def _group(backend: Any, node_group: Any) -> Any | None:
+    name = node_group.resources["autoScalingGroups"][0]["name"]
+    return autoscaling_backends[backend.account_id][backend.region_name].autoscaling_groups.get(name)
+
+
+def _resizing(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def update(backend: Any, cluster_name: str, nodegroup_name: str, *args: Any, **kwargs: Any) -> Any:
+        result = original(backend, cluster_name, nodegroup_name, *args, **kwargs)
+        node_group = backend.describe_nodegroup(cluster_name, nodegroup_name)
+        group, scaling = _group(backend, node_group), node_group.scaling_config
+        if group is not None and kwargs.get("scaling_config"):
+            group.min_size, group.max_size = scaling.get("minSize"), scaling.get("maxSize")
+            group.set_desired_capacity(scaling.get("desiredSize"))
+        return result
+
+    return update
+
+
+def _deleting(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def delete(backend: Any, cluster_name: str, nodegroup_name: str) -> Any:
+        node_group = original(backend, cluster_name, nodegroup_name)
+        group = _group(backend, node_group)
+        if group is not None:
+            group.set_desired_capacity(0)
+            backends = autoscaling_backends[backend.account_id][backend.region_name]
+            backends.autoscaling_groups.pop(group.name, None)
+        return node_group
+
+    return delete

@@ -1,0 +1,93 @@
+"""`python -m local.cluster`: one emulated EKS cluster until SIGTERM or SIGINT.
+
+Writes DIR/kubeconfig, DIR/ca.crt, DIR/admin-token and DIR/endpoint.json, then prints one line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import threading
+import time
+from pathlib import Path
+from types import FrameType
+
+from local.cluster.bridge import BridgeSettings, BridgeThread, NodeBridge
+from local.cluster.instances import Ec2Instances
+from local.cluster.server import ClusterServer
+from local.cluster.settings import ClusterSettings
+from local.cluster.sts import sts_identify
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run until a signal; returns the exit code."""
+    options = _parser().parse_args(arguments)
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    stop = threading.Event()
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, on_signal)
+    with _server(options) as server:
+        bridge = _bridge(options, server)
+        if bridge is not None:
+            bridge.start()
+        server.write_files(options.dir)
+        print(f"cluster {options.name} ready at {server.url}, kubeconfig {options.dir / 'kubeconfig'}", flush=True)
+        stop.wait()
+        if bridge is not None:
+            bridge.stop()
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m local.cluster", description="An emulated EKS cluster.")
+    parser.add_argument("--name", default="demo", help="the cluster's name, also in its instances' tags")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
+    parser.add_argument("--dir", type=Path, required=True, help="where kubeconfig and the other files go")
+    parser.add_argument("--sts-endpoint", help="where EKS tokens are verified; none: they are refused")
+    parser.add_argument("--aws-endpoint", help="where instances are listed; none: no nodes come by themselves")
+    parser.add_argument("--region", default="us-east-1")
+    parser.add_argument("--seed", type=int, default=0)
+    for name, default, text in (
+        ("boot-delay", 2.0, "seconds from a running instance to its Node"),
+        ("removal-delay", 5.0, "seconds from a terminated instance to the deletion of its Node"),
+        ("poll-interval", 0.5, "seconds between two looks at the instances"),
+        ("pod-start", 1.0, "seconds from a bound pod to a ready one"),
+        ("termination-scale", 0.1, "share of its grace period that a pod needs to stop"),
+    ):
+        parser.add_argument(f"--{name}", type=float, default=default, help=f"{text} (default {default})")
+    return parser
+
+
+def _server(options: argparse.Namespace) -> ClusterServer:
+    settings = ClusterSettings(pod_start=options.pod_start, termination_scale=options.termination_scale)
+    return ClusterServer(
+        name=options.name,
+        host=options.host,
+        port=options.port,
+        seed=options.seed,
+        settings=settings,
+        identify=sts_identify(options.sts_endpoint) if options.sts_endpoint else None,
+    )
+
+
+def _bridge(options: argparse.Namespace, server: ClusterServer) -> BridgeThread | None:
+    if not options.aws_endpoint:
+        return None
+    settings = BridgeSettings(
+        boot_delay=options.boot_delay,
+        removal_delay=options.removal_delay,
+        poll_interval=options.poll_interval,
+    )
+    source = Ec2Instances(options.name, endpoint_url=options.aws_endpoint, region=options.region)
+    bridge = NodeBridge(cluster=server.model, source=source, settings=settings)
+    return BridgeThread(bridge, lock=server.lock, clock=time.time)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,213 @@
+"""The node bridge: nodes join, fail and vanish as the instances of the cluster do.
+
+It plays three parts: the kubelet that registers when an instance has booted and falls silent when it stops, the node
+lifecycle controller that notices, and the cloud node controller that deletes the Node of a terminated instance. It
+decides nothing else: what happens to pods is the model's business.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+from local.cluster.errors import ApiError
+from local.cluster.instances import NEVER_JOIN, Instance, InstanceSource
+from local.cluster.model import Cluster
+from local.cluster.nodes import NodeSpec
+from local.cluster.objects import Obj, condition_of, is_deleting, is_ready, name_of, uid_of
+
+_log = logging.getLogger("leeward.local.cluster")
+_SILENT = ("shutting-down", "terminated", "stopping", "stopped")
+_GONE = ("shutting-down", "terminated")
+_TEMPLATE = "k8s.io/cluster-autoscaler/node-template/"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BridgeSettings:
+    """Seconds: from running to registered, from registered to Ready, from silence to NotReady, and to deletion."""
+
+    boot_delay: float = 2.0
+    ready_delay: float = 0.5
+    notice_delay: float = 0.5
+    removal_delay: float = 5.0
+    poll_interval: float = 0.5
+
+
+@dataclass(slots=True)
+class _Joined:
+    """What the bridge remembers of an instance whose node it registered."""
+
+    node: str
+    uid: str
+    registered: float
+    ready: bool = False
+    silent_since: float | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class NodeBridge:
+    """`poll` is synchronous and takes the time: a simulation can drive it, `BridgeThread` does so for real."""
+
+    cluster: Cluster
+    source: InstanceSource
+    settings: BridgeSettings = field(default_factory=BridgeSettings)
+    _running_since: dict[str, float] = field(default_factory=dict)
+    _joined: dict[str, _Joined] = field(default_factory=dict)
+
+    def poll(self, now: float) -> None:
+        """Ask the source once and act on the answer. Idempotent: acts on differences only."""
+        self.apply(self.source.list_instances(), now)
+
+    def apply(self, instances: list[Instance], now: float) -> None:
+        """Bring the nodes to what these instances say at `now` (seconds since 1970)."""
+        by_id = {instance["instanceId"]: instance for instance in instances}
+        for instance_id, instance in by_id.items():
+            if instance["state"] == "running":
+                self._running(instance_id, instance, now)
+            elif instance["state"] in _SILENT:
+                self._running_since.pop(instance_id, None)
+        for instance_id, joined in list(self._joined.items()):
+            found = by_id.get(instance_id)
+            state = found["state"] if found is not None else "terminated"
+            if state in _SILENT:
+                self._silent(instance_id, joined, now, gone=state in _GONE)
+
+    def _running(self, instance_id: str, instance: Instance, now: float) -> None:
+        since = self._running_since.setdefault(instance_id, now)
+        joined = self._joined.get(instance_id)
+        if joined is None:
+            if now - since >= self.settings.boot_delay and NEVER_JOIN not in instance["tags"]:
+                self._register(instance_id, instance, now)
+            return
+        if joined.silent_since is not None:  # started again after a stop: the same node comes back
+            joined.silent_since, joined.ready, joined.registered = None, False, now
+        if not joined.ready and now - joined.registered >= self.settings.ready_delay:
+            joined.ready = True
+            if self._node(joined) is not None:
+                self.cluster.set_node_ready(joined.node, "True")
+
+    def _register(self, instance_id: str, instance: Instance, now: float) -> None:
+        present = self._registered_already(instance_id)
+        if present is None:
+            spec = node_spec(instance, name=self._free_name(instance), version=self.cluster.world.settings.version)
+            try:
+                present = self.cluster.add_node(spec)
+            except ApiError as refusal:
+                _log.warning("instance %s cannot join: %s", instance_id, refusal)
+                return
+        joined = _Joined(node=name_of(present), uid=uid_of(present), registered=now, ready=is_ready(present))
+        self._joined[instance_id] = joined
+
+    def _registered_already(self, instance_id: str) -> Obj | None:
+        for node in self.cluster.store.each("nodes"):
+            if str(node["spec"].get("providerID", "")).endswith(f"/{instance_id}"):
+                return node
+        return None
+
+    def _free_name(self, instance: Instance) -> str:
+        """The private DNS name, unless another instance's node still has it (emulators hand addresses out twice)."""
+        name = instance["privateDnsName"]
+        if not name or self.cluster.store.find("nodes", name) is not None:
+            return instance["instanceId"]
+        return name
+
+    def _silent(self, instance_id: str, joined: _Joined, now: float, *, gone: bool) -> None:
+        if joined.silent_since is None:
+            joined.silent_since = now
+        node = self._node(joined)
+        if node is None:  # somebody has deleted it already
+            if gone:
+                del self._joined[instance_id]
+            return
+        silence = now - joined.silent_since
+        ready = condition_of(node, "Ready")
+        if silence >= self.settings.notice_delay and (ready or {}).get("status") != "Unknown":
+            self.cluster.set_node_ready(joined.node, "Unknown")
+        if gone and silence >= self.settings.removal_delay and not is_deleting(node):
+            self.cluster.delete("nodes", joined.node)
+
+    def _node(self, joined: _Joined) -> Obj | None:
+        node = self.cluster.store.find("nodes", joined.node)
+        return node if node is not None and uid_of(node) == joined.uid else None
+
+
+def node_spec(instance: Instance, *, name: str, version: str) -> NodeSpec:
+    """The node that this instance's kubelet registers: labels and taints as EKS bootstraps them."""
+    return NodeSpec(
+        name=name,
+        zone=instance["zone"],
+        instance_id=instance["instanceId"],
+        instance_type=instance["instanceType"] or "m5.large",
+        labels=_labels(instance),
+        taints=tuple(_taints(instance["tags"])),
+        ready=False,
+        version=version,
+    )
+
+
+def _labels(instance: Instance) -> dict[str, str]:
+    tags = instance["tags"]
+    prefix = f"{_TEMPLATE}label/"
+    labels = {key.removeprefix(prefix): value for key, value in tags.items() if key.startswith(prefix)}
+    group = tags.get("eks:nodegroup-name")
+    if not group:
+        return labels
+    labels["eks.amazonaws.com/nodegroup"] = group
+    labels["eks.amazonaws.com/capacityType"] = "SPOT" if instance["lifecycle"] == "spot" else "ON_DEMAND"
+    known = {
+        "nodegroup-image": instance.get("imageId", ""),
+        "sourceLaunchTemplateId": tags.get("aws:ec2launchtemplate:id", ""),
+        "sourceLaunchTemplateVersion": tags.get("aws:ec2launchtemplate:version", ""),
+    }
+    return {**labels, **{f"eks.amazonaws.com/{key}": value for key, value in known.items() if value}}
+
+
+def _taints(tags: dict[str, str]) -> list[Obj]:
+    """Tags `…/node-template/taint/KEY` = `VALUE:EFFECT`, where the group propagates them to its instances."""
+    prefix, found = f"{_TEMPLATE}taint/", []
+    for key, text in sorted(tags.items()):
+        if key.startswith(prefix):
+            value, _, effect = text.rpartition(":")
+            found.append({"key": key.removeprefix(prefix), "value": value, "effect": effect})
+    return found
+
+
+class BridgeThread:
+    """Polls until stopped. The source is asked outside of the model's lock; a source that fails is asked again."""
+
+    def __init__(self, bridge: NodeBridge, *, lock: AbstractContextManager[object], clock: Callable[[], float]) -> None:
+        self._bridge = bridge
+        self._lock = lock
+        self._clock = clock
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="node-bridge", daemon=True)
+        self._failing = False
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Idempotent; waits for a poll under way."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=15)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._poll()
+            self._stop.wait(self._bridge.settings.poll_interval)
+
+    def _poll(self) -> None:
+        try:
+            instances = self._bridge.source.list_instances()
+        except Exception as failure:  # whatever it is, the nodes stay as they are until the source answers again
+            if not self._failing:
+                _log.warning("the instances cannot be listed, nodes stay as they are: %s", failure)
+            self._failing = True
+            return
+        self._failing = False
+        with self._lock:
+            self._bridge.apply(instances, self._clock())

@@ -1,0 +1,94 @@
+"""SSM and EKS: what is written down for a cluster, for how long it is kept, and the way in."""
+
+import base64
+import json
+
+import pytest
+
+from leeward.adapters.aws.clusters import EksClusters, EksDoor
+from leeward.adapters.aws.policies import ParameterStorePolicies
+from leeward.adapters.kubernetes.client import Endpoint
+from leeward.adapters.settings import ServedCluster
+from leeward.errors import ClusterUnreachableError, InvalidPolicyError, ObjectGoneError
+from tests.fakes.clock import FakeClock
+
+
+def parameter(name, value):
+    return {"Name": f"/leeward/blue/policies/{name}", "Value": value if isinstance(value, str) else json.dumps(value)}
+
+
+def a_document(name, **spec):
+    selector = {"selector": {"groups": [f"{name}-*"]}}
+    return {"apiVersion": "leeward.dev/v1", "kind": "NodePolicy", "metadata": {"name": name}, "spec": selector | spec}
+
+
+class TestPolicies:
+    def expect(self, aws, *pages):
+        for number, page in enumerate(pages):
+            asked = {"Path": "/leeward/blue/policies"} | ({"NextToken": str(number)} if number else {})
+            more = {"NextToken": str(number + 1)} if number + 1 < len(pages) else {}
+            aws.expect("ssm", "get_parameters_by_path", asked, {"Parameters": page, **more})
+
+    def test_documents_keep_the_order_of_their_names_over_all_pages(self, aws):
+        first, second, third = (parameter(f"0{n}-{name}", a_document(name)) for n, name in enumerate("abc"))
+        self.expect(aws, [third, first], [second])
+        found = ParameterStorePolicies(aws.clients, FakeClock(), "/leeward").of_cluster("blue")
+        assert [policy.name for policy in found.policies] == ["a", "b", "c"]
+
+    def test_they_are_read_again_after_a_minute(self, aws):
+        clock = FakeClock()
+        policies = ParameterStorePolicies(aws.clients, clock, "/leeward/")
+        self.expect(aws, [parameter("00-a", a_document("a"))])
+        assert policies.of_cluster("blue") is policies.of_cluster("blue")
+        clock.advance(seconds=60)
+        self.expect(aws, [])
+        assert policies.of_cluster("blue").policies == ()
+
+    @pytest.mark.parametrize("value", ["{", "[]", a_document("a", drain={"timeout": "soon"})], ids=str)
+    def test_a_wrong_document_is_named_and_not_kept(self, aws, value):
+        policies = ParameterStorePolicies(aws.clients, FakeClock(), "/leeward")
+        self.expect(aws, [parameter("00-a", value)])
+        with pytest.raises(InvalidPolicyError, match="/leeward/blue/policies/00-a"):
+            policies.of_cluster("blue")
+        self.expect(aws, [parameter("00-a", a_document("a"))])
+        assert len(policies.of_cluster("blue").policies) == 1
+
+
+class Tokens:
+    def token(self, *, fresh=False):
+        return "fresh" if fresh else "kept"
+
+
+class TestClusters:
+    def door(self, aws):
+        return EksDoor(aws.clients, Tokens(), cluster="blue", region=None)
+
+    def expect(self, aws, **cluster):
+        aws.expect("eks", "describe_cluster", {"name": "blue"}, {"cluster": cluster})
+
+    def test_an_endpoint_is_looked_up_once_and_again_when_it_stopped_answering(self, aws):
+        door = self.door(aws)
+        ca = base64.b64encode(b"-----BEGIN CERTIFICATE-----").decode()
+        self.expect(aws, endpoint="https://one", certificateAuthority={"data": ca})
+        assert door.endpoint() == door.endpoint() == Endpoint(url="https://one", ca="-----BEGIN CERTIFICATE-----")
+        self.expect(aws, endpoint="https://two", certificateAuthority={"data": ca})
+        assert door.endpoint(fresh=True).url == "https://two"
+        assert (door.token(), door.token(fresh=True)) == ("kept", "fresh")
+
+    def test_a_cluster_in_the_making_is_unreachable_and_one_that_is_not_is_gone(self, aws):
+        door = self.door(aws)
+        self.expect(aws, status="CREATING")
+        with pytest.raises(ClusterUnreachableError, match="CREATING"):
+            door.endpoint()
+        aws.refuse("eks", "describe_cluster", "ResourceNotFoundException", "No cluster found", status=404)
+        with pytest.raises(ObjectGoneError, match="DescribeCluster on blue"):
+            door.endpoint()
+
+    def test_clusters_come_in_the_settings_order_with_their_policies(self, aws):
+        clock = FakeClock()
+        served = [ServedCluster(name="blue"), ServedCluster(name="green")]
+        policies = ParameterStorePolicies(aws.clients, clock, "/leeward")
+        clusters = EksClusters(aws.clients, clock, served, policies, access=lambda _: None)
+        aws.expect("ssm", "get_parameters_by_path", {"Path": "/leeward/green/policies"}, {"Parameters": []})
+        assert clusters.names() == ("blue", "green")
+        assert clusters.policies("green").settings.name == "green"

@@ -1,0 +1,260 @@
+"""Auto Scaling and EC2: batches, pages, and which refusals are ordinary answers."""
+
+import pytest
+
+from leeward.adapters.aws.groups import AutoScalingGroups
+from leeward.adapters.aws.instances import Ec2Instances
+from leeward.errors import AccessDeniedError, TerminalError, ThrottledError
+from leeward.model.group import TERMINATING, HookResult, LifecycleHook
+from leeward.model.termination import Replacement
+from tests.fakes.clock import FakeClock
+
+ACTION = {"group": "web-a", "hook": "leeward-terminate", "instance": "i-0abc"}
+NAMED = {"AutoScalingGroupName": "web-a", "LifecycleHookName": "leeward-terminate", "InstanceId": "i-0abc"}
+NO_ACTION = "No active Lifecycle Action found with instance ID i-0abc"
+LAUNCH = {
+    "AutoScalingGroupName": "web-a",
+    "RequestedCapacity": 1,
+    "ClientToken": "leeward-i-0abc-1",
+    "SubnetIds": ["subnet-a"],
+    "RetryStrategy": "none",
+}
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+@pytest.fixture
+def groups(aws, clock):
+    return AutoScalingGroups(aws.clients, clock)
+
+
+def raw_group(name, **tags):
+    return {
+        "AutoScalingGroupName": name,
+        "MinSize": 0,
+        "MaxSize": 3,
+        "DesiredCapacity": 1,
+        "DefaultCooldown": 300,
+        "AvailabilityZones": ["us-east-1a"],
+        "HealthCheckType": "EC2",
+        "CreatedTime": "2026-03-01T00:00:00Z",
+        "Tags": [{"Key": key, "Value": value} for key, value in tags.items()],
+    }
+
+
+class TestInstances:
+    def test_no_ids_ask_nothing(self, aws):
+        assert Ec2Instances(aws.clients).describe([]) == {}
+
+    def test_ids_are_looked_up_in_batches_of_200_page_by_page(self, aws):
+        ids = [f"i-{number:04}" for number in range(201)]
+        first = {"Filters": [{"Name": "instance-id", "Values": ids[:200]}]}
+        found = lambda *names: {"Reservations": [{"Instances": [{"InstanceId": name} for name in names]}]}  # noqa: E731
+        aws.expect("ec2", "describe_instances", first, {**found("i-0000", "i-0001"), "NextToken": "t"})
+        aws.expect("ec2", "describe_instances", {**first, "NextToken": "t"}, found("i-0002"))
+        aws.expect("ec2", "describe_instances", {"Filters": [{"Name": "instance-id", "Values": ids[200:]}]}, found())
+        assert list(Ec2Instances(aws.clients).describe([*ids, ids[0]])) == ["i-0000", "i-0001", "i-0002"]
+
+
+class TestReadingGroups:
+    def test_no_names_ask_nothing_because_that_would_mean_all_groups(self, groups):
+        assert groups.describe([]) == {}
+        assert groups.of_clusters([]) == ()
+
+    def test_names_go_in_batches_of_100(self, aws, groups):
+        names = [f"g-{number:03}" for number in range(101)]
+        for chunk in (names[:100], names[100:]):
+            answer = {"AutoScalingGroups": [raw_group(chunk[0])]}
+            parameters = {"AutoScalingGroupNames": chunk, "MaxRecords": 100}
+            aws.expect("autoscaling", "describe_auto_scaling_groups", parameters, answer)
+        assert list(groups.describe(names)) == ["g-000", "g-100"]
+
+    def test_groups_of_a_cluster_are_narrowed_by_tag_key_and_checked_by_value(self, aws, groups):
+        tag_keys = ["kubernetes.io/cluster/blue", "eks:cluster-name", "aws:eks:cluster-name"]
+        answer = [
+            raw_group("self-managed", **{"kubernetes.io/cluster/blue": "owned"}),
+            raw_group("managed", **{"eks:cluster-name": "blue"}),
+            raw_group("of-another", **{"eks:cluster-name": "green"}),
+        ]
+        aws.expect(
+            "autoscaling",
+            "describe_auto_scaling_groups",
+            {"Filters": [{"Name": "tag-key", "Values": tag_keys}], "MaxRecords": 100},
+            {"AutoScalingGroups": answer},
+        )
+        assert [group.name for group in groups.of_clusters(["blue"])] == ["self-managed", "managed"]
+
+    def test_the_lifecycle_of_an_instance_and_of_a_stranger(self, aws, groups):
+        member = {
+            "InstanceId": "i-0abc",
+            "AutoScalingGroupName": "web-a",
+            "LifecycleState": "Terminating:Wait",
+            "AvailabilityZone": "us-east-1a",
+            "HealthStatus": "HEALTHY",
+            "ProtectedFromScaleIn": False,
+        }
+        call = "describe_auto_scaling_instances"
+        aws.expect("autoscaling", call, {"InstanceIds": ["i-0abc"]}, {"AutoScalingInstances": [member]})
+        aws.expect("autoscaling", call, {"InstanceIds": ["i-0else"]}, {"AutoScalingInstances": []})
+        assert groups.lifecycle_of("i-0abc") == ("web-a", "Terminating:Wait")
+        assert groups.lifecycle_of("i-0else") is None
+
+
+class TestHooks:
+    def _expect_hooks(self, aws, *names):
+        raw = [{"LifecycleHookName": name, "AutoScalingGroupName": "web-a"} for name in names]
+        parameters = {"AutoScalingGroupName": "web-a"}
+        aws.expect("autoscaling", "describe_lifecycle_hooks", parameters, {"LifecycleHooks": raw})
+
+    def test_hooks_are_read_again_after_a_minute(self, aws, groups, clock):
+        self._expect_hooks(aws, "a")
+        assert [hook.name for hook in groups.hooks("web-a")] == ["a"]
+        clock.advance(seconds=59)
+        assert len(groups.hooks("web-a")) == 1
+        clock.advance(seconds=1)
+        self._expect_hooks(aws, "a", "b")
+        assert len(groups.hooks("web-a")) == 2
+
+    def test_a_hook_that_was_just_put_is_seen_at_once(self, aws, groups):
+        self._expect_hooks(aws)
+        assert groups.hooks("web-a") == ()
+        hook = LifecycleHook(name="h", group="web-a", transition=TERMINATING, heartbeat_timeout=600, metadata="mark")
+        parameters = {
+            "LifecycleHookName": "h",
+            "AutoScalingGroupName": "web-a",
+            "LifecycleTransition": TERMINATING,
+            "HeartbeatTimeout": 600,
+            "DefaultResult": "CONTINUE",
+            "NotificationMetadata": "mark",
+        }
+        aws.expect("autoscaling", "put_lifecycle_hook", parameters)
+        groups.put_hook(hook, default_result=HookResult.CONTINUE)
+        self._expect_hooks(aws, "h")
+        assert [hook.name for hook in groups.hooks("web-a")] == ["h"]
+
+    def test_a_group_that_is_gone_has_no_hooks(self, aws, groups):
+        aws.refuse("autoscaling", "describe_lifecycle_hooks", "ValidationError", "AutoScalingGroup name not found")
+        assert groups.hooks("web-a") == ()
+
+    def test_an_action_is_answered_by_instance_id(self, aws, groups):
+        aws.expect("autoscaling", "complete_lifecycle_action", {**NAMED, "LifecycleActionResult": "ABANDON"})
+        assert groups.complete(**ACTION, result=HookResult.ABANDON)
+
+    def test_an_action_that_no_longer_waits_is_an_ordinary_answer(self, aws, groups):
+        aws.refuse("autoscaling", "complete_lifecycle_action", "ValidationError", NO_ACTION)
+        aws.refuse("autoscaling", "record_lifecycle_action_heartbeat", "ValidationError", NO_ACTION)
+        assert not groups.complete(**ACTION, result=HookResult.CONTINUE)
+        assert not groups.heartbeat(**ACTION)
+
+    def test_a_heartbeat_extends_a_waiting_action(self, aws, groups):
+        aws.expect("autoscaling", "record_lifecycle_action_heartbeat", NAMED)
+        assert groups.heartbeat(**ACTION)
+
+    @pytest.mark.parametrize(
+        ("code", "message", "error"),
+        [
+            ("ValidationError", "1 validation error detected", TerminalError),
+            ("Throttling", "Rate exceeded", ThrottledError),
+            ("AccessDenied", "not authorized", AccessDeniedError),
+        ],
+    )
+    def test_any_other_refusal_is_an_error_that_names_the_action(self, aws, groups, code, message, error):
+        aws.refuse("autoscaling", "complete_lifecycle_action", code, message)
+        with pytest.raises(error, match="CompleteLifecycleAction on web-a/leeward-terminate/i-0abc"):
+            groups.complete(**ACTION, result=HookResult.CONTINUE)
+
+
+class TestLaunching:
+    def launch(self, groups):
+        return groups.launch(group="web-a", subnet="subnet-a", token="leeward-i-0abc-1")
+
+    def test_one_instance_in_the_subnet_without_the_groups_own_retries(self, aws, groups):
+        answer = {"Instances": [{"SubnetId": "subnet-a", "InstanceIds": ["i-0new"]}]}
+        aws.expect("autoscaling", "launch_instances", LAUNCH, answer)
+        assert self.launch(groups) == Replacement(launched=("i-0new",))
+
+    @pytest.mark.parametrize(
+        ("code", "status"),
+        [("ValidationError", 400), ("ResourceContention", 500), ("IdempotentParameterMismatch", 400)],
+    )
+    def test_a_refusal_is_no_replacement_with_its_reason(self, aws, groups, code, status):
+        aws.refuse("autoscaling", "launch_instances", code, "because", status=status)
+        assert self.launch(groups) == Replacement(reason=f"{code}: because")
+
+    def test_no_capacity_is_no_replacement_with_its_reason(self, aws, groups):
+        error = {"ErrorCode": "InsufficientInstanceCapacity", "ErrorMessage": "no m5.large in us-east-1a"}
+        aws.expect("autoscaling", "launch_instances", LAUNCH, {"Instances": [], "Errors": [error, error]})
+        assert self.launch(groups).reason == "InsufficientInstanceCapacity: no m5.large in us-east-1a"
+
+    def test_an_answer_without_anything_still_has_a_reason(self, aws, groups):
+        aws.expect("autoscaling", "launch_instances", LAUNCH, {})
+        assert self.launch(groups).reason
+
+    def test_a_client_too_old_for_the_call_is_no_replacement(self, clock):
+        class Old:
+            def get(self, service, **_):
+                return object()
+
+        assert "LaunchInstances" in self.launch(AutoScalingGroups(Old(), clock)).reason
+
+    @pytest.mark.parametrize(
+        ("code", "error"), [("IdempotentCallInProgress", ThrottledError), ("AccessDenied", AccessDeniedError)]
+    )
+    def test_what_says_nothing_about_the_group_is_an_error(self, aws, groups, code, error):
+        aws.refuse("autoscaling", "launch_instances", code, "x")
+        with pytest.raises(error):
+            self.launch(groups)
+
+
+class TestTerminating:
+    def _expect_state(self, aws, state):
+        member = {
+            "InstanceId": "i-0abc",
+            "AutoScalingGroupName": "web-a",
+            "LifecycleState": state,
+            "AvailabilityZone": "us-east-1a",
+            "HealthStatus": "HEALTHY",
+            "ProtectedFromScaleIn": False,
+        }
+        answer = {"AutoScalingInstances": [member] if state else []}
+        aws.expect("autoscaling", "describe_auto_scaling_instances", {"InstanceIds": ["i-0abc"]}, answer)
+
+    def test_the_group_is_asked_once_and_without_blind_repeats(self, aws, groups):
+        self._expect_state(aws, "InService")
+        parameters = {"InstanceId": "i-0abc", "ShouldDecrementDesiredCapacity": True}
+        aws.expect("autoscaling", "terminate_instance_in_auto_scaling_group", parameters, retries=False)
+        assert groups.terminate(instance="i-0abc", decrement=True)
+        client = aws.clients.get("autoscaling", retries=False)
+        assert client.meta.config.retries["total_max_attempts"] == 1
+
+    @pytest.mark.parametrize("state", [None, "Terminating:Wait", "Terminating:Proceed", "Terminated"])
+    def test_an_instance_on_its_way_out_is_never_decremented_again(self, aws, groups, state):
+        self._expect_state(aws, state)
+        assert not groups.terminate(instance="i-0abc", decrement=True)
+
+    def test_an_instance_that_left_in_between_is_no_error(self, aws, groups):
+        self._expect_state(aws, "InService")
+        aws.refuse(
+            "autoscaling",
+            "terminate_instance_in_auto_scaling_group",
+            "ValidationError",
+            "Instance Id not found - No managed instance found for instance ID: i-0abc",
+            retries=False,
+        )
+        assert not groups.terminate(instance="i-0abc", decrement=False)
+
+    @pytest.mark.parametrize(
+        ("code", "message", "error"),
+        [
+            ("ValidationError", "Currently, desiredSize equals minSize (1).", TerminalError),
+            ("ScalingActivityInProgress", "later", ThrottledError),
+        ],
+    )
+    def test_a_group_that_cannot_is_an_error(self, aws, groups, code, message, error):
+        self._expect_state(aws, "InService")
+        aws.refuse("autoscaling", "terminate_instance_in_auto_scaling_group", code, message, retries=False)
+        with pytest.raises(error, match="web-a/i-0abc"):
+            groups.terminate(instance="i-0abc", decrement=True)

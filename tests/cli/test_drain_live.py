@@ -1,0 +1,123 @@
+"""`leeward drain` against a cluster, with fakes for AWS, Kubernetes and the table."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from leeward.adapters import wiring
+from leeward.model.pod import Pod
+from leeward.model.termination import Cause, CauseKind
+from leeward.policy.document import DrainPolicy
+from tests.fakes.builders import a_group, a_node, a_policy, a_subject, an_instance, policies
+from tests.fakes.system import FakeSystem
+
+NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+LIVE = ("--cluster", "blue", "--now", "2026-05-01T12:00:00Z", "-o", "json")
+
+
+@pytest.fixture
+def system(monkeypatch):
+    policy = replace(a_policy(), drain=DrainPolicy(evict_unmanaged=False))
+    system = FakeSystem(
+        instances=[an_instance("i-0a"), an_instance("i-0b"), an_instance("i-0c", group="other")],
+        groups=[a_group("web-a", "i-0a", "i-0b"), a_group("other", "i-0c")],
+        nodes=[a_node("i-0a"), a_node("i-0b"), a_node("i-0c")],
+        written=policies(policy),
+    )
+    monkeypatch.setattr(wiring, "command_line_ports", lambda cluster, region=None, account=None: system.ports)
+    return system
+
+
+def put_pod(system, node, name="lonely"):
+    pod = Pod(namespace="shop", name=name, uid=name, node=node, phase="Running")
+    system.kubernetes.by_key[pod.key] = pod
+
+
+def test_a_dry_run_changes_nothing(leeward, system):
+    result = leeward("drain", "node-i-0a", "--dry-run", *LIVE)
+    assert (result.code, result.json["then"]) == (0, "terminate")
+    assert "execution" not in result.json
+    assert system.executions.started == []
+    assert system.claims.read("i-0a") is None
+
+
+def test_a_drain_claims_the_instance_and_starts_its_execution(leeward, system):
+    result = leeward("drain", "node-i-0a", "--deadline", "2026-05-01T12:30:00Z", *LIVE)
+    assert (result.code, result.json["execution"]) == (0, "i-0a-1")
+    record = system.claims.read("i-0a")
+    assert [cause.kind for cause in record.causes] == [CauseKind.MANUAL]
+    assert record.deadline == NOW + timedelta(minutes=30)
+    assert record.subject.node == "node-i-0a"
+    assert system.executions.open == {"i-0a-1"}
+
+
+def test_a_group_is_drained_node_by_node(leeward, system):
+    result = leeward("drain", "--group", "web-a", *LIVE)
+    assert [document["execution"] for document in result.json] == ["i-0a-1", "i-0b-1"]
+
+
+def test_a_second_drain_joins_the_first_and_there_is_one_execution(leeward, system):
+    leeward("drain", "node-i-0a", *LIVE)
+    again = leeward("drain", "node-i-0a", "--cluster", "blue", "--now", "2026-05-01T12:01:00Z", "-o", "json")
+    assert again.json["execution"] == "i-0a-1"
+    assert len(system.claims.read("i-0a").causes) == 2
+    assert system.executions.open == {"i-0a-1"}
+
+
+def test_a_new_drain_after_one_that_ended_is_the_next_attempt(leeward, system):
+    leeward("drain", "node-i-0a", *LIVE)
+    system.executions.end("i-0a", 1)
+    again = leeward("drain", "node-i-0a", "--cluster", "blue", "--now", "2026-05-01T13:00:00Z", "-o", "json")
+    assert again.json["execution"] == "i-0a-2"
+
+
+def test_a_pod_that_refuses_stops_the_whole_drain_before_it_begins(leeward, system):
+    put_pod(system, "node-i-0b")
+    result = leeward("drain", "--group", "web-a", *LIVE)
+    assert result.code == 1
+    assert [document["then"] for document in result.json] == ["terminate", "wait"]
+    assert system.executions.started == []
+
+
+def test_a_node_of_a_group_that_no_policy_selects_is_left_alone(leeward, system):
+    result = leeward("drain", "node-i-0c", *LIVE)
+    assert result.code == 1
+    assert result.json["node"] == "node-i-0c"
+    assert "refused: node-i-0c: no policy selects its group 'other', so Leeward leaves it alone" in result.err
+    assert system.executions.started == []
+
+
+def test_flags_that_an_execution_cannot_know_are_refused_unless_it_is_a_dry_run(leeward, system):
+    put_pod(system, "node-i-0a")
+    refused = leeward("drain", "node-i-0a", "--force", "--grace-period=5", *LIVE)
+    assert refused.code == 1
+    assert "--force, --grace-period so far only work with --dry-run" in refused.err
+    assert system.executions.started == []
+    shown = leeward("drain", "node-i-0a", "--force", "--dry-run", *LIVE)
+    assert (shown.code, [entry["pod"] for entry in shown.json["evict"]]) == (0, ["shop/lonely"])
+
+
+def test_an_instance_that_has_ended_leaves_its_node_to_be_removed(leeward, system):
+    system.instances.set_state("i-0a", "terminated")
+    assert leeward("drain", "node-i-0a", "--dry-run", *LIVE).json["then"] == "remove-node"
+
+
+def test_a_spot_deadline_that_the_table_knows_tightens_the_plan(leeward, system):
+    warning = Cause(id="e", kind=CauseKind.SPOT_INTERRUPTION, at=NOW, deadline=NOW + timedelta(minutes=2))
+    system.claims.claim(a_subject("i-0a"), warning, NOW)
+    result = leeward("drain", "node-i-0a", "--dry-run", "--deadline", "2026-05-01T12:30:00Z", *LIVE)
+    assert result.json["deadline"] == "2026-05-01T12:02:00Z"
+
+
+def test_an_unknown_node_or_group_is_bad_input(leeward, system):
+    assert "found no node 'x'" in leeward.refuses("drain", "x", *LIVE)
+    assert "found no group 'x'" in leeward.refuses("drain", "--group", "x", *LIVE)
+
+
+def test_a_cluster_that_does_not_answer_is_a_message_and_exit_1(leeward, system):
+    system.kubernetes.down = True
+    result = leeward("drain", "node-i-0a", *LIVE)
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith("leeward: ")
+    assert "Traceback" not in result.err

@@ -1,0 +1,101 @@
+"""Options, exit codes and messages, whatever the verb."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from leeward.cli.main import build_parser, parse_arguments
+from leeward.model.times import format_instant
+from tests.cli.command import NOON, SMALL
+
+OFFLINE = ("--snapshot", SMALL, "--now", NOON)
+
+
+def test_general_options_stand_before_or_after_the_verb(leeward):
+    before = leeward(*OFFLINE, "-o", "json", "drain", "node-a")
+    after = leeward("drain", "node-a", *OFFLINE, "-o", "json")
+    between = leeward("--now", NOON, "drain", "--snapshot", SMALL, "node-a", "--output=json")
+    assert before == after == between
+    assert before.json["node"] == "node-a"
+
+
+def test_an_option_after_the_verb_wins():
+    arguments = parse_arguments(["--seed", "1", "--region", "us-east-1", "drain", "n", "--seed", "2"])
+    assert (arguments.seed, arguments.region, arguments.output) == (2, "us-east-1", "table")
+
+
+def test_now_is_the_clocks_time_unless_given():
+    assert (
+        format_instant(parse_arguments(["--now", "1931-05-06T10:00:00+02:00", "drain", "n"]).now)
+        == "1931-05-06T08:00:00Z"
+    )
+    assert parse_arguments(["drain", "n"]).now.tzinfo is not None
+
+
+def test_json_and_yaml_say_the_same(leeward):
+    as_json = leeward("drain", "node-a", *OFFLINE, "-o", "json")
+    as_yaml = leeward("drain", "node-a", *OFFLINE, "-o", "yaml")
+    assert yaml.safe_load(as_yaml.out) == json.loads(as_json.out)
+    assert as_json.code == as_yaml.code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "found nothing, expected COMMAND"),
+        (["flood"], "argument COMMAND: found 'flood', expected one of drain, explain-event"),
+        (["drain", "n", "--bogus"], "found unknown arguments: --bogus, expected none"),
+        (["drain", "n", "m"], "found unknown arguments: m, expected none"),
+        (["drain", "n", "-o", "xml"], "drain: argument -o/--output: found 'xml', expected one of table, json, yaml"),
+        (["drain", "n", "--snap", "x"], "found unknown arguments: --snap x, expected none"),
+        (
+            ["drain", "n", "--now", "noon"],
+            "drain: argument --now: found 'noon', expected an RFC 3339 time such as 2024-05-01T12:00:00Z",
+        ),
+        (
+            ["drain", "n", "--now", "2024-05-01T12:00:00"],
+            "drain: argument --now: found '2024-05-01T12:00:00', "
+            "expected an RFC 3339 time such as 2024-05-01T12:00:00Z",
+        ),
+        (["--seed", "x", "drain", "n"], "argument --seed: found 'x', expected a whole number"),
+        (["--account", "123", "drain", "n"], "argument --account: found '123', expected twelve digits"),
+        (
+            ["--region", "mars", "drain", "n"],
+            "argument --region: found 'mars', expected an AWS region such as us-east-1",
+        ),
+        (["--cluster", "a b", "drain", "n"], "argument --cluster: found 'a b', expected the name of an EKS cluster"),
+        (["drain", "n", "--cluster"], "drain: argument --cluster: found nothing, expected one value"),
+    ],
+)
+def test_bad_arguments_are_told_in_one_sentence(leeward, arguments, message):
+    told, _, see = leeward.refuses(*arguments).partition(" (see leeward ")
+    assert told == message
+    assert see.endswith("--help)")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["drain", "--help"], ["explain-event", "--help"], ["--version"]])
+def test_help_is_no_error(capsys, arguments):
+    with pytest.raises(SystemExit) as ended:
+        build_parser().parse_args(arguments)
+    assert ended.value.code == 0
+    assert "leeward" in capsys.readouterr().out
+
+
+def test_the_help_of_every_verb_explains_every_option():
+    verbs = next(action for action in build_parser()._actions if action.choices and "drain" in action.choices)
+    for name, parser in verbs.choices.items():
+        assert parser.description, name
+        assert all(action.help for action in parser._actions), name
+
+
+def test_a_reader_that_leaves_early_is_no_traceback():
+    command = f"{sys.executable} -m leeward.cli.main drain --group web-1 --snapshot {SMALL} | head -c 1"
+    run = subprocess.run(
+        command, shell=True, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": "functions"}
+    )
+    assert run.stdout
+    assert run.stderr == ""

@@ -1,0 +1,111 @@
+import json
+
+import pytest
+
+from leeward.cli.policy_files import canonical_parameters, load_policies, read_documents
+from leeward.errors import InvalidPolicyError
+from tests.cli.command import a_snapshot
+
+POLICY = """apiVersion: leeward.dev/v1
+kind: NodePolicy
+metadata: {{name: {name}}}
+spec:
+  selector: {{groups: ["{name}-*"]}}
+"""
+SETTINGS = "apiVersion: leeward.dev/v1\nkind: ClusterSettings\nmetadata: {name: prod}\nspec: {paused: true}\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "policies").mkdir()
+    (tmp_path / "policies" / "20-web.yaml").write_text(f"---\n{POLICY.format(name='web')}---\n---\n{SETTINGS}")
+    (tmp_path / "policies" / "10-api.yaml").write_text(POLICY.format(name="api"))
+    (tmp_path / "policies" / "readme.txt").write_text("not a policy")
+    return tmp_path
+
+
+def test_a_globs_files_come_in_alphabetical_order_and_each_once(folder):
+    loaded = load_policies(["policies/*.yaml", "policies/20-web.yaml"], "prod", root=folder)
+    assert [policy.name for policy in loaded.policies] == ["api", "web"]
+    assert loaded.settings.paused
+
+
+def test_paths_keep_the_order_in_which_they_are_named(folder):
+    loaded = load_policies([folder / "policies/20-web.yaml", folder / "policies/10-api.yaml"], "prod")
+    assert [policy.name for policy in loaded.policies] == ["web", "api"]
+
+
+def test_a_folder_with_a_bracket_in_its_name_is_no_pattern(tmp_path):
+    folder = tmp_path / "team[1]"
+    folder.mkdir()
+    (folder / "a[b].yaml").write_text(POLICY.format(name="web"))
+    for pattern in ("*.yaml", "a[b].yaml", folder / "a[b].yaml"):
+        assert [policy.name for policy in load_policies([pattern], "prod", root=folder).policies] == ["web"]
+
+
+def test_synth_gets_a_numbered_parameter_for_each_document(folder):
+    stored = canonical_parameters(["policies/*.yaml"], "prod", root=folder)
+    assert [name for name, _ in stored] == ["00-prod", "01-api", "02-web"]
+    assert json.loads(stored[2][1])["spec"] == {"selector": {"groups": ["web-*"]}}
+
+
+def test_a_source_names_the_file_and_where_there_are_several_the_document(folder):
+    assert [source for source, _ in read_documents(folder / "policies/10-api.yaml")] == [
+        f"{folder}/policies/10-api.yaml"
+    ]
+    numbered = [source.rsplit("/", 1)[1] for source, _ in read_documents(folder / "policies/20-web.yaml")]
+    assert numbered == ["20-web.yaml#1", "20-web.yaml#3"]
+
+
+@pytest.mark.parametrize("pattern", ["missing.yaml", "policies/*.yml", "policies"])
+def test_a_path_or_glob_that_names_no_file_is_refused(folder, pattern):
+    with pytest.raises(InvalidPolicyError) as refused:
+        load_policies([pattern], "prod", root=folder)
+    assert str(refused.value) == f"{folder}/{pattern}: found no such file, expected the policies of a cluster"
+
+
+BROKEN = [
+    ("spec:\n  a: 1\n  a: 2\n", "line 3 column 3: found the key a twice, expected each key once"),
+    (
+        "spec: {drain: {force: true, force: true}}",
+        "line 1 column 29: found the key force twice, expected each key once",
+    ),
+    ("a: [1", "line 1 column 6: found no YAML (expected ',' or ']', but got '<stream end>'), expected YAML"),
+    ("a: b: c", "line 1 column 5: found no YAML (mapping values are not allowed here), expected YAML"),
+    ("a: !!python/object:os.system x", "line 1 column 4: found no YAML (could not determine a constructor for the tag"),
+    ("{[a]: b}", "line 1 column 2: found no YAML (found unhashable key), expected YAML"),
+    ("a: *b", "line 1 column 4: found no YAML (found undefined alias 'b'), expected YAML"),
+    ("a: \x01", "document: found unacceptable character"),
+    ("- a", "document: found a list, expected a mapping"),
+    ("just text", 'document: found "just text", expected a mapping'),
+    ("[" * 5000, "document: found "),
+    ("a: " + "9" * 5000, "document: found "),
+    ("a: &a [*a]", "line 1 column 4: found no YAML (found unconstructable recursive node), expected YAML"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BROKEN, ids=[case[1][:40] for case in BROKEN])
+def test_broken_yaml_is_refused_with_its_place(leeward, tmp_path, text, message):
+    folder = a_snapshot(tmp_path, policy=text)
+    told = leeward.refuses("drain", "node-a", "--snapshot", folder)
+    assert told.startswith(f"{folder}/policy.yaml: {message}")
+
+
+def test_a_merge_key_may_be_overridden(tmp_path):
+    (tmp_path / "p.yaml").write_text("base: &base {a: 1, b: 2}\nuse: {<<: *base, b: 3}\n")
+    assert read_documents(tmp_path / "p.yaml")[0][1]["use"] == {"a": 1, "b": 3}
+
+
+def test_dates_stay_text(tmp_path):
+    (tmp_path / "p.yaml").write_text("built: 2024-05-01\n")
+    assert read_documents(tmp_path / "p.yaml")[0][1] == {"built": "2024-05-01"}
+
+
+def test_every_problem_of_a_folders_policies_is_a_line(leeward, tmp_path):
+    bad = POLICY.format(name="web") + "  drain: {timeout: 15}\n  finalizer: maybe\n"
+    folder = a_snapshot(tmp_path, policy=f"{bad}---\n{SETTINGS}")
+    told = leeward.refuses("drain", "node-a", "--snapshot", folder)
+    assert told.splitlines() == [
+        f"{folder}/policy.yaml#1: spec.drain.timeout: found 15, expected a duration such as 15m or 1h30m",
+        f'{folder}/policy.yaml#1: spec.finalizer: found "maybe", expected true or false',
+    ]

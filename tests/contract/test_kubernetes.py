@@ -1,0 +1,290 @@
+"""What every `ports.Kubernetes` does: the client over TLS and RBAC on an emulated cluster, and the fake of other tests.
+
+The fake is filled with what the client has read, so that both stand before the same nodes, pods and budgets."""
+
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import yaml
+
+from leeward.adapters.aws.access import Grant
+from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.clock import SystemClock
+from leeward.adapters.kubernetes.api import ClusterApi
+from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
+from leeward.adapters.kubernetes.token import TokenSource
+from leeward.errors import AccessDeniedError, ObjectGoneError
+from leeward.model.node import Taint
+from leeward.ports import EvictionRefusedError
+from local.cluster.authn import AccessEntry
+from local.cluster.nodes import NodeSpec
+from local.cluster.server import ClusterServer
+from local.cluster.settings import ClusterSettings
+from tests.fakes.kubernetes import FakeKubernetes
+
+NOW = datetime(2026, 3, 2, 10, 2, tzinfo=UTC)
+MARK = Taint(key="leeward.dev/disrupted", effect="NoSchedule", value="manual")
+ROLES = {"AKIDREAD": "leeward-blue-read", "AKIDACT": "leeward-blue-act"}
+ARN = "arn:aws:iam::111122223333:role/{}"
+RESOURCES = {"ClusterRole": "clusterroles", "ClusterRoleBinding": "clusterrolebindings"}
+
+
+def identify(url, cluster):
+    """What STS would say about the signer of a token."""
+    key = parse_qs(urlsplit(url).query)["X-Amz-Credential"][0].split("/")[0]
+    return f"arn:aws:sts::111122223333:assumed-role/{ROLES[key]}/leeward" if key in ROLES else None
+
+
+class Door:
+    """As `EksDoor`, with the emulated cluster's address in the place of DescribeCluster's answer."""
+
+    def __init__(self, aws, server, access_key):
+        self._endpoint = Endpoint(url=server.url, ca=server.ca_pem)
+        self._key = access_key
+        self._tokens = TokenSource(aws, SystemClock(), self, cluster="blue", region="us-east-1")
+        self.token = self._tokens.token
+
+    def endpoint(self, *, fresh=False):
+        return self._endpoint
+
+    def grant(self, *, fresh=False):
+        return Grant(access_key=self._key, secret_key="not-a-secret")
+
+
+class Emulated:
+    """A cluster of two nodes; `api` is the client, `events()` what was written."""
+
+    def __init__(self, aws, server):
+        self.aws, self.server = aws, server
+        self.clients = []
+        self.api = self.connect("AKIDACT")
+
+    def connect(self, access_key):
+        client = ClusterClient("blue", Door(self.aws, self.server, access_key), SystemClock())
+        self.clients.append(client)
+        return ClusterApi(client)
+
+    def events(self):
+        written = [e for e in self.server.model.list("events") if e["source"].get("component") == "leeward"]
+        return [(event["involvedObject"]["name"], event["reason"], event["type"]) for event in written]
+
+
+class Faked:
+    """The same cluster as the client has read it."""
+
+    def __init__(self, api):
+        nodes = api.nodes()
+        pods = [pod for node in nodes for pod in api.pods_on(node.name)]
+        self.api = FakeKubernetes(nodes, pods, api.budgets(), api.daemon_sets())
+
+    def events(self):
+        return [(e.about.rsplit("/", 1)[-1], e.reason, "Warning" if e.warning else "Normal") for e in self.api.events]
+
+
+@pytest.fixture(scope="module")
+def aws():
+    """Only where STS is, for the tokens: made once, because a first client costs more than a test."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        clients = AwsClients()
+        clients.get("sts", region="us-east-1")
+        yield clients
+
+
+@pytest.fixture
+def emulated(aws):
+    entries = [
+        AccessEntry(principal_arn=ARN.format(role), groups=(group,))
+        for role, group in (("leeward-blue-read", "leeward:read"), ("leeward-blue-act", "leeward:act"))
+    ]
+    settings = ClusterSettings(pod_start=0.0, pod_gc_delay=0.0)
+    with ClusterServer(name="blue", settings=settings, identify=identify, access_entries=entries) as server:
+        with server.lock:
+            fill(server.model)
+        wait_until(lambda: all(ready(pod) for pod in server.model.list("pods")))
+        cluster = Emulated(aws, server)
+        yield cluster
+        for client in cluster.clients:
+            client.close()
+
+
+@pytest.fixture(params=["the client", "the fake"])
+def cluster(request, emulated):
+    return emulated if request.param == "the client" else Faked(emulated.api)
+
+
+def fill(model):
+    for document in yaml.safe_load_all(Path("manifests/cluster-role.yaml").read_text()):
+        model.create(RESOURCES[document["kind"]], document)
+    model.create("namespaces", {"metadata": {"name": "shop"}})
+    for name in ("node-a", "node-b"):
+        model.add_node(NodeSpec(name=name, instance_id=f"i-{name[-1]}"))
+    for name, app in [("web-1", "web"), ("web-2", "web"), ("free", "free"), ("twice", "twice")]:
+        model.create("pods", a_pod(name, app), "shop")
+    for name, app, least in [("web", "web", 2), ("twice-1", "twice", 0), ("twice-2", "twice", 0)]:
+        spec = {"minAvailable": least, "selector": {"matchLabels": {"app": app}}}
+        model.create("poddisruptionbudgets", {"metadata": {"name": name}, "spec": spec}, "shop")
+
+
+def a_pod(name, app):
+    spec = {"nodeName": "node-a", "containers": [{"name": "main", "image": "i"}], "terminationGracePeriodSeconds": 30}
+    return {"metadata": {"name": name, "labels": {"app": app}}, "spec": spec}
+
+
+def ready(pod):
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in pod.get("status", {}).get("conditions", ()))
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 5
+    while not condition():
+        assert time.monotonic() < deadline, "the emulated cluster did not come up"
+        time.sleep(0.01)
+
+
+def pods(cluster):
+    return {pod.name: pod for pod in cluster.api.pods_on("node-a")}
+
+
+def leaving(cluster, name):
+    pod = pods(cluster).get(name)
+    return pod is None or pod.deletion is not None
+
+
+def test_nodes_are_known_by_their_instances(cluster):
+    assert {node.name: node.instance_id for node in cluster.api.nodes()} == {"node-a": "i-a", "node-b": "i-b"}
+    assert cluster.api.node("node-a").ready
+    assert cluster.api.node("node-c") is None
+
+
+def test_pods_are_those_of_the_node_alone(cluster):
+    assert set(pods(cluster)) == {"web-1", "web-2", "free", "twice"}
+    assert list(cluster.api.pods_on("node-b")) == []
+
+
+def test_budgets_come_with_what_they_allow(cluster):
+    assert {budget.name: budget.disruptions_allowed for budget in cluster.api.budgets()}["web"] == 0
+
+
+def test_a_marked_node_is_tainted_and_cordoned_and_marking_it_again_changes_nothing(cluster):
+    marked = cluster.api.mark(cluster.api.node("node-a"), MARK)
+    again = cluster.api.mark(cluster.api.node("node-a"), replace(MARK, value="spot_interruption"))
+    assert (marked.marked, marked.unschedulable) == (True, True)
+    assert [taint.value for taint in again.taints if taint.key == MARK.key] == ["manual"]
+
+
+def test_a_node_that_changed_since_it_was_read_is_marked_all_the_same(cluster):
+    stale = cluster.api.node("node-a")
+    cluster.api.mark(stale, Taint(key="somebody/else", effect="NoExecute"))
+    cluster.api.mark(stale, MARK)
+    assert {MARK.key, "somebody/else"} <= {taint.key for taint in cluster.api.node("node-a").taints}
+
+
+def test_a_node_can_be_tainted_without_being_cordoned(cluster):
+    assert not cluster.api.mark(cluster.api.node("node-a"), MARK, unschedulable=False).unschedulable
+
+
+def test_unmarking_puts_a_node_back_into_service(cluster):
+    other = Taint(key="somebody/else", effect="NoSchedule")
+    cluster.api.mark(cluster.api.mark(cluster.api.node("node-a"), other), MARK)
+    for _ in range(2):
+        node = cluster.api.unmark(cluster.api.node("node-a"), MARK.key)
+        assert not node.marked
+        assert not node.unschedulable
+    assert other.key in {taint.key for taint in node.taints}
+
+
+def test_a_node_that_is_gone_or_replaced_cannot_be_marked(cluster):
+    node = cluster.api.node("node-b")
+    with pytest.raises(ObjectGoneError):
+        cluster.api.mark(replace(node, uid="of-its-predecessor", resource_version="1"), MARK)
+    cluster.api.delete_node(node)
+    with pytest.raises(ObjectGoneError):
+        cluster.api.mark(node, MARK)
+
+
+def test_a_pod_without_a_budget_is_evicted(cluster):
+    cluster.api.evict(pods(cluster)["free"])
+    assert leaving(cluster, "free")
+    assert not leaving(cluster, "web-1")
+
+
+def test_a_budget_that_allows_none_forbids_the_eviction_by_name(cluster):
+    with pytest.raises(EvictionRefusedError) as raised:
+        cluster.api.evict(pods(cluster)["web-1"])
+    assert (raised.value.budgets, raised.value.permanent) == (("shop/web",), False)
+    assert not leaving(cluster, "web-1")
+
+
+def test_several_budgets_forbid_the_eviction_for_good(cluster):
+    with pytest.raises(EvictionRefusedError) as raised:
+        cluster.api.evict(pods(cluster)["twice"])
+    assert raised.value.permanent
+
+
+def test_the_successor_of_a_pod_is_neither_evicted_nor_deleted(cluster):
+    predecessor = replace(pods(cluster)["free"], uid="of-its-predecessor")
+    cluster.api.evict(predecessor)
+    cluster.api.delete_pod(predecessor)
+    assert not leaving(cluster, "free")
+
+
+def test_a_pod_that_was_never_there_counts_as_gone(cluster):
+    ghost = replace(pods(cluster)["free"], name="ghost")
+    cluster.api.evict(ghost)
+    cluster.api.delete_pod(ghost)
+
+
+def test_a_forced_deletion_asks_no_budget(cluster):
+    cluster.api.delete_pod(pods(cluster)["web-1"], 1)
+    assert leaving(cluster, "web-1")
+
+
+def test_a_node_object_is_removed_once_and_its_successor_never(cluster):
+    node = cluster.api.node("node-b")
+    cluster.api.delete_node(replace(node, uid="of-its-predecessor"))
+    assert cluster.api.node("node-b") is not None
+    for _ in range(2):
+        cluster.api.delete_node(node)
+    assert cluster.api.node("node-b") is None
+
+
+def test_an_event_is_written_once_in_ten_minutes(cluster):
+    node, pod = cluster.api.node("node-a"), pods(cluster)["free"]
+    for minutes in (0, 3, 10):
+        now = NOW + timedelta(minutes=minutes)
+        cluster.api.event(node, reason="DrainBlocked", message="m", warning=True, now=now)
+    cluster.api.event(pod, reason="Evicted", message="m", warning=False, now=NOW)
+    blocked, evicted = ("node-a", "DrainBlocked", "Warning"), ("free", "Evicted", "Normal")
+    assert sorted(cluster.events()) == sorted([blocked, blocked, evicted])
+
+
+def test_the_read_role_reads_everything_and_changes_nothing(emulated):
+    reader = emulated.connect("AKIDREAD")
+    node = reader.node("node-a")
+    assert len(reader.nodes()) == 2
+    assert len(reader.pods_on("node-a")) == 4
+    assert (len(reader.budgets()), reader.daemon_sets()) == (3, frozenset())
+    for forbidden in (
+        lambda: reader.mark(node, MARK),
+        lambda: reader.evict(emulated.api.pods_on("node-a")[0]),
+        lambda: reader.delete_node(node),
+        lambda: reader.event(node, reason="R", message="m", warning=False, now=NOW),
+    ):
+        with pytest.raises(AccessDeniedError, match="not allowed to"):
+            forbidden()
+
+
+def test_a_principal_without_an_access_entry_is_denied(emulated):
+    with pytest.raises(AccessDeniedError, match="token is not accepted"):
+        emulated.connect("AKIDSTRANGER").nodes()
+
+
+def test_throttling_and_faults_of_the_server_are_ridden_out(emulated):
+    emulated.server.faults.add(status=429, count=1, retry_after=0)
+    emulated.server.faults.add(status=500, count=2)
+    assert len(emulated.api.nodes()) == 2

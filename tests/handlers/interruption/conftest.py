@@ -1,0 +1,74 @@
+"""The real handler over a deployment of fakes."""
+
+import json
+from collections.abc import Callable, Sequence
+from io import StringIO
+from typing import Any
+
+import pytest
+
+from leeward.interruption import handler, metrics
+from tests.fakes.builders import GROUP, a_group, a_node, a_policy, an_instance, our_hook, policies
+from tests.fakes.system import FakeSystem
+
+SENT = 1772445600000  # 2026-03-02T10:00:00Z in milliseconds
+
+
+class Queue:
+    """Delivers bodies to the handler and remembers what it said; message ids are m0, m1 …"""
+
+    def __init__(self, system: FakeSystem, capsys: pytest.CaptureFixture[str], log: StringIO) -> None:
+        self.system = system
+        self._log = log
+        self._capsys = capsys
+        self.lines: list[dict[str, Any]] = []
+
+    def deliver(self, *bodies: str) -> list[str]:
+        """The ids of the records that come back."""
+        records = [
+            {"messageId": f"m{number}", "body": body, "attributes": {"SentTimestamp": str(SENT)}}
+            for number, body in enumerate(bodies)
+        ]
+        answer = handler.handle({"Records": records}, None)
+        assert set(answer) == {"batchItemFailures"}
+        printed = [*self._log.getvalue().splitlines(), *self._capsys.readouterr().out.splitlines()]
+        self._log.seek(0)
+        self._log.truncate()
+        self.lines += [json.loads(line) for line in printed]
+        return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
+
+    @property
+    def log(self) -> Sequence[dict[str, Any]]:
+        """One line a record."""
+        return [line for line in self.lines if "messageId" in line]
+
+    def metric(self, name: str) -> float:
+        """The sum of a metric over all batches."""
+        return sum(sum(line[name]) for line in self.lines if name in line)
+
+
+def a_system(**changes: Any) -> FakeSystem:
+    """One cluster with one selected group, our terminate hook on it, and the node of i-0abc."""
+    defaults = {
+        "instances": [an_instance()],
+        "groups": [a_group(GROUP, "i-0abc")],
+        "hooks": [our_hook()],
+        "nodes": [a_node()],
+        "written": policies(a_policy(hooks=("wait-for-node",))),
+    }
+    return FakeSystem(**{**defaults, **changes})
+
+
+@pytest.fixture
+def connect(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Queue]:
+    """`connect(nodes=[…])`: the handler's ports are those of this system."""
+
+    def build(**changes: Any) -> Queue:
+        system = a_system(**changes)
+        log = StringIO()
+        monkeypatch.setattr(handler, "ports", lambda: system.ports)
+        for written in metrics.logger.handlers:  # their stream was taken at import
+            monkeypatch.setattr(written, "stream", log)
+        return Queue(system, capsys, log)
+
+    return build

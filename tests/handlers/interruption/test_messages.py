@@ -1,0 +1,315 @@
+"""Each message through the real handler: what is marked, claimed, started, answered and told."""
+
+import json
+
+import pytest
+
+from leeward.errors import ClusterUnreachableError, ThrottledError
+from leeward.interruption.effects import EVENT_REASONS
+from leeward.interruption.metrics import LOG_KEYS
+from leeward.model import keys
+from leeward.model.group import LAUNCHING, HookResult, LifecycleHook
+from leeward.model.message import Kind
+from leeward.model.termination import CauseKind, Outcome, Status
+from leeward.policy.document import Rebalance
+from tests.events import event
+from tests.fakes.builders import GROUP, a_group, a_node, a_policy, an_instance, our_hook, policies
+
+FAR_AHEAD = "Mon, 16 Mar 2026 18:00:00 GMT"
+WAIT_FOR_NODE = LifecycleHook(name="wait-for-node", group=GROUP, transition=LAUNCHING)
+DRAINING = {
+    "spot_interruption": CauseKind.SPOT_INTERRUPTION,
+    "scheduled_change": CauseKind.SCHEDULED_CHANGE,
+    "state_change": CauseKind.STATE_CHANGE,
+    "asg_terminate": CauseKind.ASG_TERMINATE,
+    "asg_terminate_direct": CauseKind.ASG_TERMINATE,
+    "asg_terminate_sns": CauseKind.ASG_TERMINATE,
+    "rebalance_recommendation": CauseKind.REBALANCE_RECOMMENDATION,
+}
+
+
+def node_of(queue, name="node-i-0abc"):
+    return queue.system.kubernetes.by_name[name]
+
+
+@pytest.mark.parametrize(("name", "kind"), DRAINING.items())
+def test_a_message_that_takes_a_node_marks_claims_and_starts(connect, name, kind):
+    queue = connect()
+    assert queue.deliver(event(name)) == []
+    node = node_of(queue)
+    assert node.unschedulable
+    assert [(t.key, t.value, t.effect) for t in node.taints] == [(keys.DISRUPTED_TAINT, kind.value, "NoSchedule")]
+    record = queue.system.claims.records["i-0abc"]
+    assert (record.status, record.attempt) == (Status.OPEN, 1)
+    assert [cause.kind for cause in record.causes] == [kind]
+    assert (record.subject.node, record.subject.group, record.subject.zone) == ("node-i-0abc", GROUP, "us-east-1a")
+    assert queue.system.executions.open == {"i-0abc-1"}
+    assert queue.system.groups.answered == []
+
+
+def test_the_event_on_the_node_says_what_and_why(connect):
+    queue = connect()
+    queue.deliver(event("spot_interruption"))
+    written = queue.system.kubernetes.events[0]
+    assert (written.about, written.reason, written.warning) == ("node-i-0abc", "SpotInterruption", True)
+    assert "two minutes" in written.message
+
+
+def test_every_kind_that_takes_nodes_has_its_event_reason():
+    assert set(EVENT_REASONS) == {Kind(kind.value) for kind in CauseKind if kind is not CauseKind.MANUAL}
+
+
+def test_nodes_are_marked_before_anything_is_claimed(connect):
+    queue = connect()
+    order = []
+    mark, claim = queue.system.kubernetes.mark, queue.system.claims.claim
+    queue.system.kubernetes.mark = lambda *a, **k: (order.append("mark"), mark(*a, **k))[1]
+    queue.system.claims.claim = lambda *a, **k: (order.append("claim"), claim(*a, **k))[1]
+    queue.deliver(event("spot_interruption"), event("rebalance_recommendation", detail={"instance-id": "i-0abc"}))
+    assert order == ["mark", "claim", "claim"]
+
+
+class TestJoining:
+    def test_a_second_cause_joins_and_wakes_the_pause(self, connect):
+        queue = connect()
+        queue.deliver(event("rebalance_recommendation"))
+        queue.system.claims.hand_over_token("i-0abc", version=1, token="pause-1")
+        queue.deliver(event("spot_interruption"))
+        record = queue.system.claims.records["i-0abc"]
+        assert (record.version, len(record.causes)) == (2, 2)
+        assert record.deadline is not None
+        assert queue.system.executions.woken == ["pause-1"]
+        assert queue.system.executions.open == {"i-0abc-1"}
+
+    def test_a_duplicate_adds_nothing_and_wakes_nobody(self, connect):
+        queue = connect()
+        queue.deliver(event("spot_interruption"))
+        queue.system.claims.hand_over_token("i-0abc", version=1, token="pause-1")
+        before = queue.system.claims.records["i-0abc"]
+        assert queue.deliver(event("spot_interruption"), event("spot_interruption")) == []
+        assert queue.system.claims.records["i-0abc"] == before
+        assert queue.system.executions.woken == []
+        assert queue.system.executions.open == {"i-0abc-1"}
+        assert len(queue.system.kubernetes.events) == 1
+
+    def test_duplicates_in_one_batch_are_one_effect_and_all_done(self, connect):
+        queue = connect()
+        assert queue.deliver(*[event("asg_terminate"), event("asg_terminate_direct")] * 5) == []
+        assert queue.system.claims.asked["claim"] == 1
+        assert queue.system.executions.started == ["i-0abc-1"]
+        assert queue.system.kubernetes.asked["mark"] == 1
+
+    def test_a_health_event_of_two_regions_is_one(self, connect):
+        queue = connect(instances=[an_instance(), an_instance("i-0def")], nodes=[a_node(), a_node("i-0def")])
+        queue.deliver(event("scheduled_change"))
+        queue.deliver(event("scheduled_change", id="from-the-backup-region"))
+        assert [len(r.causes) for r in queue.system.claims.records.values()] == [1, 1]
+
+    def test_a_health_event_takes_every_instance_that_it_names(self, connect):
+        queue = connect(instances=[an_instance(), an_instance("i-0def")], nodes=[a_node(), a_node("i-0def")])
+        queue.deliver(event("scheduled_change"))
+        assert queue.system.executions.open == {"i-0abc-1", "i-0def-1"}
+        assert all(node.marked for node in queue.system.kubernetes.by_name.values())
+
+    def test_a_start_that_was_lost_is_made_up_for_by_the_redelivery(self, connect):
+        queue = connect()
+        queue.system.executions.fail("start", ThrottledError("slow down"), times=1)
+        assert queue.deliver(event("spot_interruption")) == ["m0"]
+        assert queue.system.claims.records["i-0abc"].status is Status.OPEN
+        assert queue.deliver(event("spot_interruption")) == []
+        assert queue.system.executions.open == {"i-0abc-1"}
+        assert len(queue.system.claims.records["i-0abc"].causes) == 1
+
+    def test_a_closed_execution_that_holds_the_name_makes_room_for_the_next_attempt(self, connect):
+        queue = connect()
+        queue.system.executions.end("i-0abc", 1)
+        queue.deliver(event("spot_interruption"))
+        assert queue.system.executions.open == {"i-0abc-2"}
+        assert queue.system.claims.records["i-0abc"].attempt == 2
+
+    def test_a_late_duplicate_of_a_node_that_was_given_back_leaves_it_in_service(self, connect):
+        queue = connect()
+        queue.deliver(event("rebalance_recommendation"))
+        queue.system.kubernetes.unmark(node_of(queue), keys.DISRUPTED_TAINT)
+        queue.system.executions.end("i-0abc")
+        queue.system.claims.close("i-0abc", version=1, outcome=Outcome.GIVEN_BACK, now=queue.system.clock.now())
+        assert queue.deliver(event("rebalance_recommendation")) == []
+        assert not node_of(queue).marked
+        assert not node_of(queue).unschedulable
+        assert queue.system.executions.open == set()
+
+
+class TestPacing:
+    def test_a_change_far_ahead_is_claimed_but_neither_tainted_nor_started(self, connect):
+        queue = connect(nodes=[a_node()])
+        queue.deliver(event("scheduled_change", detail__startTime=FAR_AHEAD))
+        assert not node_of(queue).marked
+        assert queue.system.claims.records["i-0abc"].deadline is not None
+        assert queue.system.executions.started == []
+
+    def test_another_cause_starts_it_at_once(self, connect):
+        queue = connect()
+        queue.deliver(event("scheduled_change", detail__startTime=FAR_AHEAD))
+        queue.deliver(event("state_change"))
+        assert queue.system.executions.open == {"i-0abc-1"}
+        assert node_of(queue).marked
+
+
+class TestRebalance:
+    def test_cordon_is_what_kubectl_cordon_does_and_claims_nothing(self, connect):
+        queue = connect(written=policies(a_policy(rebalance=Rebalance.CORDON)))
+        assert queue.deliver(event("rebalance_recommendation")) == []
+        assert node_of(queue).unschedulable
+        assert not node_of(queue).marked
+        assert queue.system.claims.records == {}
+        assert queue.system.kubernetes.events[0].message.startswith("Leeward will cordon")
+
+    def test_a_cordon_that_fails_is_tried_again(self, connect):
+        queue = connect(written=policies(a_policy(rebalance=Rebalance.CORDON)))
+        queue.system.kubernetes.fail("mark", ClusterUnreachableError("503"), times=1)
+        assert queue.deliver(event("rebalance_recommendation")) == ["m0"]
+        assert queue.deliver(event("rebalance_recommendation")) == []
+        queue.system.kubernetes.down = True
+        assert queue.deliver(event("rebalance_recommendation", id="another")) == ["m0"]
+
+    def test_a_warning_beside_the_cordon_marks_the_node_as_leaving(self, connect):
+        queue = connect(written=policies(a_policy(rebalance=Rebalance.CORDON)))
+        queue.deliver(event("rebalance_recommendation"), event("spot_interruption"))
+        assert node_of(queue).marked
+
+    def test_ignore_and_capacity_rebalance_touch_nothing(self, connect):
+        ignoring = connect(written=policies(a_policy(rebalance=Rebalance.IGNORE)))
+        ignoring.deliver(event("rebalance_recommendation"))
+        itself = connect(groups=[a_group(GROUP, "i-0abc", capacity_rebalance=True)])
+        itself.deliver(event("rebalance_recommendation"))
+        for queue in (ignoring, itself):
+            assert not node_of(queue).unschedulable
+            assert queue.system.claims.records == {}
+
+
+class TestHooks:
+    def test_a_launch_hook_is_answered_once_the_node_is_ready(self, connect):
+        queue = connect(hooks=[WAIT_FOR_NODE], groups=[a_group(GROUP)], nodes=[])
+        groups = queue.system.groups
+        groups.begin_launching(GROUP, "i-0abc")
+        assert queue.deliver(event("asg_launch")) == []
+        assert groups.waiting
+        assert groups.lifecycle_of("i-0abc") == (GROUP, "Pending:Wait")
+        queue.system.kubernetes.put_node(a_node())
+        queue.deliver(event("asg_launch"))
+        assert groups.answered == [(GROUP, "wait-for-node", "i-0abc", HookResult.CONTINUE)]
+        assert groups.lifecycle_of("i-0abc") == (GROUP, "InService")
+
+    def test_the_launch_of_an_instance_that_is_gone_is_abandoned(self, connect):
+        queue = connect(hooks=[WAIT_FOR_NODE], instances=[], groups=[a_group(GROUP)], nodes=[])
+        queue.system.groups.waiting.add((GROUP, "wait-for-node", "i-0abc"))
+        queue.deliver(event("asg_launch"))
+        assert [answer[3] for answer in queue.system.groups.answered] == [HookResult.ABANDON]
+
+    def test_our_terminate_hook_of_an_unknown_instance_is_answered_at_once(self, connect):
+        queue = connect(instances=[], groups=[a_group(GROUP)], nodes=[])
+        queue.system.groups.waiting.add((GROUP, "leeward-terminate", "i-0abc"))
+        assert queue.deliver(event("asg_terminate")) == []
+        assert queue.system.groups.answered == [(GROUP, "leeward-terminate", "i-0abc", HookResult.CONTINUE)]
+        assert queue.system.claims.records == {}
+
+    def test_a_foreign_hook_is_never_touched_though_the_node_is_drained(self, connect):
+        theirs = LifecycleHook(name="their-backup", group=GROUP, transition=our_hook().transition)
+        queue = connect(hooks=[theirs], written=policies(a_policy()))
+        queue.system.groups.begin_terminating(GROUP, "i-0abc")
+        body = event("asg_terminate", detail__LifecycleHookName="their-backup", detail__NotificationMetadata="")
+        assert queue.deliver(body) == []
+        assert queue.system.groups.asked["complete"] == queue.system.groups.asked["heartbeat"] == 0
+        assert queue.system.executions.open == {"i-0abc-1"}
+
+    def test_a_group_without_policy_keeps_its_hook(self, connect):
+        queue = connect(written=policies(a_policy("other", "batch-*")))
+        assert queue.deliver(event("asg_terminate")) == []
+        assert queue.system.groups.asked["complete"] == 0
+        assert queue.system.groups.asked["hooks"] == 0
+        assert queue.system.kubernetes.asked["nodes"] == 0
+
+    def test_an_answer_that_nobody_waits_for_is_done_with_a_word_in_the_log(self, connect):
+        queue = connect(instances=[], groups=[a_group(GROUP)], nodes=[])
+        assert queue.deliver(event("asg_terminate")) == []
+        assert "was not waiting any more" in queue.log[0]["warnings"][0]
+
+    def test_an_answer_that_fails_is_given_again(self, connect):
+        """The peer's defect: a completion that failed was only logged, and its redelivery ignored as a duplicate."""
+        queue = connect(instances=[], groups=[a_group(GROUP)], nodes=[])
+        queue.system.groups.waiting.add((GROUP, "leeward-terminate", "i-0abc"))
+        queue.system.groups.fail("complete", ThrottledError("Rate exceeded"), times=1)
+        assert queue.deliver(event("asg_terminate")) == ["m0"]
+        assert queue.deliver(event("asg_terminate")) == []
+        assert len(queue.system.groups.answered) == 1
+
+
+class TestExecutionsThatEndedBadly:
+    def _open(self, queue, attempts=1):
+        queue.deliver(event("spot_interruption"))
+        for attempt in range(1, attempts + 1):
+            queue.system.executions.end("i-0abc", attempt)
+            if attempt < attempts:
+                queue.system.claims.begin_attempt("i-0abc", attempt)
+
+    def test_the_next_attempt_of_an_open_record_starts(self, connect):
+        queue = connect()
+        self._open(queue)
+        assert queue.deliver(event("execution_aborted")) == []
+        assert queue.system.executions.open == {"i-0abc-2"}
+
+    def test_told_twice_it_starts_once(self, connect):
+        queue = connect()
+        self._open(queue)
+        queue.deliver(event("execution_aborted"), event("execution_aborted"))
+        queue.deliver(event("execution_aborted"))
+        assert queue.system.executions.open == {"i-0abc-2"}
+
+    def test_one_that_rests_until_later_is_left_to_the_sweeper(self, connect):
+        queue = connect()
+        self._open(queue)
+        queue.system.claims.note("i-0abc", times={"retry": queue.system.clock.now().replace(hour=11)})
+        queue.deliver(event("execution_aborted"))
+        assert queue.system.executions.open == set()
+
+    def test_one_that_dies_again_and_again_is_left_to_the_sweeper(self, connect):
+        queue = connect()
+        self._open(queue, attempts=3)
+        queue.deliver(event("execution_aborted", detail__name="i-0abc-3"))
+        assert queue.system.executions.open == set()
+        assert queue.system.claims.records["i-0abc"].times["retry"] > queue.system.clock.now()
+
+    def test_a_record_that_is_closed_or_absent_needs_nobody(self, connect):
+        queue = connect()
+        assert queue.deliver(event("execution_aborted")) == []
+        self._open(queue)
+        now = queue.system.clock.now()
+        queue.system.claims.close("i-0abc", version=1, outcome=Outcome.TERMINATED, now=now)
+        queue.deliver(event("execution_aborted"))
+        assert queue.system.executions.open == set()
+
+
+@pytest.mark.parametrize("name", ["unknown", "test_notification"])
+def test_what_concerns_nobody_is_done_without_looking_anything_up(connect, name):
+    queue = connect()
+    assert queue.deliver(event(name)) == []
+    system = queue.system
+    asked = [system.instances.asked, system.groups.asked, system.clusters.asked, system.claims.asked]
+    assert not any(asked)
+
+
+def test_an_event_of_another_account_is_done_without_looking_anything_up(connect):
+    queue = connect(origins=frozenset({("999900001111", "us-east-1")}))
+    assert queue.deliver(event("spot_interruption")) == []
+    assert queue.system.instances.asked["describe"] == 0
+    assert "none of our clusters is there" in queue.log[0]["message"]
+
+
+def test_one_log_line_a_record_says_what_became_of_it(connect):
+    queue = connect()
+    queue.deliver(event("asg_terminate"), event("unknown"), "nonsense")
+    assert [line["outcome"] for line in queue.log] == ["done", "done", "poison"]
+    assert [line.get("kind") for line in queue.log] == ["asg_terminate", "noop", None]
+    assert set(LOG_KEYS) <= set(queue.log[0])
+    assert queue.log[0]["hook"] == {"name": "leeward-terminate", "result": "CONTINUE", "atOnce": False}
+    assert json.loads(json.dumps(queue.log[0]["instances"])) == ["i-0abc"]

@@ -1,0 +1,137 @@
+"""The synthesized template as something to ask: resources by type and name, intrinsic functions filled in.
+
+`substituted_definition` is also for other suites: the state machine's definition as AWS would get it.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ACCOUNT = "111122223333"
+REGION = "us-east-1"
+
+_PSEUDO = {
+    "AWS::Partition": "aws",
+    "AWS::Region": REGION,
+    "AWS::AccountId": ACCOUNT,
+    "AWS::URLSuffix": "amazonaws.com",
+}
+_NAMES = {  # the property that names a resource, and its ARN
+    "AWS::Lambda::Function": ("FunctionName", "lambda:{r}:{a}:function:{n}"),
+    "AWS::SQS::Queue": ("QueueName", "sqs:{r}:{a}:{n}"),
+    "AWS::DynamoDB::Table": ("TableName", "dynamodb:{r}:{a}:table/{n}"),
+    "AWS::StepFunctions::StateMachine": ("StateMachineName", "states:{r}:{a}:stateMachine:{n}"),
+    "AWS::Events::Rule": ("Name", "events:{r}:{a}:rule/{n}"),
+    "AWS::Logs::LogGroup": ("LogGroupName", "logs:{r}:{a}:log-group:{n}:*"),
+    "AWS::CloudWatch::Alarm": ("AlarmName", "cloudwatch:{r}:{a}:alarm:{n}"),
+    "AWS::IAM::Role": ("RoleName", "iam::{a}:role/{n}"),
+}
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One IAM statement of one role, its lists as tuples."""
+
+    effect: str
+    actions: tuple[str, ...]
+    resources: tuple[str, ...]
+    conditions: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Template:
+    raw: Mapping[str, Any]
+    assembly: Path
+
+    def resources(self, kind: str) -> dict[str, dict[str, Any]]:
+        """Logical id -> properties, intrinsics filled in."""
+        return {
+            name: self.filled(resource.get("Properties", {}))
+            for name, resource in self.raw["Resources"].items()
+            if resource["Type"] == kind
+        }
+
+    def named(self, kind: str) -> dict[str, dict[str, Any]]:
+        """Physical name -> properties."""
+        return {properties[_NAMES[kind][0]]: properties for properties in self.resources(kind).values()}
+
+    def one(self, kind: str) -> dict[str, Any]:
+        (found,) = self.resources(kind).values()
+        return found
+
+    def filled(self, value: Any) -> Any:
+        """`value` with every reference and join carried out."""
+        if isinstance(value, list):
+            return [self.filled(item) for item in value]
+        if not isinstance(value, Mapping):
+            return value
+        known = self._intrinsic(value) if len(value) == 1 else None
+        return {key: self.filled(item) for key, item in value.items()} if known is None else known
+
+    def _intrinsic(self, value: Mapping[str, Any]) -> str | None:
+        match value:
+            case {"Ref": name}:
+                return self._reference(name)
+            case {"Fn::GetAtt": [name, attribute]}:
+                return self._arn(name) if attribute == "Arn" else f"{name}.{attribute}"
+            case {"Fn::Join": [separator, parts]}:
+                return separator.join(self.filled(part) for part in parts)
+        return None
+
+    def statements(self, role: str) -> list[Statement]:
+        """Of the role with this ARN."""
+        name = role.rsplit("/", 1)[-1]
+        (properties,) = [
+            properties for id_, properties in self.resources("AWS::IAM::Role").items() if self._name(id_) == name
+        ]
+        return list(_statements(properties))
+
+    def roles(self) -> dict[str, list[Statement]]:
+        """Logical id -> statements."""
+        return {name: list(_statements(properties)) for name, properties in self.resources("AWS::IAM::Role").items()}
+
+    def _name(self, logical: str) -> str:
+        resource = self.raw["Resources"][logical]
+        given = resource.get("Properties", {}).get(_NAMES.get(resource["Type"], ("",))[0])
+        return self.filled(given) if given else logical
+
+    def _reference(self, name: str) -> str:
+        if name in _PSEUDO:
+            return _PSEUDO[name]
+        if name not in self.raw["Resources"]:
+            return f"<{name}>"
+        match self.raw["Resources"][name]["Type"]:
+            case "AWS::SQS::Queue":
+                return f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{self._name(name)}"
+            case "AWS::StepFunctions::StateMachine":
+                return self._arn(name)
+        return self._name(name)
+
+    def _arn(self, name: str) -> str:
+        shape = _NAMES[self.raw["Resources"][name]["Type"]][1]
+        return "arn:aws:" + shape.format(r=REGION, a=ACCOUNT, n=self._name(name))
+
+
+def _statements(role: Mapping[str, Any]) -> Iterator[Statement]:
+    for policy in role.get("Policies", ()):
+        for raw in policy["PolicyDocument"]["Statement"]:
+            yield Statement(
+                effect=raw["Effect"],
+                actions=_many(raw["Action"]),
+                resources=_many(raw["Resource"]),
+                conditions=raw.get("Condition", {}),
+            )
+
+
+def _many(value: Any) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def substituted_definition(template: Template) -> dict[str, Any]:
+    """node-termination with its DefinitionSubstitutions filled in."""
+    machine = template.one("AWS::StepFunctions::StateMachine")
+    given = machine["DefinitionSubstitutions"]
+    return json.loads(re.sub(r"\$\{(\w+)\}", lambda found: given[found[1]], machine["DefinitionString"]))

@@ -1,0 +1,97 @@
+"""`cdk synth` as a stranger runs it, and the rules over what it makes."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from cfnlint import lint
+
+from infra import findings
+from tests.infra.conftest import ROOT, synthesize
+
+CDK = ROOT / "node_modules" / "aws-cdk" / "bin" / "cdk"
+IGNORED_LINT = {
+    "W3005": "the CDK adds DependsOn where a reference already says the same; harmless",
+    "E3601": "its schema knows neither other partitions nor JSONata time-outs; asl-validator checks the definition",
+}
+
+
+def app(**context):
+    """The program alone, as the CDK command line starts it."""
+    given = json.loads((ROOT / "cdk.json").read_text())["context"] | context
+    environment = {"PATH": os.environ["PATH"], "CDK_CONTEXT_JSON": json.dumps(given), "HOME": os.environ["HOME"]}
+    return subprocess.run(
+        [sys.executable, "app.py"], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_cdk_synth_without_any_context_of_ones_own(tmp_path):
+    """Without a network: every proxy leads nowhere. Seconds are not asserted elsewhere; 15 is what a person waits."""
+    nowhere = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), "http://127.0.0.1:9")
+    environment = {**os.environ, **nowhere, "AWS_EC2_METADATA_DISABLED": "true"}
+    started = time.monotonic()
+    done = subprocess.run(
+        [os.environ["JSII_NODE"], str(CDK), "synth", "--quiet", "--output", str(tmp_path)],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "Leeward.template.json").exists()
+    assert time.monotonic() - started < 15
+
+
+@pytest.mark.parametrize(
+    ("context", "said"),
+    [
+        ({"leeward": '{"clusters": []}'}, "context: leeward.clusters: found [], expected a list of at least 1"),
+        ({"leeward": '{"clusters": [{"name": "x", "policies": ["nope.yaml"]}]}'}, "nope.yaml: found no such file"),
+        ({"settings": "nope.json"}, "nope.json: cannot be read: No such file or directory"),
+    ],
+)
+def test_a_mistake_is_one_message_and_exit_1_without_a_traceback(context, said):
+    done = app(**context)
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_the_stack_is_tied_to_no_account_and_needs_no_lookup(template, everything):
+    for stack, where in (
+        (template, "aws://unknown-account/unknown-region"),
+        (everything, "aws://111122223333/us-east-1"),
+    ):
+        manifest = json.loads((stack.assembly / "manifest.json").read_text())
+        assert manifest["artifacts"]["Leeward"]["environment"] == where
+        assert "missing" not in manifest
+
+
+def test_cfn_lint_finds_nothing_that_is_not_explained(template):
+    text = (template.assembly / "Leeward.template.json").read_text()
+    found = {match.rule.id: match.message for match in lint(text)}
+    assert {rule: message for rule, message in found.items() if rule not in IGNORED_LINT} == {}
+    assert set(found) == set(IGNORED_LINT), "an exception that is not needed any more"
+
+
+def test_cdk_nag_accepts_the_stack_only_with_its_reasons(tmp_path, monkeypatch):
+    monkeypatch.setattr(findings, "_wildcards", lambda *_: None)
+    with pytest.raises(RuntimeError, match=r"AwsSolutions-IAM5\[Resource::\*\]"):
+        synthesize(tmp_path)
+
+
+def test_each_acknowledged_finding_has_a_reason_of_some_words(template):
+    metadata = json.loads((template.assembly / "Leeward.metadata.json").read_text())
+    reasons = {}
+    for entries in metadata.values():
+        for entry in entries:
+            if entry["type"] == "aws:cdk:acknowledged-rules":
+                reasons |= entry["data"]
+    assert reasons
+    assert min(len(reason.split()) for reason in reasons.values()) >= 4

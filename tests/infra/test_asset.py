@@ -1,0 +1,145 @@
+"""One asset for all functions: pure Python, small, without the command line; and it is made once."""
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from infra import asset as asset_module
+from infra.asset import build_asset
+from leeward.errors import InvalidInputError
+from tests.infra.conftest import ROOT
+
+LAMBDA_BRINGS = ("boto3", "botocore", "s3transfer", "dateutil", "urllib3", "six", "jmespath")
+STAYS_HOME = {"yaml", "rich", "aws_cdk", "moto", "ministack", "starlette"}
+
+
+@pytest.fixture(scope="module")
+def asset():
+    return build_asset(ROOT).folder
+
+
+def files(folder):
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_all_functions_run_from_the_same_asset(template):
+    codes = [function["Code"] for function in template.resources("AWS::Lambda::Function").values()]
+    assert len(codes) == 5
+    assert all(code == codes[0] for code in codes)
+    assets = json.loads((template.assembly / "Leeward.assets.json").read_text())["files"]
+    assert sum(file["source"]["packaging"] == "zip" for file in assets.values()) == 1
+
+
+def test_nothing_in_it_is_compiled(asset):
+    assert not [path for path in files(asset) if path.suffix in {".so", ".pyc", ".pyd", ".dylib"}]
+
+
+def test_it_leaves_out_what_lambda_brings_and_what_stays_home(asset):
+    assert not [name for name in ("boto3", "botocore", "urllib3", "yaml", "rich") if (asset / name).exists()]
+    assert not (asset / "leeward" / "cli").exists()
+    assert not (asset / "bin").exists()
+    assert not [path for path in files(asset) if path.name.endswith(".asl.json")]
+
+
+def test_it_is_smaller_than_ten_megabytes(asset):
+    assert sum(path.stat().st_size for path in files(asset)) < 10 * 1024 * 1024
+
+
+def test_nothing_in_it_names_this_machine(asset):
+    here = str(ROOT).encode()
+    assert not [path for path in files(asset) if here in path.read_bytes()]
+
+
+def test_every_handler_imports_with_nothing_but_the_asset_and_boto3(template, asset, tmp_path):
+    """Isolated, without site-packages and without any environment: a missing package would otherwise be found here."""
+    for package in LAMBDA_BRINGS:
+        spec = find_spec(package)
+        (tmp_path / Path(spec.origin).name if package == "six" else tmp_path / package).symlink_to(
+            spec.origin if package == "six" else spec.submodule_search_locations[0]
+        )
+    handlers = [function["Handler"] for function in template.resources("AWS::Lambda::Function").values()]
+    script = (
+        "import sys, json, importlib\n"
+        f"sys.path[:0] = [{str(asset)!r}, {str(tmp_path)!r}]\n"
+        "sys.dont_write_bytecode = True\n"
+        f"for handler in {handlers!r}:\n"
+        "    module, name = handler.rsplit('.', 1)\n"
+        "    assert callable(getattr(importlib.import_module(module), name)), handler\n"
+        "print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True, env={}, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert not set(json.loads(done.stdout)) & STAYS_HOME
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A small tree to change, with packages that are already there."""
+    package = tmp_path / "functions" / "leeward"
+    (package / "cli").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "cli" / "main.py").write_text("")
+    (tmp_path / "functions" / "requirements.txt").write_text("six==1.17.0\n")
+    return tmp_path
+
+
+@pytest.fixture
+def pip(monkeypatch):
+    """Counts the calls and installs one file, as pip would."""
+    calls = []
+
+    def install(command, **_):
+        calls.append(command)
+        (target,) = [part.split("=", 1)[1] for part in command if part.startswith("--target=")]
+        Path(target, "six.py").write_text("")
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(asset_module.subprocess, "run", install)
+    return calls
+
+
+def test_a_change_of_our_code_makes_another_asset_without_pip(tree, pip):
+    first = build_asset(tree)
+    (tree / "functions" / "leeward" / "__init__.py").write_text("changed = True\n")
+    second = build_asset(tree)
+    assert first.digest != second.digest
+    assert len(pip) == 1
+    assert (second.folder / "leeward" / "__init__.py").read_text() == "changed = True\n"
+    assert (second.folder / "six.py").exists()
+
+
+def test_what_is_not_in_the_asset_does_not_change_its_digest(tree, pip):
+    first = build_asset(tree)
+    (tree / "functions" / "leeward" / "cli" / "main.py").write_text("changed = True\n")
+    (tree / "functions" / "leeward" / "__pycache__").mkdir()
+    (tree / "functions" / "leeward" / "__pycache__" / "x.pyc").write_text("")
+    requirements = tree / "functions" / "requirements.txt"
+    requirements.write_text("# why six\n" + requirements.read_text())
+    assert build_asset(tree) == first
+    assert len(pip) == 1
+
+
+def test_another_pin_installs_again(tree, pip):
+    first = build_asset(tree)
+    (tree / "functions" / "requirements.txt").write_text("six==1.16.0\n")
+    assert build_asset(tree).digest != first.digest
+    assert len(pip) == 2
+
+
+def test_pip_takes_only_wheels_that_run_anywhere(tree, pip):
+    build_asset(tree)
+    assert {"--platform=any", "--abi=none", "--only-binary=:all:", "--no-compile"} <= set(pip[0])
+
+
+def test_a_failing_pip_is_one_sentence_and_leaves_nothing_behind(tree, monkeypatch):
+    failed = subprocess.CompletedProcess([], 1, "", "ERROR: noise\nERROR: No matching distribution found for six\n")
+    monkeypatch.setattr(asset_module.subprocess, "run", lambda *_, **__: failed)
+    with pytest.raises(InvalidInputError, match=r"requirements\.txt: pip cannot install .*No matching distribution"):
+        build_asset(tree)
+    assert not list((tree / "build" / "packages").iterdir())

@@ -1,0 +1,160 @@
+"""From an event to the function: which events pass, who else may send, and what becomes of what cannot be read."""
+
+import json
+
+import pytest
+
+from infra.rules import RULES, execution_rule
+from leeward.interruption.parse import PARSERS
+from tests.events import event
+from tests.infra.conftest import SENDER, TOPIC
+from tests.infra.event_pattern import matches
+
+RULE = "AWS::Events::Rule"
+QUEUE = "AWS::SQS::Queue"
+INTERRUPTION = "leeward-interruption"
+DEAD_LETTERS = "leeward-interruption-dead-letters"
+QUEUE_ARN = f"arn:aws:sqs:us-east-1:111122223333:{INTERRUPTION}"
+
+
+def event_rules(template):
+    return {name: rule for name, rule in template.named(RULE).items() if "EventPattern" in rule}
+
+
+def passing(template, body):
+    return {
+        name.removeprefix("leeward-")
+        for name, rule in event_rules(template).items()
+        if matches(rule["EventPattern"], json.loads(body))
+    }
+
+
+def policy_of(template, queue):
+    url = f"https://sqs.us-east-1.amazonaws.com/111122223333/{queue}"
+    policies = template.resources("AWS::SQS::QueuePolicy").values()
+    (found,) = [policy for policy in policies if policy["Queues"] == [url]]
+    return found["PolicyDocument"]["Statement"]
+
+
+def by_sid(template, queue=INTERRUPTION):
+    return {statement.get("Sid", "tls"): statement for statement in policy_of(template, queue)}
+
+
+@pytest.mark.parametrize(
+    ("body", "rules"),
+    [
+        (event("spot_interruption"), {"spot-interruption"}),
+        (event("rebalance_recommendation"), {"rebalance-recommendation"}),
+        (event("scheduled_change"), {"scheduled-change"}),
+        (event("scheduled_change", detail__eventTypeCategory="accountNotification"), set()),
+        (event("scheduled_change", detail__service="RDS"), set()),
+        (event("state_change", detail__state="stopping"), {"state-change"}),
+        (event("state_change", detail__state="stopped"), {"state-change"}),
+        (event("state_change", detail__state="shutting-down"), {"state-change"}),
+        (event("state_change", detail__state="terminated"), {"state-change"}),
+        (event("state_change", detail__state="pending"), set()),
+        (event("state_change", detail__state="running"), set()),
+        (event("asg_terminate"), {"lifecycle-action"}),
+        (event("asg_launch"), {"lifecycle-action"}),
+        (event("capacity_reservation"), {"capacity-reservation"}),
+        (event("execution_aborted"), {"execution-status"}),
+        (event("execution_aborted", detail__status="FAILED"), {"execution-status"}),
+        (event("execution_aborted", detail__status="TIMED_OUT"), {"execution-status"}),
+        (event("execution_aborted", detail__status="SUCCEEDED"), set()),
+        (event("execution_aborted", detail__stateMachineArn="arn:aws:states:us-east-1:1:stateMachine:x"), set()),
+        (event("unknown"), set()),
+        (event("spot_interruption", source="forged.ec2"), set()),
+    ],
+)
+def test_exactly_the_events_that_concern_us_pass(template, body, rules):
+    assert passing(template, body) == rules
+
+
+def test_the_code_understands_every_event_that_a_rule_lets_pass_and_every_one_it_understands_may_pass():
+    let_through = {
+        (source, detail_type)
+        for rule in (*RULES, execution_rule("arn"))
+        for source in rule.pattern["source"]
+        for detail_type in rule.pattern["detail-type"]
+    }
+    assert let_through == set(PARSERS)
+
+
+def test_every_rule_fills_the_queue_and_loses_nothing(template):
+    for rule in event_rules(template).values():
+        (target,) = rule["Targets"]
+        assert target["Arn"] == QUEUE_ARN
+        assert target["DeadLetterConfig"]["Arn"] == f"arn:aws:sqs:us-east-1:111122223333:{DEAD_LETTERS}"
+        assert rule["State"] == "ENABLED"
+
+
+def test_a_message_that_fails_five_times_goes_to_the_dead_letters_and_stays_two_weeks(template):
+    redrive = template.named(QUEUE)[INTERRUPTION]["RedrivePolicy"]
+    assert redrive["deadLetterTargetArn"].endswith(f":{DEAD_LETTERS}")
+    assert redrive["maxReceiveCount"] == 5
+    assert template.named(QUEUE)[DEAD_LETTERS]["MessageRetentionPeriod"] == 14 * 24 * 3600
+
+
+def test_a_batch_stays_invisible_six_times_as_long_as_the_function_may_take(template):
+    timeout = template.named("AWS::Lambda::Function")["leeward-interruption"]["Timeout"]
+    assert template.named(QUEUE)[INTERRUPTION]["VisibilityTimeout"] >= 6 * timeout
+
+
+def test_batches_are_large_reported_record_by_record_and_bounded(template):
+    mapping = template.one("AWS::Lambda::EventSourceMapping")
+    assert mapping["EventSourceArn"] == QUEUE_ARN
+    assert mapping["FunctionName"] == "leeward-interruption"
+    assert (mapping["BatchSize"], mapping["MaximumBatchingWindowInSeconds"]) == (100, 1)
+    assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert mapping["ScalingConfig"] == {"MaximumConcurrency": 10}
+
+
+@pytest.mark.parametrize("queue", [INTERRUPTION, DEAD_LETTERS])
+def test_a_queue_is_encrypted_and_speaks_tls_only(template, queue):
+    assert template.named(QUEUE)[queue]["SqsManagedSseEnabled"] is True
+    tls = by_sid(template, queue)["tls"]
+    assert (tls["Effect"], tls["Action"], tls["Principal"]) == ("Deny", "sqs:*", {"AWS": "*"})
+    assert tls["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+
+
+@pytest.mark.parametrize("queue", [INTERRUPTION, DEAD_LETTERS])
+def test_only_our_own_rules_may_send(template, queue):
+    ours = {f"arn:aws:events:us-east-1:111122223333:rule/{name}" for name in event_rules(template)}
+    statement = by_sid(template, queue)["OurRules"]
+    assert statement["Principal"] == {"Service": "events.amazonaws.com"}
+    assert set(statement["Condition"]["ArnEquals"]["aws:SourceArn"]) == ours
+    allowed = {sid for sid, s in by_sid(template, queue).items() if s["Effect"] == "Allow"}
+    assert allowed == {"OurRules"}
+
+
+def test_named_topics_and_roles_may_send_too(everything):
+    statements = by_sid(everything)
+    assert statements["OurTopics"]["Principal"] == {"Service": "sns.amazonaws.com"}
+    assert statements["OurTopics"]["Condition"] == {"ArnEquals": {"aws:SourceArn": [TOPIC]}}
+    assert statements["OurRoles"]["Principal"] == {"AWS": SENDER}
+    assert statements["OurRoles"]["Action"] == "sqs:SendMessage"
+
+
+def refused(statement, sender):
+    """A Deny applies when all its conditions hold; a negated one holds for a key that is absent."""
+    return all(sender.get(key) not in values for key, values in statement["Condition"]["ArnNotEquals"].items())
+
+
+def test_anybody_else_is_refused_even_with_rights_of_their_own(template, everything):
+    rule = "arn:aws:events:us-east-1:111122223333:rule/leeward-spot-interruption"
+    for stack, senders in ((template, {}), (everything, {"aws:SourceArn": TOPIC})):
+        statement = by_sid(stack)["NobodyElse"]
+        assert (statement["Effect"], statement["Principal"]) == ("Deny", {"AWS": "*"})
+        assert statement["Action"] == "sqs:SendMessage"
+        assert not refused(statement, {"aws:SourceArn": rule})
+        assert refused(statement, {"aws:PrincipalArn": "arn:aws:iam::111122223333:role/admin"})
+        assert refused(statement, {"aws:SourceArn": "arn:aws:events:us-east-1:111122223333:rule/another"})
+        if senders:
+            assert not refused(statement, senders)
+            assert not refused(statement, {"aws:PrincipalArn": SENDER})
+
+
+def test_a_dead_letter_is_put_there_by_the_function_that_could_not_read_it(template):
+    role = template.named("AWS::Lambda::Function")["leeward-interruption"]["Role"]
+    (statement,) = [s for s in template.statements(role) if "sqs:SendMessage" in s.actions]
+    assert statement.resources == (f"arn:aws:sqs:us-east-1:111122223333:{DEAD_LETTERS}",)

@@ -1,0 +1,126 @@
+"""What an operator sees: alarms that name what to do, and one dashboard that shows metrics which really exist."""
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+
+from infra import dashboard
+from tests.infra.conftest import EVERYTHING
+
+ALARM = "AWS::CloudWatch::Alarm"
+ROOMS = Path("functions/leeward")
+
+
+def alarms(template):
+    return {alarm["AlarmName"]: alarm for alarm in template.resources(ALARM).values()}
+
+
+def dimensions(alarm):
+    return {dimension["Name"]: dimension["Value"] for dimension in alarm["Dimensions"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "metric", "dimension", "threshold", "silence"),
+    [
+        (
+            "dead-letters",
+            "ApproximateNumberOfMessagesVisible",
+            {"QueueName": "QueueDeadLetters9B423CAD.QueueName"},
+            1,
+            "notBreaching",
+        ),
+        (
+            "queue-age",
+            "ApproximateAgeOfOldestMessage",
+            {"QueueName": "QueueInterruption064C8957.QueueName"},
+            60,
+            "notBreaching",
+        ),
+        ("termination-failed", "ExecutionsFailed", None, 1, "notBreaching"),
+        ("termination-timed-out", "ExecutionsTimedOut", None, 1, "notBreaching"),
+        ("sweep-stopped", "Errors", {"FunctionName": "leeward-sweep"}, 1, "breaching"),
+        ("sync-stopped", "Errors", {"FunctionName": "leeward-sync"}, 1, "breaching"),
+    ],
+)
+def test_an_alarm_watches_what_its_name_says(template, name, metric, dimension, threshold, silence):
+    alarm = alarms(template)[f"leeward-{name}"]
+    assert (alarm["MetricName"], alarm["Threshold"]) == (metric, threshold)
+    assert alarm["ComparisonOperator"] == "GreaterThanOrEqualToThreshold"
+    assert alarm["TreatMissingData"] == silence
+    expected = dimension or {
+        "StateMachineArn": "arn:aws:states:us-east-1:111122223333:stateMachine:leeward-node-termination"
+    }
+    assert dimensions(alarm) == expected
+    assert len(alarm["AlarmDescription"].split()) > 8
+
+
+def test_there_are_no_other_alarms(template):
+    assert len(alarms(template)) == 6
+
+
+def test_a_sweep_that_has_not_come_to_a_good_end_for_five_minutes_alarms(template):
+    """Errors is 0 or 1 with every call: a minimum of 1 says that all failed, no data that none was made."""
+    alarm = alarms(template)["leeward-sweep-stopped"]
+    assert (alarm["Statistic"], alarm["Period"], alarm["EvaluationPeriods"]) == ("Minimum", 300, 1)
+
+
+def test_the_operators_topic_gets_the_alarm_and_its_end(template, everything):
+    for alarm in alarms(everything).values():
+        assert alarm["AlarmActions"] == alarm["OKActions"] == [EVERYTHING["alarmTopic"]]
+    assert not [alarm for alarm in alarms(template).values() if "AlarmActions" in alarm]
+
+
+def board(template):
+    return json.loads(template.one("AWS::CloudWatch::Dashboard")["DashboardBody"])
+
+
+def declared(room):
+    """Every name that the room's own modules declare as a constant."""
+    trees = [ast.parse(path.read_text()) for path in (ROOMS / room).glob("*.py")]
+    return {
+        node.value.value
+        for tree in trees
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+    }
+
+
+@pytest.mark.parametrize(
+    ("room", "name"),
+    [
+        (room, name)
+        for group in (dashboard.MESSAGES, dashboard.NODES, dashboard.MENDED)
+        for room, names in group.items()
+        for name in names
+    ],
+)
+def test_every_metric_on_the_dashboard_is_one_that_its_room_declares(template, room, name):
+    assert name in declared(room)
+    assert f'["Leeward","{name}","service","{room}"' in json.dumps(board(template), separators=(",", ":"))
+
+
+def test_the_dashboard_covers_queue_executions_functions_and_alarms(template):
+    text = json.dumps(board(template))
+    for metric in ("ApproximateAgeOfOldestMessage", "ExecutionsFailed", "ExecutionTime", "Throttles", "Duration"):
+        assert metric in text
+    (shown,) = [w["properties"]["alarms"] for w in board(template)["widgets"] if w["type"] == "alarm"]
+    assert len(shown) == len(alarms(template))
+
+
+def test_no_widget_overlaps_another(template):
+    taken = set()
+    for widget in board(template)["widgets"]:
+        cells = {(widget["x"] + x, widget["y"] + y) for x in range(widget["width"]) for y in range(widget["height"])}
+        assert not cells & taken
+        assert max(x for x, _ in cells) < 24
+        taken |= cells
+
+
+def test_the_policies_are_parameters_below_their_clusters_path(template, everything):
+    (parameter,) = template.resources("AWS::SSM::Parameter").values()
+    assert parameter["Name"] == "/leeward/demo/policies/01-default"
+    assert (parameter["Type"], parameter["Tier"]) == ("String", "Standard")
+    assert json.loads(parameter["Value"])["kind"] == "NodePolicy"
+    assert len(everything.resources("AWS::SSM::Parameter")) == 2

@@ -1,0 +1,168 @@
+"""Least privilege: every right has its scope, every wildcard its reason, every write on a group its cluster tag."""
+
+import json
+from importlib.resources import files
+
+import pytest
+from aws_cdk import App, Stack
+
+from infra.permissions import EVERY_FUNCTION, IN_A_VPC, PERMISSIONS, STATE_MACHINE, Scope
+from infra.scopes import Scopes
+from infra.settings import LONGEST_NAMES, MOST_CLUSTERS, Cluster, Settings
+from tests.infra.conftest import LONG_NAME, NODES
+
+AWS_KNOWS = json.loads((files("cfnlint") / "data" / "AdditionalSpecs" / "Policies.json").read_text())
+TABLES = {**PERMISSIONS, "every function": EVERY_FUNCTION, "in a vpc": IN_A_VPC, "state machine": STATE_MACHINE}
+ALL = [pytest.param(p, id=f"{who}: {p.action}") for who, table in TABLES.items() for p in table]
+WIDE = {
+    Scope.ANYTHING,
+    Scope.OWN_LOGS,
+    Scope.EXECUTIONS,
+    Scope.CLUSTER_GROUPS,
+    Scope.POLICIES,
+    Scope.NODE_ROLES,
+    Scope.LAUNCH_TEMPLATES,
+    Scope.LAUNCH_TAGS,
+    Scope.LAMBDA_ITSELF,
+}
+CHANGES_A_GROUP = {
+    "autoscaling:CompleteLifecycleAction",
+    "autoscaling:LaunchInstances",
+    "autoscaling:PutLifecycleHook",
+    "autoscaling:RecordLifecycleActionHeartbeat",
+    "autoscaling:TerminateInstanceInAutoScalingGroup",
+}
+
+
+def aws_definition(action):
+    service, name = action.split(":")
+    return AWS_KNOWS[service]["Actions"].get(name.lower())
+
+
+@pytest.mark.parametrize("permission", ALL)
+def test_a_wildcard_or_a_call_by_a_service_has_a_written_reason(permission):
+    if permission.on in WIDE or permission.indirect:
+        assert len(permission.reason.split()) >= 4
+
+
+@pytest.mark.parametrize("permission", ALL)
+def test_an_action_that_knows_resources_is_never_allowed_on_anything(permission):
+    """Except for what a launch needs: templates, images and subnets of a group are not known beforehand."""
+    launch = {"ec2:CreateFleet"}
+    service, name = permission.action.split(":")
+    if permission.on is Scope.ANYTHING and permission.action not in launch:
+        assert name.lower() not in {n for n, known in AWS_KNOWS[service]["Actions"].items() if known.get("Resources")}
+
+
+@pytest.mark.parametrize("permission", ALL)
+def test_no_action_is_itself_a_pattern(permission):
+    assert "*" not in permission.action
+
+
+def test_the_roles_allow_what_the_tables_say_and_nothing_else(everything):
+    functions = everything.named("AWS::Lambda::Function")
+    for name, table in PERMISSIONS.items():
+        function = functions[f"leeward-{name}"]
+        expected = {p.action for p in (*table, *EVERY_FUNCTION, *(IN_A_VPC if "VpcConfig" in function else ()))}
+        allowed = [action for statement in everything.statements(function["Role"]) for action in statement.actions]
+        assert set(allowed) == expected
+    machine = everything.one("AWS::StepFunctions::StateMachine")
+    allowed = {action for statement in everything.statements(machine["RoleArn"]) for action in statement.actions}
+    assert allowed == {p.action for p in STATE_MACHINE}
+
+
+def test_every_wildcard_in_the_template_comes_from_a_scope_that_owes_a_reason(everything):
+    for statements in everything.roles().values():
+        for statement in statements:
+            if any("*" in resource for resource in statement.resources):
+                scopes = {p.on for table in TABLES.values() for p in table if p.action in statement.actions}
+                assert scopes & WIDE, statement
+
+
+def test_whatever_changes_a_group_is_held_to_the_tags_of_our_clusters(everything):
+    seen = set()
+    for statements in everything.roles().values():
+        for statement in statements:
+            changes = CHANGES_A_GROUP & set(statement.actions)
+            if changes:
+                seen |= changes
+                assert set(statement.actions) <= CHANGES_A_GROUP
+                assert statement.conditions in [
+                    {"StringEquals": {"aws:ResourceTag/kubernetes.io/cluster/blue": ["owned", "shared"]}},
+                    {"StringEquals": {f"aws:ResourceTag/kubernetes.io/cluster/{LONG_NAME}": ["owned", "shared"]}},
+                    {"StringEquals": {"aws:ResourceTag/eks:cluster-name": ["blue", LONG_NAME]}},
+                ]
+    assert seen == CHANGES_A_GROUP
+
+
+def test_each_cluster_tag_is_a_statement_of_its_own(everything):
+    """Keys of one condition are AND'ed: together they would match no group at all."""
+    role = everything.named("AWS::Lambda::Function")["leeward-sync"]["Role"]
+    statements = [s for s in everything.statements(role) if "autoscaling:PutLifecycleHook" in s.actions]
+    assert len(statements) == 3
+    assert all(len(s.conditions["StringEquals"]) == 1 for s in statements)
+
+
+def test_roles_are_passed_to_ec2_only_and_only_those_named(template, everything):
+    for stack, resources in ((template, ("*",)), (everything, (NODES,))):
+        role = stack.named("AWS::Lambda::Function")["leeward-terminate"]["Role"]
+        (statement,) = [s for s in stack.statements(role) if "iam:PassRole" in s.actions]
+        assert statement.resources == resources
+        assert statement.conditions["StringEquals"]["iam:PassedToService"][0] == "ec2.amazonaws.com"
+
+
+def test_the_state_machine_writes_termination_records_and_calls_its_two_functions_only(template):
+    role = template.one("AWS::StepFunctions::StateMachine")["RoleArn"]
+    by_action = {action: s for s in template.statements(role) for action in s.actions}
+    assert by_action["dynamodb:UpdateItem"].conditions == {
+        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["termination#*"]}
+    }
+    assert {arn.rsplit(":")[-1] for arn in by_action["lambda:InvokeFunction"].resources} == {
+        "leeward-terminate",
+        "leeward-drain",
+    }
+
+
+def test_only_the_configured_clusters_policies_are_read(everything):
+    role = everything.named("AWS::Lambda::Function")["leeward-drain"]["Role"]
+    (statement,) = [s for s in everything.statements(role) if "ssm:GetParametersByPath" in s.actions]
+    assert all("/leeward/blue/policies" in r or f"/leeward/{LONG_NAME}/policies" in r for r in statement.resources)
+
+
+def test_the_roles_of_as_many_clusters_as_we_take_still_fit_iam(template):
+    """IAM takes 10,240 characters of inline policies a role, white space not counted."""
+    names = [f"{number:02d}".ljust(LONGEST_NAMES // MOST_CLUSTERS, "c") for number in range(MOST_CLUSTERS)]
+    stack = Stack(App(), "Largest")
+    scopes = Scopes(stack, Settings(clusters=tuple(Cluster(name=name, documents=()) for name in names)))
+    for name, table in PERMISSIONS.items():
+        statements = scopes.statements((*table, *EVERY_FUNCTION, *IN_A_VPC), function=name)
+        written = template.filled(stack.resolve([statement.to_statement_json() for statement in statements]))
+        text = json.dumps(written, separators=(",", ":")).replace("us-east-1", "ap-southeast-1")
+        assert len(text.replace(":aws:", ":aws-us-gov:")) < 10_240
+
+
+def test_a_cluster_role_is_worn_by_the_functions_that_speak_to_kubernetes_and_can_do_nothing_in_aws(template):
+    roles = template.named_roles() if hasattr(template, "named_roles") else template.resources("AWS::IAM::Role")
+    for role in roles.values():
+        if role.get("RoleName", "").startswith("leeward-demo-"):
+            assert "Policies" not in role
+            (statement,) = role["AssumeRolePolicyDocument"]["Statement"]
+            wearers = {arn.split("/")[-1] for arn in statement["Principal"]["AWS"]}
+            assert {w.split("Function")[0] for w in wearers} == {
+                "InterruptionInterruption",
+                "TerminationDrain",
+                "TerminationSweep",
+            }
+
+
+def test_the_cluster_knows_each_role_by_its_group(template, everything):
+    entries = template.resources("AWS::EKS::AccessEntry").values()
+    assert {(e["ClusterName"], e["PrincipalArn"].rsplit("/")[-1], *e["KubernetesGroups"]) for e in entries} == {
+        ("demo", "leeward-demo-read", "leeward:read"),
+        ("demo", "leeward-demo-act", "leeward:act"),
+    }
+    assert not everything.resources("AWS::EKS::AccessEntry"), "accessEntries: false leaves them out"
+
+
+def test_every_scope_is_used():
+    assert {p.on for table in TABLES.values() for p in table} == set(Scope)

@@ -1,0 +1,87 @@
+"""The state machine as AWS gets it, and the table behind it."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+from tests.infra.conftest import ROOT
+from tests.infra.template import substituted_definition
+
+MACHINE = "AWS::StepFunctions::StateMachine"
+VALIDATOR = ROOT / "node_modules" / "asl-validator" / "dist" / "bin" / "asl-validator.js"
+
+
+def test_nothing_is_left_to_substitute(template):
+    definition = substituted_definition(template)
+    assert "${" not in json.dumps(definition)
+    called = {s["Arguments"]["FunctionName"] for s in definition["States"].values() if "lambda:invoke" in str(s)}
+    assert {arn.rsplit(":")[-1] for arn in called} == {"leeward-terminate", "leeward-drain"}
+
+
+def test_every_substitution_is_used(template):
+    machine = template.one(MACHINE)
+    unused = [name for name in machine["DefinitionSubstitutions"] if f"${{{name}}}" not in machine["DefinitionString"]]
+    assert not unused
+
+
+def test_the_definition_is_valid_amazon_states_language(template, tmp_path):
+    file = tmp_path / "definition.json"
+    file.write_text(json.dumps(substituted_definition(template)))
+    done = _validate(file)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_validator_would_have_found_a_missing_state(template, tmp_path):
+    definition = substituted_definition(template)
+    definition["StartAt"] = "Nowhere"
+    file = tmp_path / "definition.json"
+    file.write_text(json.dumps(definition))
+    assert _validate(file).returncode != 0
+
+
+def _validate(file: Path):
+    command = [os.environ["JSII_NODE"], str(VALIDATOR), "--json-path", str(file)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_it_is_a_standard_machine_that_logs_and_traces_everything(template):
+    machine = template.one(MACHINE)
+    assert (machine["StateMachineName"], machine["StateMachineType"]) == ("leeward-node-termination", "STANDARD")
+    assert machine["TracingConfiguration"] == {"Enabled": True}
+    logging = machine["LoggingConfiguration"]
+    assert (logging["Level"], logging["IncludeExecutionData"]) == ("ALL", True)
+    (group,) = [d["CloudWatchLogsLogGroup"]["LogGroupArn"] for d in logging["Destinations"]]
+    assert ":log-group:/aws/vendedlogs/states/" in group, "other names run into the limit of resource policies"
+
+
+def test_only_its_own_executions_wear_its_role(template):
+    (role,) = [r for n, r in template.resources("AWS::IAM::Role").items() if "StateMachine" in n]
+    (statement,) = role["AssumeRolePolicyDocument"]["Statement"]
+    own = "arn:aws:states:us-east-1:111122223333:stateMachine:leeward-node-termination"
+    assert statement["Condition"] == {"ArnEquals": {"aws:SourceArn": own}}
+
+
+def test_a_step_outlasts_the_function_that_takes_it(template):
+    """Else the state machine would start a step again while the first still works."""
+    functions = template.named("AWS::Lambda::Function")
+    slowest = max(functions[f"leeward-{name}"]["Timeout"] for name in ("terminate", "drain"))
+    states = substituted_definition(template)["States"].values()
+    assert slowest < min(s["TimeoutSeconds"] for s in states if "lambda:invoke" in s.get("Resource", ""))
+
+
+def test_a_sweep_ends_before_the_next_begins(template):
+    assert template.named("AWS::Lambda::Function")["leeward-sweep"]["Timeout"] < 60
+
+
+def test_the_table_finds_open_records_forgets_closed_ones_and_can_be_restored(template):
+    table = template.one("AWS::DynamoDB::Table")
+    assert table["KeySchema"] == [{"AttributeName": "pk", "KeyType": "HASH"}]
+    (index,) = table["GlobalSecondaryIndexes"]
+    assert index["IndexName"] == "open"
+    assert index["KeySchema"] == [{"AttributeName": "open", "KeyType": "HASH"}]
+    assert index["Projection"] == {"ProjectionType": "KEYS_ONLY"}
+    assert table["TimeToLiveSpecification"] == {"AttributeName": "expires", "Enabled": True}
+    assert table["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"] is True
+    assert table["SSESpecification"]["SSEEnabled"] is True
+    assert table["BillingMode"] == "PAY_PER_REQUEST"
