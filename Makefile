@@ -5,7 +5,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubectl demo local test test-long lint types check synth bench clean
+.PHONY: help setup kubectl demo local test test-long lint types check synth deploy bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -47,6 +47,10 @@ check: lint types  ## lint and types
 
 synth: setup  ## the CloudFormation template, offline
 	PATH="$(CURDIR)/.venv/bin:$$PATH" node_modules/.bin/cdk synth --quiet
+
+deploy: setup  ## cdk bootstrap and cdk deploy with your AWS credentials and the settings in cdk.json
+	PATH="$(CURDIR)/.venv/bin:$$PATH" node_modules/.bin/cdk bootstrap
+	PATH="$(CURDIR)/.venv/bin:$$PATH" node_modules/.bin/cdk deploy
 
 bench: setup  ## the benchmarks, as ratios in one run
 	$(PY) -m bench

@@ -26,6 +26,7 @@ _PIP = (
     "--no-compile",
 )
 _LEFT_OUT = ("cli", "__pycache__", "*.pyc", "*.asl.json")  # the command line stays home; CloudFormation gets the ASL
+_KEPT = 5  # assets under build/
 _LAYOUT = "1"  # raise it when this file changes what an asset looks like
 
 
@@ -52,7 +53,15 @@ def build_asset(root: Path) -> Asset:
         with _appearing(folder) as fresh:
             shutil.copytree(packages, fresh, dirs_exist_ok=True)
             shutil.copytree(source, fresh / "leeward", ignore=shutil.ignore_patterns(*_LEFT_OUT))
+        _forget_old(folder.parent)
     return Asset(folder=folder, digest=digest)
+
+
+def _forget_old(folder: Path) -> None:
+    """Every change of the code makes another asset; the last few stay, for deployments under way at the same time."""
+    by_age = sorted(folder.glob("[!.]*"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for old in by_age[_KEPT:]:
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def _packages(requirements: Path, kept: Path) -> Path:

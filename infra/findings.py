@@ -14,8 +14,8 @@ from infra.permissions import STATE_MACHINE, Permission
 from infra.scopes import Scopes
 
 _RUNTIME = (
-    "python3.13 is supported until 2029, and boto3 in it already has LaunchInstances where the newest one matters; "
-    "the step to the next runtime is taken with a release, not by a rule"
+    "python3.13 is supported until 2029 and is what the asset's packages are chosen for; "
+    "the step to the next runtime is taken with a release of Leeward, after its tests"
 )
 
 

@@ -112,6 +112,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _LOOK_AT_RUN,
         _WAKE,
         Permission(action="sqs:SendMessage", on=Scope.DEAD_LETTERS),
+        Permission(action="sqs:ChangeMessageVisibility", on=Scope.QUEUE),
         Permission(action="sqs:ReceiveMessage", on=Scope.QUEUE, reason="Lambda polls for us", indirect=True),
         Permission(action="sqs:DeleteMessage", on=Scope.QUEUE, reason="Lambda deletes for us", indirect=True),
         Permission(action="sqs:GetQueueAttributes", on=Scope.QUEUE, reason="Lambda polls for us", indirect=True),
@@ -127,7 +128,6 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
             action="autoscaling:TerminateInstanceInAutoScalingGroup", on=Scope.CLUSTER_GROUPS, reason=_ONLY_TAGGED
         ),
         _ANSWER_HOOK,
-        _EXTEND_HOOK,
         *_LAUNCHING,
         _READ_RECORD,
         _PUT_RECORD,
@@ -139,7 +139,6 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
     "drain": (
         _READ_INSTANCES,
         _READ_GROUPS,
-        _READ_MEMBERS,
         _READ_HOOKS,
         _EXTEND_HOOK,
         _READ_RECORD,
@@ -150,7 +149,6 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
     "sweep": (
         _READ_INSTANCES,
         _READ_GROUPS,
-        _READ_MEMBERS,
         _READ_HOOKS,
         _ANSWER_HOOK,
         _EXTEND_HOOK,

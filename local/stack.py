@@ -207,12 +207,12 @@ class LocalStack:
         directory = self.directory / name
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(parents=True)
-        log = (directory / "log").open("wb")
         environment = self.environment() if name == "cluster" else {**os.environ}
         command = [sys.executable, "-m", module, *arguments, "--dir", str(directory)]
-        self._children.append(
-            subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log, start_new_session=True)
-        )
+        with (directory / "log").open("wb") as log:
+            self._children.append(
+                subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log, start_new_session=True)
+            )
 
     def _await(self, name: str, ready: Any) -> None:
         deadline = time.monotonic() + START_SECONDS

@@ -237,6 +237,14 @@ class DeadLetters(Protocol):
         ...
 
 
+class Redelivery(Protocol):
+    """When the queue delivers failed messages again."""
+
+    def after(self, delays: Mapping[str, int]) -> None:
+        """Receipt handle -> seconds. A handle that has expired is passed over: its message is visible already."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
     """All of them; a step takes what it needs. `queue_arns`: the interruption queue and the hook topics, for telling
@@ -250,5 +258,6 @@ class Ports:
     claims: Claims
     executions: Executions
     dead_letters: DeadLetters
+    redelivery: Redelivery
     queue_arns: frozenset[str] = frozenset()
     origins: frozenset[tuple[str, str]] = frozenset()

@@ -14,19 +14,20 @@ from local.aws.settings import HOST, Settings, prepare_environment
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Parse the command line, start, and end the process without waiting for daemon threads."""
+    """Parse the command line, serve until a signal, and end without waiting for threads that are in a call."""
     settings = _parse(arguments)
     prepare_environment(settings)
 
     from local.aws.server import run
     from local.aws.shutdown import end_workers
 
+    loop = asyncio.new_event_loop()
     try:
-        asyncio.run(run(settings))
+        loop.run_until_complete(run(settings))
     finally:
         end_workers()
         (settings.directory / "aws.json").unlink(missing_ok=True)
-    os._exit(0)  # a blocked execution thread must not keep the port's owner alive
+    os._exit(0)  # not a clean end of the loop: it would wait for every invocation and execution that still runs
 
 
 def _parse(arguments: Sequence[str] | None) -> Settings:
@@ -43,7 +44,7 @@ def _parse(arguments: Sequence[str] | None) -> Settings:
     with socket.socket() as probe:
         if probe.connect_ex((HOST, found.port)) == 0:
             parser.error(f"port {found.port} on {HOST} is already in use")
-    return Settings(port=found.port, region=found.region, account=found.account, directory=found.dir)
+    return Settings(port=found.port, region=found.region, account=found.account, directory=found.dir.resolve())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,18 @@
-"""The routes of the control API that belong to no other module: events, faults, capacity, calls, hooks."""
+"""The routes of the control API that belong to no other module.
+
+| route | body, or what it gives |
+|---|---|
+| GET health | endpoint and region |
+| POST events | an event as EventBridge delivers it; time, id, resources, region and account optional; gives the id |
+| POST, DELETE faults | service, action?, code, status, message?, times (null: until deleted), function? |
+| POST, DELETE capacity | zone?, subnet?, type?, market?, code?, times?: launches that match are refused |
+| GET, DELETE calls | per function, how often it made which AWS call |
+| GET hooks | the instances that lifecycle hooks hold |
+| GET, PUT time-scale | factor: real seconds per second of state machine waits and time-outs |
+| POST, GET, DELETE lambda/kill | function, afterSeconds, times: invocations whose process is killed |
+| PUT health-check | hooksForDeadInstances: whether an instance that died runs its terminate hooks |
+| PUT eks/NAME, GET access-entries?cluster=NAME | in ``eks.clusters`` |
+"""
 
 from __future__ import annotations
 

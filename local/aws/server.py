@@ -82,23 +82,28 @@ def build(settings: Settings) -> Gateway:
 
 
 async def run(settings: Settings) -> None:
-    """Serve on 127.0.0.1 until SIGTERM or SIGINT, then end every worker."""
+    """Serve on 127.0.0.1 until SIGTERM or SIGINT. It then returns at once: the end of the process closes the port.
+
+    Calls that are under way are not waited for, since a Lambda invocation may last minutes.
+    """
     hypercorn_compat.install()
     gateway = build(settings)
     config = Config()
     config.bind = [f"{HOST}:{settings.port}"]
     config.keep_alive_timeout = 75
-    config.graceful_timeout = 1
-    config.shutdown_timeout = 1
     config.backlog = 1024
     config.loglevel = "WARNING"
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    serving = asyncio.create_task(serve(gateway, config, shutdown_trigger=stop.wait))  # type: ignore[arg-type]
+    never = asyncio.Event()
+    serving = asyncio.create_task(serve(gateway, config, shutdown_trigger=never.wait))  # type: ignore[arg-type]
     await _announce(settings, serving)
-    await serving
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    if serving.done():
+        serving.result()
 
 
 async def _announce(settings: Settings, serving: asyncio.Task[Any]) -> None:

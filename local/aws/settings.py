@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,10 +28,15 @@ class Settings:
 def prepare_environment(settings: Settings) -> None:
     """Set what ministack and moto read at import time; call it before importing any other module of this package.
 
-    The credentials are dummies: Lambda workers inherit them, and nothing here ever leaves the machine.
+    The credentials are dummies: Lambda workers inherit them, and nothing here ever leaves the machine. Temporary files
+    (the unpacked functions) go below the launcher's directory, so that a killed launcher leaves nothing elsewhere.
     """
+    temporary = settings.directory / "tmp"
+    temporary.mkdir(parents=True, exist_ok=True)
+    tempfile.tempdir = None
     os.environ.update(
         {
+            "TMPDIR": str(temporary),
             "GATEWAY_PORT": str(settings.port),
             "MINISTACK_ACCOUNT_ID": settings.account,
             "MINISTACK_REGION": settings.region,

@@ -1,10 +1,13 @@
-"""The end of the launcher: every Lambda worker process is ended and collected."""
+"""The end of the launcher: no Lambda worker is started any more, and every one that runs is ended and collected."""
 
 from __future__ import annotations
 
 from ministack.core import lambda_runtime
 
+from local.aws.lambdas import workers
+
 
 def end_workers() -> None:
     """Terminate all Lambda workers, waiting at most ministack's own grace period for all of them together."""
+    workers.close()
     lambda_runtime.reset()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import logging
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
@@ -15,7 +16,7 @@ from types import FrameType
 
 from local.cluster.bridge import BridgeSettings, BridgeThread, NodeBridge
 from local.cluster.instances import Ec2Instances
-from local.cluster.server import ClusterServer
+from local.cluster.server import ClusterServer, ServerDidNotStart
 from local.cluster.settings import ClusterSettings
 from local.cluster.sts import sts_identify
 
@@ -31,6 +32,14 @@ def main(arguments: list[str] | None = None) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, on_signal)
+    try:
+        return _serve(options, stop)
+    except ServerDidNotStart as failure:
+        print(failure, file=sys.stderr)
+        return 1
+
+
+def _serve(options: argparse.Namespace, stop: threading.Event) -> int:
     with _server(options) as server:
         bridge = _bridge(options, server)
         if bridge is not None:

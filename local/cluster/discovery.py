@@ -140,6 +140,12 @@ def openapi_document(group: str, version: str) -> Obj:
     return {"openapi": "3.0.0", "info": info, "paths": paths, "components": {"schemas": {}}}
 
 
+# kubectl up to 1.28 reads OpenAPI v2, as protobuf: no bytes are a valid document without definitions, and a kind that
+# it does not define is left to the server to validate
+OPENAPI_V2_PATH = "/openapi/v2"
+OPENAPI_V2_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+
+
 def _patch_operation(resource: Resource) -> Obj:
     names = ("dryRun", "fieldManager", "fieldValidation", "force")
     parameters = [{"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}} for name in names]

@@ -26,6 +26,7 @@ def evict(world: World, budgets: Budgets, pod: Obj, options: DeleteOptions, *, d
     """
     budgets.run()
     guard = None if _needs_no_budget(pod) else _guard(world, budgets, pod)
+    world.check_preconditions("pods", pod, options)
     if dry_run:
         return
     with world.because(Cause.EVICTION):
@@ -80,8 +81,7 @@ def _too_many(budget: Obj) -> ApiError:
 
 
 def _delete(world: World, pod: Obj, options: DeleteOptions) -> None:
-    """The condition first, so that whoever watches the pod learns why it goes; preconditions before both."""
-    world.check_preconditions("pods", pod, options)
+    """The condition first, so that whoever watches the pod learns why it goes."""
     if not is_deleting(pod):
         marked = _marked(world, pod)
         pod = world.replace("pods", pod, marked)

@@ -97,6 +97,8 @@ class HttpApi:
             self.authorizer.check_path(user, method.lower(), path)
         if path in _HEALTH:
             return Response("ok", media_type="text/plain")
+        if path == discovery.OPENAPI_V2_PATH:
+            return Response(b"", media_type=discovery.OPENAPI_V2_TYPE)
         found = discovery.document_at(path, self.version)
         if found is None:
             raise no_such_path()

@@ -112,13 +112,14 @@ class Watch:
         self._render = render
         self._first = True
         self._version = 0
+        self._beginning = self._begin()
 
     async def lines(self) -> AsyncIterator[bytes]:
         """Every event as one line; ends at the time-out, at an error, or when the hub closes."""
         plural = self._request.resource.plural
         event = self._hub.register(plural)
         try:
-            for line in self._begin():
+            for line in self._beginning:
                 yield line
             deadline = asyncio.get_running_loop().time() + self._request.seconds
             while not self._hub.closed:
@@ -134,7 +135,10 @@ class Watch:
             self._hub.leave(plural, event)
 
     def _begin(self) -> list[bytes]:
-        """Without a version the present objects come first, as additions."""
+        """What the client is to see first, and from where on it is to hear: settled before the headers go out.
+
+        Without a version the present objects come first, as additions.
+        """
         if self._request.version is not None and not self._request.initial_events:
             self._version = self._request.version
             return []

@@ -1,5 +1,6 @@
 """`make demo`: sets the stage, plays the messages, shows what happens, judges it. Exit code 0 only if all is well."""
 
+import argparse
 import sys
 import tempfile
 import time
@@ -19,11 +20,14 @@ console = Console(width=None if sys.stdout.isatty() else 150)
 
 def main() -> int:
     """Stage, play, watch, judge."""
+    parser = argparse.ArgumentParser(prog="python -m local.demo", description=__doc__)
+    parser.add_argument("--picture", type=Path, help="also draw the two tables at the end into this SVG file")
+    picture = parser.parse_args().picture
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="leeward-demo-") as directory:
         try:
             with LocalStack(directory=Path(directory)) as stack:
-                verdict = run(stack)
+                verdict = run(stack, picture)
         except LocalStackError as error:
             console.print(f"[bold red]the demo could not run:[/] {error}")
             return 1
@@ -31,7 +35,7 @@ def main() -> int:
     return 0 if verdict else 1
 
 
-def run(stack: LocalStack) -> bool:
+def run(stack: LocalStack, picture: Path | None = None) -> bool:
     """The whole demo on a started stack; whether everything is as it should be."""
     say(f"local AWS on {stack.endpoint}, Kubernetes API on {stack.api}")
     scenario.build_fleet(stack)
@@ -47,8 +51,10 @@ def run(stack: LocalStack) -> bool:
     say("        terminate hook, and the spot warning once more")
     watch(stack, victims)
     findings = judge.judge(stack, victims)
-    console.print(view.result_table(stack, victims))
-    console.print(view.findings_table(findings))
+    tables = (view.result_table(stack, victims), view.findings_table(findings))
+    console.print(*tables)
+    if picture:
+        view.draw(picture, tables)
     return all(finding.good for finding in findings)
 
 

@@ -119,10 +119,10 @@ def nodes(stack: LocalStack) -> dict[str, Mapping[str, Any]]:
 
 
 def first_tainted(stack: LocalStack) -> dict[str, datetime]:
-    """When each node first got a taint, from the cluster's own record."""
+    """When each node first got Leeward's taint, from the cluster's own record."""
     found: dict[str, datetime] = {}
     for fact in stack.cluster_control("GET", "history"):
-        if fact["kind"] == "node-tainted":
+        if fact["kind"] == "node-tainted" and str(fact["taint"]).startswith("leeward.dev/disrupted="):
             found.setdefault(str(fact["object"]), parse_instant(str(fact["at"])))
     return found
 

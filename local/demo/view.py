@@ -3,6 +3,8 @@
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from io import StringIO
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -102,3 +104,10 @@ def findings_table(findings: Sequence[Finding]) -> Table:
     for finding in findings:
         table.add_row("[green]kept[/]" if finding.good else "[bold red]BROKEN[/]", finding.promise, finding.found)
     return table
+
+
+def draw(picture: Path, tables: Sequence[Table]) -> None:
+    """The tables as an SVG file, for the README."""
+    console = Console(record=True, width=132, file=StringIO())
+    console.print(*tables)
+    console.save_svg(str(picture), title="make demo")

@@ -16,6 +16,7 @@ from tests.fakes.executions import FakeExecutions
 from tests.fakes.groups import FakeGroups
 from tests.fakes.instances import FakeInstances
 from tests.fakes.kubernetes import FakeKubernetes
+from tests.fakes.redelivery import FakeRedelivery
 
 QUEUE_ARN = "arn:aws:sqs:us-east-1:111122223333:leeward-interruption"
 
@@ -42,6 +43,7 @@ class FakeSystem:
         self.claims = FakeClaims()
         self.executions = FakeExecutions()
         self.dead_letters = FakeDeadLetters()
+        self.redelivery = FakeRedelivery()
         self.ports = Ports(
             clock=self.clock,
             clusters=self.clusters,
@@ -50,6 +52,7 @@ class FakeSystem:
             claims=self.claims,
             executions=self.executions,
             dead_letters=self.dead_letters,
+            redelivery=self.redelivery,
             queue_arns=frozenset({QUEUE_ARN}),
             origins=origins,
         )

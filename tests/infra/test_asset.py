@@ -1,6 +1,7 @@
 """One asset for all functions: pure Python, small, without the command line; and it is made once."""
 
 import json
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -123,6 +124,14 @@ def test_what_is_not_in_the_asset_does_not_change_its_digest(tree, pip):
     requirements.write_text("# why six\n" + requirements.read_text())
     assert build_asset(tree) == first
     assert len(pip) == 1
+
+
+def test_only_the_last_assets_are_kept(tree, pip):
+    for number in range(8):
+        (tree / "functions" / "leeward" / "__init__.py").write_text(f"number = {number}\n")
+        os.utime(build_asset(tree).folder, (number, number))
+    kept = {(path / "leeward" / "__init__.py").read_text() for path in (tree / "build" / "asset").iterdir()}
+    assert kept == {f"number = {number}\n" for number in (3, 4, 5, 6, 7)}
 
 
 def test_another_pin_installs_again(tree, pip):

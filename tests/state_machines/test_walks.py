@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.errors import ClusterUnreachableError, ThrottledError
+from leeward.errors import AccessDeniedError, ClusterUnreachableError, TerminalError, ThrottledError
 from leeward.model.group import LifecycleHook
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.model.termination import Cause, CauseKind, Outcome, Status
@@ -350,3 +350,28 @@ def test_an_instance_detached_from_its_group_meanwhile_is_given_back():
     walk = Walker(system, before=somebody_detaches_it).run(I)
     assert walk.ended == "PodEvictionFailure"
     assert not system.kubernetes.by_name[f"node-{I}"].marked
+
+
+def test_a_group_that_cannot_shrink_below_its_minimum_replaces_the_instance_instead():
+    system = a_system(pods=[])
+    spot(system)
+    system.groups.fail("terminate", TerminalError("ValidationError: below MinSize"), times=1)
+    assert Walker(system).run(I).ended == "Terminated"
+    assert system.groups.terminated == [(I, False)]
+
+
+def test_a_hook_that_came_straight_to_our_queue_is_answered_whatever_its_topic():
+    system = a_system(hooks=[FOREIGN])
+    system.groups.begin_terminating(GROUP, I)
+    claim(system, CauseKind.ASG_TERMINATE, hook="other-team")
+    assert Walker(system).run(I).ended == "Terminated"
+    assert [hook for _, hook, _, _ in system.groups.answered] == ["other-team"]
+
+
+def test_a_missing_permission_to_launch_does_not_hold_up_the_drain():
+    system = a_system(pods=[a_pod()])
+    spot(system)
+    system.groups.fail("launch", AccessDeniedError("autoscaling:LaunchInstances"))
+    assert Walker(system).run(I).ended == "Terminated"
+    assert system.groups.terminated == [(I, False)]
+    assert "LaunchInstances" in system.claims.records[I].replacement.reason

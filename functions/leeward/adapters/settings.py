@@ -64,6 +64,11 @@ class Settings:
         return settings
 
     @property
+    def queue_url(self) -> str:
+        """The interruption queue stands beside its dead-letter queue."""
+        return f"{self.dead_letter_queue_url.rsplit('/', 1)[0]}/{self.queue_arn.rsplit(':', 1)[-1]}"
+
+    @property
     def queue_arns(self) -> frozenset[str]:
         """Targets whose hooks are ours."""
         return frozenset({self.queue_arn, *self.hook_topics})

@@ -16,6 +16,7 @@ from leeward.adapters.aws.executions import StepFunctionsExecutions
 from leeward.adapters.aws.groups import AutoScalingGroups
 from leeward.adapters.aws.instances import Ec2Instances
 from leeward.adapters.aws.policies import ParameterStorePolicies
+from leeward.adapters.aws.redelivery import SqsRedelivery
 from leeward.adapters.aws.table import Table
 from leeward.adapters.clock import SystemClock
 from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
@@ -90,7 +91,9 @@ def build(settings: Settings, clients: AwsClients, clock: Clock, *, access: Call
         claims=DynamoClaims(Table(clients, settings.table_name), clock),
         executions=StepFunctionsExecutions(clients, settings.state_machine_arn),
         dead_letters=SqsDeadLetters(clients, settings.dead_letter_queue_url),
+        redelivery=SqsRedelivery(clients, settings.queue_url),
         queue_arns=settings.queue_arns,
+        origins=frozenset((cluster.account, cluster.region) for cluster in settings.clusters),
     )
 
 

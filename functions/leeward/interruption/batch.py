@@ -24,11 +24,13 @@ WORKERS = 16  # calls at a time, in one cluster or to AWS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One queue record. `received`: when it was sent to the queue."""
+    """One queue record. `received`: when it was sent to the queue; `receives`: how often it has been delivered."""
 
     id: str
     body: str
     received: datetime
+    receipt: str = ""
+    receives: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

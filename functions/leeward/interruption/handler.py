@@ -7,6 +7,7 @@ from typing import Any
 
 from leeward.interruption import metrics
 from leeward.interruption.batch import Record, process_batch
+from leeward.interruption.redelivery import redeliver_soon
 from leeward.ports import Ports
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -24,13 +25,22 @@ def handle(event: Mapping[str, Any], _context: object) -> dict[str, list[dict[st
     """An SQS event -> `{"batchItemFailures": [{"itemIdentifier": message id} …]}` (ReportBatchItemFailures)."""
     world = ports()
     result = process_batch(_records(event, world.clock.now()), world)
+    late = redeliver_soon(result, world)
     metrics.handled(result)
+    if late:
+        metrics.logger.warning(late)
     return {"batchItemFailures": [{"itemIdentifier": failed} for failed in result.failures]}
 
 
 def _records(event: Mapping[str, Any], now: datetime) -> Sequence[Record]:
     return [
-        Record(id=raw["messageId"], body=raw["body"], received=_sent(raw.get("attributes") or {}, now))
+        Record(
+            id=raw["messageId"],
+            body=raw["body"],
+            received=_sent(raw.get("attributes") or {}, now),
+            receipt=raw.get("receiptHandle", ""),
+            receives=int((raw.get("attributes") or {}).get("ApproximateReceiveCount", 1)),
+        )
         for raw in event["Records"]
     ]
 

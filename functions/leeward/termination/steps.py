@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from leeward.errors import InvalidInputError, RecordChangedError
+from leeward.errors import AccessDeniedError, InvalidInputError, RecordChangedError, TerminalError
 from leeward.model.group import HookResult
 from leeward.model.instance import cluster_of
 from leeward.model.termination import (
@@ -93,9 +93,9 @@ def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     leaving = situation.lifecycle is None or situation.lifecycle.startswith("Terminating")
     if not situation.ended and not leaving:
         owed = record.replacement is not None and record.replacement.owed
-        asked = ports.groups.terminate(instance=record.instance, decrement=owed)
+        asked, paid = _terminate(record.instance, ports, owed=owed)
         ports.claims.note(record.instance, times={"terminating": ports.clock.now()})
-        why = f"asked {record.subject.group} to terminate it{' and to shrink by the one launched' if owed else ''}"
+        why = f"asked {record.subject.group} to terminate it{' and to shrink by the one launched' if paid else ''}"
         return replace(run, version=record.version, next=Next.ANSWER, why=why if asked else "it was already leaving")
     ports.claims.note(record.instance, times={"terminating": ports.clock.now()})
     return replace(run, version=record.version, next=Next.ANSWER, why="it is leaving already")
@@ -151,7 +151,24 @@ STEPS: Mapping[str, Step] = {
 def _launch(situation: Situation, ports: Ports) -> Replacement:
     subject = situation.record.subject
     assert subject.group is not None  # wants_replacement said so
-    return ports.groups.launch(group=subject.group, subnet=subject.subnet, token=f"leeward-{subject.instance}")
+    try:
+        return ports.groups.launch(group=subject.group, subnet=subject.subnet, token=f"leeward-{subject.instance}")
+    except AccessDeniedError as error:  # a spot drain must not wait for a permission: the group replaces the instance
+        return Replacement(reason=f"not allowed: {error}")
+
+
+def _terminate(instance: str, ports: Ports, *, owed: bool) -> tuple[bool, bool]:
+    """(asked, paid). A group that would fall below its MinSize cannot shrink: its owner has changed the sizes since we
+    launched, so the debt is forgiven and the group replaces the instance.
+    """
+    try:
+        return ports.groups.terminate(instance=instance, decrement=owed), owed
+    except AccessDeniedError:
+        raise
+    except TerminalError:
+        if not owed:
+            raise
+        return ports.groups.terminate(instance=instance, decrement=False), False
 
 
 def _answer(situation: Situation, hook: str, ports: Ports) -> bool:

@@ -17,6 +17,7 @@ MAXIMUM_PROCESSES = 12
 _APPLICATION_ID = "AWS_SDK_UA_APP_ID"
 _APPLICATION_ID_LENGTH = 50  # longer ones are refused by the SDKs
 _slots = threading.BoundedSemaphore(MAXIMUM_PROCESSES)
+_closed = threading.Event()
 
 
 def install() -> None:
@@ -31,6 +32,11 @@ def install() -> None:
     lambda_svc.acquire_worker = _evicting(lambda_runtime.acquire_worker)
     lambda_runtime.execution_credentials = credentials
     lambda_runtime.Worker._spawn = _named(lambda_runtime.Worker._spawn)
+
+
+def close() -> None:
+    """Start no process any more: the launcher ends."""
+    _closed.set()
 
 
 def credentials(config: dict[str, Any]) -> dict[str, str]:
@@ -89,6 +95,8 @@ def _surplus() -> list[Any]:
 def _named(original: Callable[[Any], None]) -> Callable[[Any], None]:
     @functools.wraps(original)
     def spawn(worker: Any) -> None:
+        if _closed.is_set():
+            raise RuntimeError("the local AWS is stopping")
         variables = dict(worker.config.get("Environment", {}).get("Variables", {}))
         variables.setdefault(_APPLICATION_ID, str(worker.config.get("FunctionName", ""))[:_APPLICATION_ID_LENGTH])
         worker.config = {**worker.config, "Environment": {"Variables": variables}}

@@ -77,7 +77,7 @@ class Executions:
             execution = machine._executions.get(exec_arn)
             if execution is None:
                 return
-            running.current_execution.set(execution)
+            before = running.current_execution.set(execution)
             execution["events"][0].setdefault("previousEventId", 0)
             limit = _time_limit(execution)
             if limit is not None:
@@ -88,6 +88,7 @@ class Executions:
                 pass
             finally:
                 self._deadlines.pop(exec_arn, None)
+                running.current_execution.reset(before)
 
         return run
 

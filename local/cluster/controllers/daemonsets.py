@@ -6,6 +6,9 @@ A changed template replaces pods one node at a time (maxUnavailable of the real 
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
+
 from local.cluster.event_recorder import EventRecorder
 from local.cluster.objects import (
     Obj,
@@ -44,61 +47,137 @@ _TOLERATIONS = tuple(
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NodeTally:
+    """How one node stands towards one set; booleans count as numbers in the status."""
+
+    desired: bool
+    current: bool
+    ready: bool
+    updated: bool
+    settled: bool
+
+
+_NUMBERS = ("desired", "current", "ready", "updated", "settled")
+
+
+class _Standing:
+    """One set on all nodes: sums that are kept up node by node, because a cluster has many of those."""
+
+    def __init__(self) -> None:
+        self.sums: Counter[str] = Counter()
+        self.nodes: dict[str, _NodeTally] = {}
+
+    def note(self, node: str, tally: _NodeTally | None) -> None:
+        before = self.nodes.pop(node, None)
+        for name in _NUMBERS:
+            self.sums[name] += (tally is not None and getattr(tally, name)) - (
+                before is not None and getattr(before, name)
+            )
+        if tally is not None:
+            self.nodes[node] = tally
+
+
 class DaemonSets:
     def __init__(self, world: World, events: EventRecorder) -> None:
         self._world = world
         self._events = events
+        self._places: Worklist[tuple[Key, str]] = Worklist()
         self._sets: Worklist[Key] = Worklist()
+        self._standing: dict[Key, _Standing] = {}
+        self._pods: dict[tuple[str, str], dict[Key, None]] = {}
 
     def observe(self, change: Change) -> None:
-        if change.resource == "daemonsets" and change.type is not ChangeType.DELETED:
-            self._sets.add(change.key)
+        if change.resource == "daemonsets":
+            self._set_changed(change)
         elif change.resource == "pods":
-            owner = controller_of(change.obj)
-            if owner is not None and owner["kind"] == "DaemonSet":
-                self._sets.add((change.key[0], owner["name"]))
+            self._pod_changed(change)
         elif change.resource == "nodes" and _matters(change):
             for daemonset in self._world.store.each("daemonsets"):
-                self._sets.add(key_of(daemonset))
+                self._places.add((key_of(daemonset), name_of(change.obj)))
+
+    def _set_changed(self, change: Change) -> None:
+        if change.type is ChangeType.DELETED:
+            self._standing.pop(change.key, None)
+        elif change.old is None or change.old["spec"] != change.obj["spec"]:
+            self._sets.add(change.key)
+            for node in self._world.store.each("nodes"):
+                self._places.add((change.key, name_of(node)))
+
+    def _pod_changed(self, change: Change) -> None:
+        owner = controller_of(change.obj)
+        if owner is None or owner["kind"] != "DaemonSet":
+            return
+        node = node_of(change.obj) or only_node(change.obj) or ""
+        place = (owner["uid"], node)
+        pods = self._pods.setdefault(place, {})
+        if change.type is not ChangeType.DELETED:
+            pods[change.key] = None
+        elif pods.pop(change.key, None) is None and not pods:
+            del self._pods[place]
+        self._places.add(((change.key[0], owner["name"]), node))
 
     def run(self) -> bool:
-        return self._sets.work(self._reconcile)
+        acted = self._places.work(self._place)
+        return self._sets.work(self._finish) or acted
 
-    def _reconcile(self, key: Key) -> bool:
+    def _living(self, key: Key) -> Obj | None:
         daemonset = self._world.store.at("daemonsets", key)
+        return daemonset if daemonset is not None and not is_deleting(daemonset) else None
+
+    def _pods_on(self, daemonset: Obj, node: str) -> list[Obj]:
+        keys = self._pods.get((uid_of(daemonset), node), {})
+        return [pod for pod in (self._world.store.at("pods", key) for key in keys) if pod is not None]
+
+    def _place(self, place: tuple[Key, str]) -> bool:
+        """See to one node of one set."""
+        key, name = place
+        daemonset = self._living(key)
         if daemonset is None:
             return False
+        self._sets.add(key)
+        node = self._world.store.find("nodes", name)
+        pods, probe = self._pods_on(daemonset, name), _probe(daemonset)
         acted = False
-        if not is_deleting(daemonset):
-            acted = self._place(daemonset)
-            acted = self._update(daemonset) or acted
-        return self._world.change("daemonsets", key, self._set_status) or acted
-
-    def _pods_by_node(self, daemonset: Obj) -> dict[str, list[Obj]]:
-        uid, found = uid_of(daemonset), dict[str, list[Obj]]()
-        for pod in self._world.store.owned_by(uid, "pods"):
-            if (controller_of(pod) or {}).get("uid") == uid:
-                found.setdefault(node_of(pod) or only_node(pod) or "", []).append(pod)
-        return found
-
-    def _place(self, daemonset: Obj) -> bool:
-        by_node, acted = self._pods_by_node(daemonset), False
-        probe = _probe(daemonset)
-        for node in self._world.store.all("nodes"):
-            name = name_of(node)
-            present = by_node.get(name, [])
-            if not present and _should_run(probe, node, ("NoSchedule", "NoExecute")):
+        if node is None:
+            acted = self._delete(daemonset, [pod for pod in pods if node_of(pod) is None])
+        elif not pods:
+            if _should_run(probe, node, ("NoSchedule", "NoExecute")):
                 self._create(daemonset, name)
                 acted = True
-            elif present and not _should_run(probe, node, ("NoExecute",)):
-                acted = self._delete(daemonset, present) or acted
-            elif any(is_finished(pod) and not is_deleting(pod) for pod in present):
-                acted = self._delete(daemonset, [pod for pod in present if is_finished(pod)]) or acted
-        for name, pods in by_node.items():
-            if self._world.store.find("nodes", name) is None:
-                unbound = [pod for pod in pods if node_of(pod) is None]
-                acted = self._delete(daemonset, unbound) or acted
+        elif not _should_run(probe, node, ("NoExecute",)):
+            acted = self._delete(daemonset, pods)
+        else:
+            acted = self._delete(daemonset, [pod for pod in pods if is_finished(pod)])
+        self._note(daemonset, name, probe)
         return acted
+
+    def _note(self, daemonset: Obj, name: str, probe: Obj) -> None:
+        standing = self._standing.setdefault(key_of(daemonset), _Standing())
+        node = self._world.store.find("nodes", name)
+        if node is None:
+            standing.note(name, None)
+            return
+        digest = template_hash(daemonset["spec"]["template"])
+        pods = self._pods_on(daemonset, name)
+        lasting = [pod for pod in pods if not is_deleting(pod)]
+        tally = _NodeTally(
+            desired=_should_run(probe, node, ("NoSchedule", "NoExecute")),
+            current=bool(lasting),
+            ready=any(map(is_ready, lasting)),
+            updated=any(labels_of(pod).get(_HASH) == digest for pod in lasting),
+            settled=len(lasting) == len(pods) and all(map(is_ready, pods)),
+        )
+        standing.note(name, tally)
+
+    def _finish(self, key: Key) -> bool:
+        """What concerns the set as a whole: one step of an update, and its status."""
+        daemonset = self._living(key)
+        if daemonset is None:
+            return False
+        standing = self._standing.setdefault(key, _Standing())
+        updated = self._update(daemonset, standing)
+        return self._world.change("daemonsets", key, lambda entry: _set_status(entry, standing.sums)) or updated
 
     def _create(self, daemonset: Obj, node: str) -> None:
         pod = pod_from_template(daemonset)
@@ -121,41 +200,29 @@ class DaemonSets:
                 acted = True
         return acted
 
-    def _update(self, daemonset: Obj) -> bool:
-        """Take away one outdated pod while all others are ready."""
+    def _update(self, daemonset: Obj, standing: _Standing) -> bool:
+        """Take away one outdated pod while every node is settled."""
         if daemonset["spec"]["updateStrategy"].get("type") == "OnDelete":
             return False
-        digest = template_hash(daemonset["spec"]["template"])
-        pods = [pod for entries in self._pods_by_node(daemonset).values() for pod in entries]
-        old = [pod for pod in pods if labels_of(pod).get(_HASH) != digest]
-        if not old or not all(is_ready(pod) and not is_deleting(pod) for pod in pods):
+        sums = standing.sums
+        if sums["updated"] >= sums["current"] or sums["settled"] < len(standing.nodes):
             return False
-        return self._delete(daemonset, old[:1])
+        name = next(node for node, tally in standing.nodes.items() if tally.current and not tally.updated)
+        return self._delete(daemonset, self._pods_on(daemonset, name))
 
-    def _set_status(self, daemonset: Obj) -> None:
-        probe = _probe(daemonset)
-        digest = template_hash(daemonset["spec"]["template"])
-        by_node = self._pods_by_node(daemonset)
-        desired = current = ready = updated = 0
-        for node in self._world.store.each("nodes"):
-            if not _should_run(probe, node, ("NoSchedule", "NoExecute")):
-                continue
-            desired += 1
-            pods = [pod for pod in by_node.get(name_of(node), []) if not is_deleting(pod)]
-            current += bool(pods)
-            ready += any(map(is_ready, pods))
-            updated += any(labels_of(pod).get(_HASH) == digest for pod in pods)
-        status = {
-            "currentNumberScheduled": current,
-            "desiredNumberScheduled": desired,
-            "numberMisscheduled": 0,
-            "numberReady": ready,
-            "observedGeneration": daemonset["metadata"].get("generation", 1),
-            "updatedNumberScheduled": updated,
-            "numberAvailable": ready,
-            "numberUnavailable": desired - ready,
-        }
-        daemonset["status"] = status
+
+def _set_status(daemonset: Obj, sums: Counter[str]) -> None:
+    desired, ready = sums["desired"], sums["ready"]
+    daemonset["status"] = {
+        "currentNumberScheduled": sums["current"],
+        "desiredNumberScheduled": desired,
+        "numberMisscheduled": 0,
+        "numberReady": ready,
+        "observedGeneration": daemonset["metadata"].get("generation", 1),
+        "updatedNumberScheduled": sums["updated"],
+        "numberAvailable": ready,
+        "numberUnavailable": max(0, desired - ready),
+    }
 
 
 def _tolerations(daemonset: Obj) -> list[Obj]:

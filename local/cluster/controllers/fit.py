@@ -53,8 +53,8 @@ def only_node(pod: Obj) -> str | None:
     return None
 
 
-def refusal(pod: Obj, node: Obj, requests: dict[str, int], used: dict[str, int]) -> str | None:
-    """Why the pod does not fit on this node, None when it does."""
+def refusal(pod: Obj, node: Obj, requests: dict[str, int], free: dict[str, int]) -> str | None:
+    """Why the pod does not fit on this node, None when it does; `free` as `requests` in thousandths."""
     tolerations = tolerations_of(pod)
     cordon = {"key": UNSCHEDULABLE, "effect": "NoSchedule"}
     if node.get("spec", {}).get("unschedulable") and not tolerated(tolerations, cordon):
@@ -64,13 +64,12 @@ def refusal(pod: Obj, node: Obj, requests: dict[str, int], used: dict[str, int])
         return f"node(s) had untolerated taint {{{taint['key']}: {taint.get('value') or ''}}}"
     if not matches_node(pod, node):
         return _AFFINITY
-    return _short_of(node, requests, used)
+    return _short_of(requests, free)
 
 
-def _short_of(node: Obj, requests: dict[str, int], used: dict[str, int]) -> str | None:
-    allocatable = allocatable_of(node)
+def _short_of(requests: dict[str, int], free: dict[str, int]) -> str | None:
     for name, amount in requests.items():
-        if amount and used.get(name, 0) + amount > allocatable.get(name, 0):
+        if amount and amount > free.get(name, 0):
             return "Too many pods" if name == "pods" else f"Insufficient {name}"
     return None
 

@@ -29,16 +29,50 @@ from .fit import allocatable_of, missing_claim, only_node, refusal, term_matches
 from .spread import SpreadRules, has_anti_affinity, needs_counting
 
 _SOURCE = "default-scheduler"
-_ENOUGH = 100  # nodes to look at before the best so far is taken, as kube-scheduler's minimum of feasible nodes
+_FEW = 100  # nodes of which every one is looked at, as kube-scheduler does
+_ENOUGH = 32  # in larger clusters: fitting nodes after which the best so far is taken
 
 
 class NodeUsage:
-    """What the pods on each node have reserved, kept up to date write by write."""
+    """What each node has left, kept up to date write by write, in thousandths of each resource."""
 
     def __init__(self) -> None:
-        self.used: dict[str, dict[str, int]] = {}
         self.owners: dict[str, Counter[str]] = {}
         self.anti_affine: dict[Key, Obj] = {}
+        self._used: dict[str, dict[str, int]] = {}
+        self._allocatable: dict[str, dict[str, int]] = {}
+        self._free: dict[str, dict[str, int]] = {}
+
+    def free(self, node: str) -> dict[str, int]:
+        """Allocatable less reserved, by resource."""
+        found = self._free.get(node)
+        if found is None:
+            used = self._used.get(node, {})
+            allocatable = self._allocatable.get(node, {})
+            found = {name: amount - used.get(name, 0) for name, amount in allocatable.items()}
+            self._free[node] = found
+        return found
+
+    def requested_share(self, node: str) -> float:
+        """How full the node is: the shares of cpu and memory that are reserved, added up."""
+        allocatable, free = self._allocatable.get(node, {}), self.free(node)
+        total = 0.0
+        for name in ("cpu", "memory"):
+            if allocatable.get(name):
+                total += 1 - free[name] / allocatable[name]
+        return total
+
+    def siblings(self, node: str, owner: str) -> int:
+        counts = self.owners.get(node)
+        return counts[owner] if counts is not None else 0
+
+    def observe_node(self, change: Change) -> None:
+        name = name_of(change.obj)
+        self._free.pop(name, None)
+        if change.type is ChangeType.DELETED:
+            self._allocatable.pop(name, None)
+        else:
+            self._allocatable[name] = allocatable_of(change.obj)
 
     def observe(self, change: Change) -> None:
         if change.old is not None and _counts(change.old):
@@ -51,7 +85,8 @@ class NodeUsage:
 
     def _add(self, pod: Obj, sign: int) -> None:
         node = str(node_of(pod))
-        used = self.used.setdefault(node, {})
+        used = self._used.setdefault(node, {})
+        self._free.pop(node, None)
         for name, amount in pod_requests(pod).items():
             used[name] = used.get(name, 0) + sign * amount
         owner = controller_of(pod)
@@ -76,6 +111,8 @@ class Scheduler:
         if change.resource == "pods":
             self._pod_changed(change)
         elif change.resource in ("nodes", "persistentvolumeclaims", "persistentvolumes"):
+            if change.resource == "nodes":
+                self._usage.observe_node(change)
             self._due.update(self._pending)
 
     def _pod_changed(self, change: Change) -> None:
@@ -119,22 +156,22 @@ class Scheduler:
             return None
         requests, volumes = pod_requests(pod), volume_terms(pod, self._world.store)
         rules = self._rules(pod)
-        best: tuple[tuple[int, float, str], str] | None = None
+        best: tuple[int, float, str] | None = None
         feasible = 0
         for node in self._candidates(pod):
             name = name_of(node)
-            why = refusal(pod, node, requests, self._usage.used.get(name, {})) or (rules and rules.refusal(node))
+            why = refusal(pod, node, requests, self._usage.free(name)) or (rules and rules.refusal(node))
             if not why and not all(any(term_matches(term, node) for term in terms) for terms in volumes):
                 why = "node(s) had volume node affinity conflict"
             if why:
                 reasons[why] += 1
                 continue
-            score = self._score(pod, node)
-            best = min(best, (score, name)) if best else (score, name)
+            score = self._score(pod, name)
+            best = min(best, score) if best else score
             feasible += 1
-            if feasible >= _ENOUGH:
+            if feasible >= _ENOUGH and self._world.store.count("nodes") > _FEW:
                 break
-        return best[1] if best else None
+        return best[2] if best else None
 
     def _rules(self, pod: Obj) -> SpreadRules | None:
         if not needs_counting(pod) and not self._usage.anti_affine:
@@ -148,18 +185,15 @@ class Scheduler:
             node = self._world.store.find("nodes", only)
             return [node] if node is not None else []
         nodes = self._world.store.all("nodes")
-        if len(nodes) <= _ENOUGH:
+        if len(nodes) <= _FEW:
             return nodes
         self._next_node = (self._next_node + _ENOUGH) % len(nodes)
         return nodes[self._next_node :] + nodes[: self._next_node]
 
-    def _score(self, pod: Obj, node: Obj) -> tuple[int, float, str]:
-        name = name_of(node)
+    def _score(self, pod: Obj, node: str) -> tuple[int, float, str]:
         owner = controller_of(pod)
-        siblings = self._usage.owners.get(name, Counter())[owner["uid"]] if owner else 0
-        allocatable, used = allocatable_of(node), self._usage.used.get(name, {})
-        shares = [used.get(key, 0) / allocatable[key] for key in ("cpu", "memory") if allocatable.get(key)]
-        return siblings, sum(shares), name
+        siblings = self._usage.siblings(node, owner["uid"]) if owner else 0
+        return siblings, self._usage.requested_share(node), node
 
     def _message(self, pod: Obj, reasons: Counter[str]) -> str:
         claim = missing_claim(pod, self._world.store)

@@ -107,6 +107,7 @@ def ministack(tmp_path_factory):
         "BIND_HOST": "127.0.0.1",
         "GATEWAY_PORT": str(port),
         "IOT_MTLS_ENABLED": "0",
+        "TMPDIR": str(log.parent),
     }
     with log.open("wb") as stream:
         process = subprocess.Popen([sys.executable, "-m", "ministack"], env=environment, stdout=stream, stderr=stream)
@@ -124,9 +125,9 @@ def ministack(tmp_path_factory):
         process.wait(10)
 
 
-def start(sfn, name, definition, **more):
+def start(sfn, machine_name, definition, **more):
     machine = sfn.create_state_machine(
-        name=name, definition=json.dumps(definition), roleArn="arn:aws:iam::000000000000:role/r"
+        name=machine_name, definition=json.dumps(definition), roleArn="arn:aws:iam::000000000000:role/r"
     )["stateMachineArn"]
     return machine, sfn.start_execution(stateMachineArn=machine, **more)["executionArn"]
 

@@ -58,10 +58,10 @@ PATCHES = [
 
 # Each is changed in turn and put back; then everything is installed for real, as the launcher does it.
 PROBE = """
-import importlib, json, sys, tempfile
+import importlib, json, sys
 from pathlib import Path
 from local.aws.settings import Settings, prepare_environment
-settings = Settings(port=1, region="us-east-1", account="000000000000", directory=Path(tempfile.gettempdir()))
+settings = Settings(port=1, region="us-east-1", account="000000000000", directory=Path(sys.argv[2]))
 prepare_environment(settings)
 from local.aws import ec2, moto_backend, parameters, provisioning, server
 from local.aws.autoscaling import patches as groups
@@ -97,8 +97,8 @@ print(json.dumps(results))
 
 
 @pytest.fixture(scope="module")
-def refusals():
-    command = [sys.executable, "-c", PROBE, json.dumps(PATCHES)]
+def refusals(tmp_path_factory):
+    command = [sys.executable, "-c", PROBE, json.dumps(PATCHES), str(tmp_path_factory.mktemp("aws"))]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout.splitlines()[-1])

@@ -19,6 +19,7 @@ class Queue:
 
     def __init__(self, system: FakeSystem, capsys: pytest.CaptureFixture[str], log: StringIO) -> None:
         self.system = system
+        self.receives = 1
         self._log = log
         self._capsys = capsys
         self.lines: list[dict[str, Any]] = []
@@ -26,7 +27,12 @@ class Queue:
     def deliver(self, *bodies: str) -> list[str]:
         """The ids of the records that come back."""
         records = [
-            {"messageId": f"m{number}", "body": body, "attributes": {"SentTimestamp": str(SENT)}}
+            {
+                "messageId": f"m{number}",
+                "receiptHandle": f"r{number}",
+                "body": body,
+                "attributes": {"SentTimestamp": str(SENT), "ApproximateReceiveCount": str(self.receives)},
+            }
             for number, body in enumerate(bodies)
         ]
         answer = handler.handle({"Records": records}, None)

@@ -175,3 +175,26 @@ class TestTheEntryPoint:
         record = {"messageId": "m0", "body": body, "attributes": {}}
         assert handler.handle({"Records": [record]}, None) == {"batchItemFailures": []}
         assert queue.system.claims.records["i-0abc"].causes[0].at == queue.system.clock.now()
+
+
+class TestRedelivery:
+    def test_a_record_that_failed_comes_back_soon_and_then_less_and_less_often(self, connect):
+        queue = connect()
+        queue.system.instances.fail("describe", ThrottledError("RequestLimitExceeded"))
+        waits = []
+        for queue.receives in (1, 2, 3, 9, 99):
+            assert queue.deliver(spot()) == ["m0"]
+            waits.append(queue.system.redelivery.delays["r0"])
+        assert waits == [1, 2, 4, 180, 180]
+
+    def test_what_is_done_is_not_asked_for_again(self, connect):
+        queue = connect()
+        queue.deliver(spot(), "nonsense")
+        assert queue.system.redelivery.asked["after"] == 0
+
+    def test_that_it_cannot_be_asked_for_fails_nothing_else(self, connect):
+        queue = connect()
+        queue.system.instances.fail("describe", ThrottledError("RequestLimitExceeded"), times=1)
+        queue.system.redelivery.fail("after", AccessDeniedError("sqs:ChangeMessageVisibility"))
+        assert queue.deliver(spot()) == ["m0"]
+        assert any("visibility time-out" in line.get("message", "") for line in queue.lines)

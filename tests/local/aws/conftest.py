@@ -1,5 +1,6 @@
 """One local AWS for the whole run, and builders for the groups that the tests need."""
 
+import json
 import time
 import uuid
 from dataclasses import dataclass
@@ -124,7 +125,6 @@ class Queue:
 
     def event(self, matches, *, seconds=8.0):
         """The first event (or message) for which ``matches`` holds."""
-        import json
 
         def probe():
             found = self.sqs.receive_message(QueueUrl=self.url, MaxNumberOfMessages=10, WaitTimeSeconds=1)
@@ -146,8 +146,6 @@ def a_queue(aws):
         url = sqs.create_queue(QueueName=name)["QueueUrl"]
         arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
         if sources:
-            import json
-
             events.put_rule(Name=name, EventPattern=json.dumps({"source": list(sources)}))
             events.put_targets(Rule=name, Targets=[{"Id": "q", "Arn": arn}])
         return Queue(sqs, url, arn, [])

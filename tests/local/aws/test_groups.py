@@ -146,6 +146,22 @@ def test_an_instance_that_dies_is_replaced_without_its_hooks(a_group, ec2, asg, 
     assert not [held for held in aws.control("GET", "hooks") if held["instance"] == dead]
 
 
+def test_hooks_of_dead_instances_can_be_switched_on_as_aws_has_them(a_group, ec2, asg, aws):
+    group = a_group()
+    asg.put_lifecycle_hook(
+        AutoScalingGroupName=group.name,
+        LifecycleHookName="drain",
+        LifecycleTransition="autoscaling:EC2_INSTANCE_TERMINATING",
+    )
+    aws.control("PUT", "health-check", {"hooksForDeadInstances": True})
+    try:
+        dead = group.in_service(1)[0]
+        ec2.terminate_instances(InstanceIds=[dead])
+        eventually(lambda: group.states().get(dead) == "Terminating:Wait")
+    finally:
+        aws.control("PUT", "health-check", {"hooksForDeadInstances": False})
+
+
 def test_suspended_processes_stop_launches_and_terminations_until_resumed(a_group, asg):
     group = a_group(desired=1)
     asg.suspend_processes(AutoScalingGroupName=group.name, ScalingProcesses=["Launch", "Terminate", "AZRebalance"])

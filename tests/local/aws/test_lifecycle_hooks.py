@@ -71,6 +71,18 @@ def test_a_terminate_hook_holds_the_instance_and_tells_everybody(a_group, a_queu
     assert done["detail"]["EC2InstanceId"] == instance
 
 
+def test_a_topic_can_be_a_hooks_target(a_group, a_queue, put_hook, answer, aws):
+    sns, queue = aws.client("sns"), a_queue()
+    topic = sns.create_topic(Name="hooks")["TopicArn"]
+    sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=queue.arn, Attributes={"RawMessageDelivery": "true"})
+    group = a_group()
+    put_hook(group, NotificationTargetARN=topic)
+    instance = group.in_service(1)[0]
+    terminate(group, instance)
+    assert queue.event(lambda body: body.get("EC2InstanceId") == instance)["LifecycleHookName"] == "drain"
+    answer(group, instance)
+
+
 def test_two_hooks_must_both_be_answered(a_group, put_hook, answer):
     group = a_group()
     put_hook(group, "one")

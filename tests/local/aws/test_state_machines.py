@@ -255,6 +255,26 @@ def test_a_nested_start_with_a_used_name_has_an_error_that_can_be_caught(a_machi
     assert output(run(machine, {"n": 2})) == "refused"
 
 
+def test_a_parent_goes_on_after_a_child_that_it_waited_for(a_machine, run):
+    child = a_machine({"Done": {"Type": "Pass", "Output": {"child": True}, "End": True}})
+    start = {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::states:startExecution.sync:2",
+        "Arguments": {"StateMachineArn": child, "Input": {}},
+        "Output": "{% $states.result.Output %}",
+        "Next": "Wait",
+    }
+    wait = {"Type": "Wait", "Seconds": 0, "Next": "Task"}
+    task = {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::aws-sdk:ec2:describeVpcs",
+        "Arguments": {},
+        "Output": "{% $states.input %}",
+        "End": True,
+    }
+    assert output(run(a_machine({"Start": start, "Wait": wait, "Task": task}))) == {"child": True}
+
+
 def test_retries_back_off_no_longer_than_their_maximum(a_machine, run):
     failing = {
         "Type": "Task",

@@ -1,6 +1,7 @@
 """Messages as AWS sends them, to the deployed functions and state machine, acting on the local cluster."""
 
 import json
+import time
 
 import pytest
 
@@ -30,7 +31,7 @@ def test_a_spot_warning_travels_the_whole_way(stack, crew):
     assert record.times["replacement"] <= record.times["drained"]
     assert victim not in ledger.nodes(stack)
     assert [name for name in ledger.executions(stack) if name.startswith(victim)] == [f"{victim}-1"]
-    assert lifecycle(stack, victim) is None
+    team.until(lambda: lifecycle(stack, victim) is None, 10, "the group has let go of it")
     team.until(lambda: ledger.group_size(stack, team.group) == (2, 2), 15, "the group at its size")
     assert ledger.budget_violations(stack) == []
 
@@ -45,6 +46,97 @@ def test_a_scale_in_is_drained_before_its_hook_is_answered(stack, crew):
     assert record.launched == ()
     assert record.evicted >= 2
     assert ledger.group_size(stack, team.group) == (0, 0)
+
+
+def test_a_hook_is_heartbeaten_for_as_long_as_a_budget_holds_the_drain(stack, crew):
+    """Its own time-out is 30 s: unanswered and without heartbeats, the group would have gone on."""
+    team = crew(1)
+    victim = team.instances[0]
+    autoscaling = stack.client("autoscaling")
+    autoscaling.put_lifecycle_hook(
+        AutoScalingGroupName=team.group,
+        LifecycleHookName="straight-to-the-queue",
+        LifecycleTransition="autoscaling:EC2_INSTANCE_TERMINATING",
+        NotificationTargetARN=f"arn:aws:sqs:{stack.region}:{stack.account}:leeward-interruption",
+        RoleARN=f"arn:aws:iam::{stack.account}:role/notify",
+        HeartbeatTimeout=30,
+    )
+    team.run_pods(fleet.deployment("long", 1, grace=1), fleet.budget("long", maxUnavailable=0), instance=victim)
+    began = time.monotonic()
+    autoscaling.terminate_instance_in_auto_scaling_group(InstanceId=victim, ShouldDecrementDesiredCapacity=True)
+    while time.monotonic() - began < 45:
+        assert lifecycle(stack, victim) in {"InService", "Terminating", "Terminating:Wait"}
+        time.sleep(0.5)
+    stack.kubectl("delete", "pdb", "long")
+    record = team.closed(victim)
+    assert record.evicted == 1
+    assert "leeward-terminate" not in record.hooks
+
+
+def test_a_rebalance_recommendation_replaces_first_and_then_drains(stack, crew):
+    team = crew(1, spot=True)
+    victim = team.instances[0]
+    stack.emit(
+        scenario.envelope(
+            stack,
+            source="aws.ec2",
+            kind="EC2 Instance Rebalance Recommendation",
+            resources=[],
+            detail={"instance-id": victim},
+        )
+    )
+    record = team.closed(victim)
+    assert len(record.launched) == 1
+    assert record.times["replacement"] <= record.times["draining"]
+    team.until(lambda: ledger.group_size(stack, team.group) == (1, 1), 15, "the group at its size")
+
+
+def test_a_launch_hook_that_notifies_our_queue_is_answered_once_the_node_is_ready(stack, crew):
+    team = crew(1)
+    queue = f"arn:aws:sqs:{stack.region}:{stack.account}:leeward-interruption"
+    autoscaling = stack.client("autoscaling")
+    autoscaling.put_lifecycle_hook(
+        AutoScalingGroupName=team.group,
+        LifecycleHookName="wait-for-ready",
+        LifecycleTransition="autoscaling:EC2_INSTANCE_LAUNCHING",
+        NotificationTargetARN=queue,
+        RoleARN=f"arn:aws:iam::{stack.account}:role/notify",
+        HeartbeatTimeout=600,
+    )
+    autoscaling.set_desired_capacity(AutoScalingGroupName=team.group, DesiredCapacity=2)
+
+    def newcomer():
+        members = fleet.instances_of(stack, team.group)
+        return next((str(m["InstanceId"]) for m in members if m["InstanceId"] not in team.instances), "")
+
+    team.until(lambda: lifecycle(stack, newcomer()) == "Pending:Wait", 15, "the newcomer held by the hook")
+    team.until(lambda: scenario.is_ready(ledger.nodes(stack).get(newcomer(), {})), 15, "its node Ready")
+    assert newcomer() in team.sweep()["answered"]
+    team.until(lambda: lifecycle(stack, newcomer()) == "InService", 10, "the newcomer in service")
+
+
+def test_a_hook_of_ours_whose_instance_never_joined_is_answered(stack, crew):
+    """Nothing to drain there: the hook must not wait for its time-out."""
+    team = crew(0, hook=True)
+    autoscaling = stack.client("autoscaling")
+    autoscaling.create_or_update_tags(
+        Tags=[
+            {
+                "ResourceId": team.group,
+                "ResourceType": "auto-scaling-group",
+                "Key": "local.leeward.dev/never-join",
+                "Value": "true",
+                "PropagateAtLaunch": True,
+            }
+        ]
+    )
+    autoscaling.set_desired_capacity(AutoScalingGroupName=team.group, DesiredCapacity=1)
+    team.until(lambda: len(fleet.instances_of(stack, team.group)) == 1, 10, "an instance")
+    victim = str(fleet.instances_of(stack, team.group)[0]["InstanceId"])
+    team.until(lambda: lifecycle(stack, victim) == "InService", 10, "it in service")
+    autoscaling.terminate_instance_in_auto_scaling_group(InstanceId=victim, ShouldDecrementDesiredCapacity=True)
+    assert team.closed(victim).evicted == 0
+    team.until(lambda: lifecycle(stack, victim) is None, 10, "the group has let go of it")
 
 
 def test_a_maintenance_of_two_instances_drains_both(stack, crew):
@@ -102,8 +194,6 @@ def test_nonsense_by_hand_fails_with_a_sentence(stack):
     machine = f"arn:aws:states:{stack.region}:{stack.account}:stateMachine:leeward-node-termination"
     client = stack.client("stepfunctions")
     run = client.start_execution(stateMachineArn=machine, name="nonsense", input=json.dumps({"node": "x"}))
-    import time
-
     for _ in range(100):
         found = client.describe_execution(executionArn=run["executionArn"])
         if found["status"] != "RUNNING":

@@ -1,0 +1,27 @@
+"""`ports.Redelivery` on SQS."""
+
+from collections.abc import Mapping
+
+from leeward.adapters.aws.batches import chunks
+from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.errors import aws_call
+
+AT_ONCE = 10  # entries that one ChangeMessageVisibilityBatch takes
+
+
+class SqsRedelivery:
+    """The interruption queue, whose own visibility time-out is too long for a spot warning that failed."""
+
+    def __init__(self, clients: AwsClients, queue_url: str) -> None:
+        self._clients = clients
+        self._queue_url = queue_url
+
+    def after(self, delays: Mapping[str, int]) -> None:
+        """Entries that SQS refuses one by one (an expired handle) come back by themselves."""
+        for receipts in chunks(delays, AT_ONCE):
+            entries = [
+                {"Id": str(number), "ReceiptHandle": receipt, "VisibilityTimeout": delays[receipt]}
+                for number, receipt in enumerate(receipts)
+            ]
+            with aws_call("sqs:ChangeMessageVisibility", "the interruption queue"):
+                self._clients.get("sqs").change_message_visibility_batch(QueueUrl=self._queue_url, Entries=entries)

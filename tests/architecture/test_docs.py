@@ -1,0 +1,52 @@
+"""What the documentation names exists, and what operators can see is documented."""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+FEATURES = Path("docs/features.md").read_text()
+ROWS = re.findall(r"^\| ([A-Z]\d+) \| (.*) \| (\w+)(?: \(.*\))? \| (.*) \|$", FEATURES, re.MULTILINE)
+NAMED_TESTS = re.findall(r"`(tests/[^`]+)`", FEATURES)
+
+
+def declared_metrics():
+    for name in ("leeward.interruption.metrics", "leeward.termination.telemetry", "leeward.sync.handler"):
+        module = importlib.import_module(name)
+        for constant, value in vars(module).items():
+            if constant.isupper() and isinstance(value, str) and re.fullmatch(r"([A-Z][a-z]+){1,6}", value):
+                yield value
+
+
+@pytest.mark.parametrize("metric", sorted(set(declared_metrics())))
+def test_every_metric_is_in_the_operations_guide(metric):
+    assert f"`{metric}`" in Path("docs/operations.md").read_text()
+
+
+def test_every_row_of_the_mission_has_a_line():
+    expected = {"U": 16, "V": 3, "S": 9, "K": 18, "C": 7, "D": 4, "X": 16}
+    found = [row[0] for row in ROWS]
+    assert found == [f"{letter}{n}" for letter, count in expected.items() for n in range(1, count + 1)]
+
+
+def test_a_row_is_open_partly_or_done_and_done_rows_name_their_test():
+    for row, _, state, shown in ROWS:
+        assert state in {"open", "partly", "done"}, row
+        assert state == "open" or "`tests/" in shown, row
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMED_TESTS)))
+def test_a_test_that_is_named_exists(name):
+    path, _, function = name.partition("::")
+    assert Path(path).exists()
+    if function:
+        assert f"def {function}(" in Path(path).read_text()
+
+
+@pytest.mark.parametrize(
+    "page", sorted([*Path("docs").rglob("*.md"), Path("README.md"), Path("CONTRIBUTING.md")]), ids=str
+)
+def test_links_between_pages_lead_somewhere(page):
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text()):
+        assert (page.parent / target).exists(), target
