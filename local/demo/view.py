@@ -108,6 +108,7 @@ def findings_table(findings: Sequence[Finding]) -> Table:
 
 def draw(picture: Path, tables: Sequence[Table]) -> None:
     """The tables as an SVG file, for the README."""
+    picture.parent.mkdir(parents=True, exist_ok=True)
     console = Console(record=True, width=132, file=StringIO())
     console.print(*tables)
     console.save_svg(str(picture), title="make demo")
