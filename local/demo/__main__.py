@@ -15,7 +15,7 @@ from local.stack import LocalStack, LocalStackError
 
 SETTLE_SECONDS = 90
 PLAY_SECONDS = 150
-console = Console(width=None if sys.stdout.isatty() else 150)
+console = Console(width=None if sys.stdout.isatty() else 140)
 
 
 def main() -> int:

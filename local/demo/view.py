@@ -7,12 +7,19 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from local.demo import ledger, scenario
 from local.demo.judge import Finding
 from local.stack import LocalStack
+
+WORDS = {
+    "spot_interruption": "spot warning (twice)",
+    "scheduled_change": "maintenance",
+    "asg_terminate": "scale-in",
+}
 
 
 def fleet_table(stack: LocalStack, victims: scenario.Victims) -> Table:
@@ -66,9 +73,12 @@ def follow(stack: LocalStack, victims: scenario.Victims, console: Console, ended
 
 def result_table(stack: LocalStack, victims: scenario.Victims) -> Table:
     """One line a node that went, one for the nonsense, one for the other team's instance. Times in seconds."""
-    table = Table(title="\nwhat happened", title_justify="left", expand=False)
-    columns = ("node", "cause", "replaced by", "cordoned", "drained", "terminated", "pods moved", "PDB violated")
-    for column in (*columns, "hook answered", "message"):
+    table = Table(title="\nwhat happened (seconds after the message)", title_justify="left", box=box.SIMPLE_HEAD)
+    for column in ("node", "cause", "replaced by"):
+        table.add_column(column, no_wrap=True)
+    for column in ("cordoned", "drained", "terminated", "pods moved"):
+        table.add_column(column, justify="right")
+    for column in ("PDB violated", "hook answered", "message"):
         table.add_column(column, overflow="fold")
     tainted, names = ledger.first_tainted(stack), ledger.node_names(stack)
     violated = "yes" if ledger.budget_violations(stack) else "never"
@@ -76,8 +86,8 @@ def result_table(stack: LocalStack, victims: scenario.Victims) -> Table:
         moments = {**record.times, **({"tainted": tainted[record.node]} if record.node in tainted else {})}
         table.add_row(
             ledger.short(record.node),
-            "\n".join(record.causes),
-            ", ".join(names.get(launched, launched) for launched in record.launched) or record.replacement,
+            _word(record.causes),
+            ", ".join(names.get(launched, launched) for launched in record.launched) or _no_launch(record),
             *(_span(record, moments.get(name)) for name in ("tainted", "drained", "terminated")),
             str(record.evicted),
             violated,
@@ -92,13 +102,22 @@ def result_table(stack: LocalStack, victims: scenario.Victims) -> Table:
     return table
 
 
+def _word(causes: tuple[str, ...]) -> str:
+    """The cause that came from outside, in a word; the group's own hook and EC2's state follow from it."""
+    return next((word for kind, word in WORDS.items() if kind in causes), ", ".join(causes))
+
+
+def _no_launch(record: ledger.Termination) -> str:
+    return "-" if _word(record.causes) == WORDS["asg_terminate"] else "by the group itself"
+
+
 def _span(record: ledger.Termination, moment: datetime | None) -> str:
     return "-" if moment is None else f"{max((moment - record.began).total_seconds(), 0):.1f}"
 
 
 def findings_table(findings: Sequence[Finding]) -> Table:
     """One line a promise."""
-    table = Table(title="\nwhat was promised", title_justify="left", expand=False)
+    table = Table(title="\nwhat was promised", title_justify="left", box=box.SIMPLE_HEAD)
     for column in ("", "promise", "found"):
         table.add_column(column)
     for finding in findings:
@@ -109,6 +128,6 @@ def findings_table(findings: Sequence[Finding]) -> Table:
 def draw(picture: Path, tables: Sequence[Table]) -> None:
     """The tables as an SVG file, for the README."""
     picture.parent.mkdir(parents=True, exist_ok=True)
-    console = Console(record=True, width=132, file=StringIO())
+    console = Console(record=True, width=140, file=StringIO())
     console.print(*tables)
     console.save_svg(str(picture), title="make demo")

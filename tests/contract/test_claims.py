@@ -131,6 +131,21 @@ def test_an_attempt_begins_once_however_many_ask_for_it(claims):
     assert claims.read(INSTANCE).version == 1
 
 
+def test_a_new_attempt_starts_its_clocks_anew_and_keeps_the_rest(claims):
+    claims.claim(a_subject(), FULL, NOW)
+    claims.note(
+        INSTANCE,
+        times={"tainted": NOW, "draining": NOW, "drained": NOW, "retry": NOW},
+        blocked_by=["shop/web: pdb shop/web"],
+        replacement=Replacement(launched=("i-0new",)),
+    )
+    claims.begin_attempt(INSTANCE, 1)
+    record = claims.read(INSTANCE)
+    assert set(record.times) == {"claimed", "tainted"}
+    assert record.blocked_by == ()
+    assert record.replacement == Replacement(launched=("i-0new",))
+
+
 def test_nothing_can_be_written_to_a_record_that_is_not_there(claims):
     with pytest.raises(ObjectGoneError):
         claims.begin_attempt(INSTANCE, 1)
@@ -196,6 +211,13 @@ def test_a_closed_record_cannot_be_closed_otherwise(claims):
     claims.close(INSTANCE, version=1, outcome=Outcome.TERMINATED, now=LATER)
     with pytest.raises(RecordChangedError):
         claims.close(INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=LATER)
+
+
+def test_closing_twice_the_same_way_is_closing_once(claims):
+    claims.claim(a_subject(), FULL, NOW)
+    for _ in range(2):
+        claims.close(INSTANCE, version=1, outcome=Outcome.TERMINATED, now=NOW)
+    assert claims.read(INSTANCE).status is Status.CLOSED
 
 
 def test_a_known_cause_finds_the_closed_record(claims):

@@ -87,6 +87,9 @@ class FakeClaims(Calls):
             there = self._present(instance)
             if (there.status, there.version, there.outcome) == (Status.CLOSED, version, outcome):
                 return
+            closed = self._present(instance)
+            if (closed.status, closed.version, closed.outcome) == (Status.CLOSED, version, outcome):
+                return
             old = self._at_version(instance, version)
             times = {**old.times, "closed": now}
             self.records[instance] = replace(old, status=Status.CLOSED, outcome=outcome, times=times, token=None)

@@ -31,7 +31,7 @@ def test_the_demo_keeps_every_promise_and_leaves_no_process_or_port_behind():
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "BROKEN" not in done.stdout
-    assert len(re.findall(r"│ kept", done.stdout)) == 10
+    assert len(re.findall(r"^ +kept ", done.stdout, re.MULTILINE)) == 10
     assert processes() - before == set()
     ports = {int(port) for port in re.findall(r"127\.0\.0\.1:(\d+)", done.stdout)}
     assert len(ports) == 2

@@ -1,5 +1,6 @@
 """Invariants of a termination over random nodes, causes, budgets and faults, walked through the real definition."""
 
+import os
 from dataclasses import replace
 from datetime import timedelta
 
@@ -16,6 +17,7 @@ from tests.fakes.clock import START
 from tests.fakes.system import FakeSystem
 from tests.state_machines.walker import Walker
 
+EXAMPLES = int(os.environ.get("EXAMPLES", "150"))  # make test-long asks for more
 INSTANCE = "i-0abc"
 NODE = f"node-{INSTANCE}"
 FOREIGN = LifecycleHook(name="other-team", group=GROUP, transition=TERMINATING)
@@ -100,7 +102,7 @@ class World:
             system.groups.complete(group=GROUP, hook="other-team", instance=INSTANCE, result="CONTINUE")
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_whatever_breaks_a_termination_keeps_its_promises(data):
     world = World(data.draw)

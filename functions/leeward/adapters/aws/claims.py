@@ -60,9 +60,9 @@ class DynamoClaims:
         """A repeat finds the attempt already begun. Raises ObjectGoneError without a record."""
         item = self._table.update(
             record_key(instance),
-            "SET #attempt = :next",
+            "SET #attempt = :next, #blockedBy = :nobody REMOVE #times.#draining, #times.#drained, #times.#retry",
             condition="#attempt = :after AND #status = :open",
-            values={":next": after + 1, ":after": after, ":open": Status.OPEN.value},
+            values={":next": after + 1, ":after": after, ":open": Status.OPEN.value, ":nobody": []},
         )
         return record_of(item) if item else self._present(instance)
 

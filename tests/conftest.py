@@ -1,0 +1,19 @@
+"""Unit tests reach no network: only the folders named here may open a connection."""
+
+import socket
+
+import pytest
+
+CONNECTED = ("tests/local/", "tests/adapters/", "tests/contract/", "tests/infra/")
+
+
+@pytest.fixture(autouse=True)
+def _no_network(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection from any other test is an error that names it."""
+    if request.node.nodeid.startswith(CONNECTED):
+        return
+
+    def refuse(_socket: socket.socket, address: object) -> None:
+        raise AssertionError(f"{request.node.nodeid} opens a connection to {address}")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)

@@ -1,0 +1,79 @@
+"""The `leeward` command, live against the deployed local stack, with the caller's own credentials."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from local import fleet
+from local.demo import scenario
+
+pytestmark = pytest.mark.local
+
+
+@pytest.fixture
+def leeward(stack):
+    """Run the command as a person with access to the cluster would; answers (exit code, stdout, stderr)."""
+    arn = stack.client("sts").get_caller_identity()["Arn"]
+    eks = stack.client("eks")
+    if arn not in eks.list_access_entries(clusterName=stack.cluster)["accessEntries"]:
+        eks.create_access_entry(clusterName=stack.cluster, principalArn=arn, kubernetesGroups=["leeward:act"])
+    stack.take_over_access_entries()
+
+    def run(*arguments, stdin=None):
+        done = subprocess.run(
+            [sys.executable, "-m", "leeward.cli.main", *arguments, "--cluster", stack.cluster, "-o", "json"],
+            env=stack.environment(),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    return run
+
+
+def test_a_drain_is_planned_live_and_then_done(stack, crew, leeward):
+    team = crew(1)
+    victim = team.instances[0]
+    team.run_pods(fleet.deployment("by-command", 2, grace=1), instance=victim)
+    node = team.node_name(victim)
+    code, out, err = leeward("drain", node, "--dry-run")
+    assert (code, err) == (0, "")
+    plan = json.loads(out)
+    assert plan["then"] == "terminate"
+    assert [pod["how"] for pod in plan["evict"]] == ["evict", "evict"]
+    assert team.record(victim) is None
+
+    code, out, _ = leeward("drain", node)
+    assert code == 0
+    assert json.loads(out)["execution"] == f"{victim}-1"
+    record = team.closed(victim)
+    assert record.causes == ("manual",)
+    assert record.evicted == 2
+
+
+def test_a_message_is_explained_live(stack, crew, leeward):
+    team = crew(1, spot=True)
+    message = json.dumps(scenario.spot_warning(stack, team.instances[0]))
+    code, out, err = leeward("explain-event", "-", stdin=message)
+    assert (code, err) == (0, "")
+    document = json.loads(out)
+    assert (document["action"], document["execution"]) == ("drain", {team.instances[0]: f"{team.instances[0]}-1"})
+    assert document["unavailable"]["capacityType"] == "spot"
+
+
+def test_somebody_without_access_gets_one_sentence(stack, crew, leeward):
+    team = crew(1)
+    entries = stack.control("GET", f"access-entries?cluster={stack.cluster}")
+    arn = stack.client("sts").get_caller_identity()["Arn"]
+    stack.client("eks").delete_access_entry(clusterName=stack.cluster, principalArn=arn)
+    stack.take_over_access_entries()
+    code, out, err = leeward("drain", team.node_name(team.instances[0]), "--dry-run")
+    assert entries
+    assert code in {1, 2}
+    assert out == ""
+    assert "Traceback" not in err
+    assert len(err.strip().splitlines()) == 1
