@@ -16,7 +16,8 @@ The local AWS listens on {endpoint}, the cluster {cluster!r} on {api}. In anothe
   export AWS_ENDPOINT_URL={endpoint} AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local AWS_REGION={region}
   export KUBECONFIG={kubeconfig}
   kubectl get nodes
-  node_modules/.bin/cdk bootstrap && node_modules/.bin/cdk deploy
+  make deploy                                     # Leeward itself, with the settings in cdk.json
+  kubectl apply -f manifests/cluster-role.yaml
 
 Instances tagged kubernetes.io/cluster/{cluster} join the cluster. Ctrl-C stops everything.
 """

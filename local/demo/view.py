@@ -94,11 +94,13 @@ def result_table(stack: LocalStack, victims: scenario.Victims) -> Table:
             "yes" if "terminated" in record.times else "waiting",
             "done",
         )
-    for reason, _ in ledger.dead_letters(stack):
-        table.add_row("-", "nonsense", *[""] * 7, f"dead-lettered: {reason}")
+    for _ in ledger.dead_letters(stack):
+        table.add_row("-", "nonsense", *[""] * 7, "dead-lettered")
     state = ledger.foreign_state(stack, victims.foreign)
     name = names.get(victims.foreign, victims.foreign)
-    table.add_row(name, "another team's hook", *[""] * 6, f"untouched, {state}", "done, none of ours")
+    table.add_row(
+        name, "another team's hook", *[""] * 6, "untouched" if state == "Terminating:Wait" else str(state), "ignored"
+    )
     return table
 
 

@@ -97,3 +97,60 @@ def test_the_same_record_delivered_three_times(stack, crew):
     assert len(record.launched) == 1
     assert [name for name in ledger.executions(stack) if name.startswith(victim)] == [f"{victim}-1"]
     team.until(lambda: ledger.group_size(stack, team.group) == (2, 2), 15, "the group at its size")
+
+
+def deny(stack, service, action, times):
+    fault = {"service": service, "action": action, "code": "AccessDenied", "status": 403, "times": times}
+    stack.control("POST", "faults", fault)
+
+
+def test_a_permission_to_launch_that_is_missing_does_not_hold_up_a_spot_drain(stack, crew):
+    team = crew(1, spot=True)
+    victim = team.instances[0]
+    deny(stack, "autoscaling", "LaunchInstances", 1)
+    stack.emit(scenario.spot_warning(stack, victim))
+    record = team.closed(victim)
+    assert record.launched == ()
+    assert "autoscaling:LaunchInstances" in record.replacement
+    team.until(lambda: ledger.group_size(stack, team.group) == (1, 1), 15, "the group at its size")
+
+
+@pytest.mark.long
+def test_a_permission_that_is_missing_is_named_and_the_run_goes_on_once_it_is_there(stack, crew):
+    """The schedule's own sweep starts it again, after the minute that a failed run rests."""
+    team = crew(1)
+    victim = team.instances[0]
+    deny(stack, "autoscaling", "TerminateInstanceInAutoScalingGroup", 1)
+    stack.emit(scenario.maintenance(stack, (victim,)))
+    name = f"{victim}-1"
+    team.until(lambda: ledger.executions(stack).get(name) == "FAILED", 60, "the first run failed")
+    arn = f"arn:aws:states:{stack.region}:{stack.account}:execution:leeward-node-termination:{name}"
+    found = stack.client("stepfunctions").describe_execution(executionArn=arn)
+    assert found["error"] == "NodeTerminationFailure"
+    assert "autoscaling:TerminateInstanceInAutoScalingGroup" in found["cause"]
+    assert team.closed(victim, 240).outcome == "terminated"
+    assert ledger.executions(stack)[f"{victim}-2"] == "SUCCEEDED"
+
+
+def test_a_kubernetes_api_that_throttles_is_waited_for(stack, crew):
+    team = crew(1)
+    victim = team.instances[0]
+    stack.cluster_control("POST", "faults", {"status": 429, "retryAfter": 1, "seconds": 6})
+    stack.emit(scenario.maintenance(stack, (victim,)))
+    assert team.closed(victim).outcome == "terminated"
+
+
+def test_nonsense_of_every_shape_holds_up_nobody(stack, crew):
+    """Two hundred malformed messages around one warning: the warning is dealt with, every other is dead-lettered."""
+    team = crew(1, spot=True)
+    victim = team.instances[0]
+    sqs = stack.client("sqs")
+    queue = sqs.get_queue_url(QueueName="leeward-interruption")["QueueUrl"]
+    bodies = ["{", "[]", "null", '"x"', "7", '{"source": "aws.ec2", "detail-type": 3}', "\u2603", '{"detail": {}}']
+    for start in range(0, 200, 10):
+        entries = [{"Id": str(n), "MessageBody": bodies[(start + n) % len(bodies)]} for n in range(10)]
+        sqs.send_message_batch(QueueUrl=queue, Entries=entries)
+        if start == 100:
+            stack.emit(scenario.spot_warning(stack, victim))
+    assert team.closed(victim).outcome == "terminated"
+    team.until(lambda: ledger.queue_depth(stack) == 0, 30, "the queue empty")
