@@ -22,9 +22,7 @@ def run() -> bool:
     with tempfile.TemporaryDirectory() as cache:
         bare = _median("pass", cache)
         base = _median("import boto3", cache) - bare
-        print(
-            f"import boto3: {base * 1000:.0f} ms (median of {RUNS}, less {bare * 1000:.0f} ms interpreter start)"
-        )
+        print(f"import boto3: {base * 1000:.0f} ms (median of {RUNS}, less {bare * 1000:.0f} ms interpreter start)")
         met = True
         for handler in HANDLERS:
             ratio = (_median(f"import {handler}", cache) - bare) / base

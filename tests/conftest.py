@@ -4,6 +4,15 @@ import socket
 
 import pytest
 
+from tests.local.cluster.kubectl import INSTALL, binaries, version_of
+
+
+def pytest_report_header() -> list[str]:
+    """Which real kubectl the tests will use as a second client."""
+    found = [f"{path.name} {version_of(path)}" for path in binaries()]
+    return [f"kubectl: {', '.join(found) or 'none found. ' + INSTALL}"]
+
+
 CONNECTED = ("tests/local/", "tests/adapters/", "tests/contract/", "tests/infra/")
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-INSTALL = "Install it with: apt-get install kubectl (or see kubernetes.io/docs/tasks/tools)"
+INSTALL = "Install it with: apt-get install kubernetes-client"
 
 
 def binaries() -> list[Path]:
@@ -19,6 +20,13 @@ def binaries() -> list[Path]:
     first = Path(found)
     beside = first.resolve().parent.glob("kubectl.1.*")
     return [first, *sorted(path for path in beside if os.access(path, os.X_OK))]
+
+
+def version_of(binary: Path) -> str:
+    """What the client calls itself, such as v1.32.4."""
+    words = subprocess.run([binary, "version", "--client"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"v1\.\d+\.\d+", words)
+    return found.group() if found else "of unknown version"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
