@@ -122,7 +122,7 @@ class LocalStack:
     def client(self, service: str) -> Any:
         """A boto3 client for the local AWS."""
         return boto3.client(
-            service,  # type: ignore[call-overload]
+            service,
             endpoint_url=self.endpoint,
             region_name=self.region,
             aws_access_key_id="local",

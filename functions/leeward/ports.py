@@ -64,14 +64,15 @@ class Kubernetes(Protocol):
         ...
 
     def mark(self, node: Node, taint: Taint, *, unschedulable: bool = True) -> Node:
-        """Taint and cordon; nothing happens when both are there. Retries a conflict on a fresh copy.
+        """Taint and cordon; nothing happens when both are there. Retries a conflict on a fresh copy. A cordon that was
+        there before is remembered as somebody else's.
 
         Raises ObjectGoneError when the node is not there any more.
         """
         ...
 
     def unmark(self, node: Node, taint_key: str) -> Node:
-        """Take the taint off and uncordon; nothing happens when neither is there."""
+        """Take the taint off and uncordon, unless somebody else had cordoned it before; nothing without the taint."""
         ...
 
     def evict(self, pod: Pod) -> None:

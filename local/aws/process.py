@@ -42,7 +42,7 @@ class LocalAws:
         more.setdefault("region_name", self.region)
         more.setdefault("aws_access_key_id", "local")
         more.setdefault("aws_secret_access_key", "local")
-        return boto3.client(service, endpoint_url=self.endpoint, **more)  # type: ignore[call-overload]
+        return boto3.client(service, endpoint_url=self.endpoint, **more)
 
     def control(self, method: str, path: str, body: Any = None) -> Any:
         """One call of the control API; ``path`` without ``/_local/``. Raises urllib's ``HTTPError``."""

@@ -190,12 +190,24 @@ def test_a_node_can_be_tainted_without_being_cordoned(cluster):
 
 def test_unmarking_puts_a_node_back_into_service(cluster):
     other = Taint(key="somebody/else", effect="NoSchedule")
-    cluster.api.mark(cluster.api.mark(cluster.api.node("node-a"), other), MARK)
+    cluster.api.mark(cluster.api.mark(cluster.api.node("node-a"), other, unschedulable=False), MARK)
     for _ in range(2):
         node = cluster.api.unmark(cluster.api.node("node-a"), MARK.key)
         assert not node.marked
         assert not node.unschedulable
     assert other.key in {taint.key for taint in node.taints}
+
+
+def test_a_cordon_that_was_there_before_stays_when_the_mark_comes_off(cluster):
+    """An operator's: taking it away would put a node into service that somebody wants out of it."""
+    theirs = Taint(key="somebody/else", effect="NoExecute")
+    cluster.api.mark(cluster.api.node("node-a"), theirs)
+    for _ in range(2):
+        cluster.api.mark(cluster.api.node("node-a"), MARK)
+    for _ in range(2):
+        node = cluster.api.unmark(cluster.api.node("node-a"), MARK.key)
+        assert (node.marked, node.unschedulable) == (False, True)
+    assert "leeward.dev/cordoned-before" not in node.annotations
 
 
 def test_a_node_that_is_gone_or_replaced_cannot_be_marked(cluster):

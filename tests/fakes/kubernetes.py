@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from threading import RLock
 
 from leeward.errors import ClusterUnreachableError, ObjectGoneError
-from leeward.model.node import Node, Taint
+from leeward.model.node import Node, Taint, marked, unmarked
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.ports import Clock, EvictionRefusedError
 from tests.fakes.calls import Calls
@@ -83,17 +83,14 @@ class FakeKubernetes(Calls):
         self._reach("mark")
         with self._lock:
             now = self._present(node)
-            there = any((old.key, old.effect) == (taint.key, taint.effect) for old in now.taints)
-            taints = now.taints if there else (*now.taints, taint)
-            return self._write(replace(now, taints=taints, unschedulable=now.unschedulable or unschedulable))
+            return self._write(marked(now, taint, cordon=unschedulable))
 
     def unmark(self, node: Node, taint_key: str) -> Node:
         """Take the taint off and uncordon."""
         self._reach("unmark")
         with self._lock:
             now = self._present(node)
-            taints = tuple(taint for taint in now.taints if taint.key != taint_key)
-            return self._write(replace(now, taints=taints, unschedulable=False))
+            return self._write(unmarked(now, taint_key))
 
     def evict(self, pod: Pod) -> None:
         """429 where a budget allows none; several budgets on one pod forbid it for good; gone counts as done."""

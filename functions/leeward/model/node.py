@@ -1,7 +1,7 @@
 """Kubernetes Nodes cut down to what decisions need."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -74,3 +74,35 @@ class Node:
     def marked(self) -> bool:
         """Leeward's own mark: the node is on its way out."""
         return any(taint.key == keys.DISRUPTED_TAINT for taint in self.taints)
+
+
+def marked(node: Node, taint: Taint, *, cordon: bool) -> Node:
+    """The node as it should be with the taint (told apart by key and effect), cordoned where that is asked.
+
+    A cordon that was there before is remembered in an annotation: it is somebody else's.
+    """
+    if any((known.key, known.effect) == (taint.key, taint.effect) for known in node.taints):
+        return replace(node, unschedulable=node.unschedulable or cordon)
+    before = {keys.CORDONED_BEFORE: "true"} if cordon and node.unschedulable else {}
+    return replace(
+        node,
+        taints=(*node.taints, taint),
+        unschedulable=node.unschedulable or cordon,
+        annotations={**node.annotations, **before},
+    )
+
+
+def unmarked(node: Node, taint_key: str) -> Node:
+    """The node as it should be without the taint: back in service, unless somebody else had cordoned it before.
+
+    Without the taint there is nothing to undo: a cordon alone is not ours.
+    """
+    if not any(taint.key == taint_key for taint in node.taints):
+        return node
+    theirs = keys.CORDONED_BEFORE in node.annotations
+    return replace(
+        node,
+        taints=tuple(taint for taint in node.taints if taint.key != taint_key),
+        unschedulable=node.unschedulable and theirs,
+        annotations={key: value for key, value in node.annotations.items() if key != keys.CORDONED_BEFORE},
+    )

@@ -100,7 +100,7 @@ def _modelled(service: str) -> frozenset[str]:
 @functools.cache
 def _client(service: str, region: str) -> Any:
     config = Config(retries={"max_attempts": 0}, read_timeout=60, max_pool_connections=50)
-    return boto3.client(service, region_name=region, config=config)  # type: ignore[call-overload]
+    return boto3.client(service, region_name=region, config=config)
 
 
 def _call(service: str, action: str, parameters: Any) -> Any:

@@ -9,7 +9,7 @@ from leeward.adapters.kubernetes import bodies
 from leeward.adapters.kubernetes.answers import Answer, Request, as_error, refusal
 from leeward.adapters.kubernetes.client import ClusterClient
 from leeward.errors import ObjectGoneError, ThrottledError
-from leeward.model.node import Node, Taint
+from leeward.model.node import Node, Taint, marked, unmarked
 from leeward.model.pod import Pod, PodDisruptionBudget
 
 CONFLICTS = 5  # of a patch, each followed by a fresh read
@@ -50,27 +50,13 @@ class ClusterApi:
 
     def mark(self, node: Node, taint: Taint, *, unschedulable: bool = True) -> Node:
         """Taint and cordon; a repeat finds both there. Raises ObjectGoneError."""
-
-        def change(current: Node) -> dict[str, Any] | None:
-            there = any((known.key, known.effect) == (taint.key, taint.effect) for known in current.taints)
-            cordon = unschedulable or current.unschedulable
-            if there and current.unschedulable == cordon:
-                return None
-            taints = current.taints if there else (*current.taints, taint)
-            return bodies.node_patch(current, taints, unschedulable=cordon)
-
-        return self._patch_node(node, change)
+        return self._patch_node(node, lambda current: marked(current, taint, cordon=unschedulable))
 
     def unmark(self, node: Node, taint_key: str) -> Node:
-        """Take the taint off and uncordon; a repeat finds neither. Raises ObjectGoneError."""
-
-        def change(current: Node) -> dict[str, Any] | None:
-            taints = tuple(taint for taint in current.taints if taint.key != taint_key)
-            if taints == current.taints and not current.unschedulable:
-                return None
-            return bodies.node_patch(current, taints, unschedulable=False)
-
-        return self._patch_node(node, change)
+        """Take the taint off and uncordon, unless somebody else had cordoned it before; a repeat finds nothing to do.
+        Raises ObjectGoneError.
+        """
+        return self._patch_node(node, lambda current: unmarked(current, taint_key))
 
     def evict(self, pod: Pod) -> None:
         """Ask the Eviction API; gone or replaced counts as done. Raises EvictionRefusedError."""
@@ -119,19 +105,19 @@ class ClusterApi:
         except ObjectGoneError:
             return None
 
-    def _patch_node(self, node: Node, change: Callable[[Node], dict[str, Any] | None]) -> Node:
+    def _patch_node(self, node: Node, change: Callable[[Node], Node]) -> Node:
         """Patch what was read, at the version that was read; after a conflict read and think again."""
         current = node
         for _ in range(CONFLICTS):
-            body = change(current)
-            if body is None:
+            wanted = change(current)
+            if wanted == current:
                 return current
             request = Request(
                 verb="patch",
                 resource="nodes",
                 path=_node_path(node.name),
                 method="PATCH",
-                body=body,
+                body=bodies.node_patch(current, wanted),
                 content_type=MERGE_PATCH,
             )
             answer = self._client.send(request)

@@ -1,7 +1,6 @@
 """The objects that Leeward writes: patches, evictions, deletions and Events. Nothing here calls anything."""
 
 import hashlib
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -15,12 +14,18 @@ EVENT_NAME_CHARACTERS = 200
 NODE_EVENTS_NAMESPACE = "default"  # where Events about things without a namespace live
 
 
-def node_patch(node: Node, taints: Iterable[Taint], *, unschedulable: bool) -> dict[str, Any]:
+def node_patch(current: Node, wanted: Node) -> dict[str, Any]:
     """A merge patch replaces the whole list of taints: the version makes sure that it is the list that was read."""
-    return {
-        "metadata": {"resourceVersion": node.resource_version},
-        "spec": {"taints": [_taint(taint) for taint in taints] or None, "unschedulable": unschedulable or None},
+    metadata: dict[str, Any] = {"resourceVersion": current.resource_version}
+    changed = {
+        key
+        for key in {*current.annotations, *wanted.annotations}
+        if current.annotations.get(key) != wanted.annotations.get(key)
     }
+    if changed:
+        metadata["annotations"] = {key: wanted.annotations.get(key) for key in sorted(changed)}
+    taints = [_taint(taint) for taint in wanted.taints]
+    return {"metadata": metadata, "spec": {"taints": taints or None, "unschedulable": wanted.unschedulable or None}}
 
 
 def eviction(pod: Pod) -> dict[str, Any]:
