@@ -1,9 +1,12 @@
 """Whether the demo went as it should: each thing that Leeward promises, checked on what is there at the end."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from local.demo import ledger, scenario
 from local.stack import LocalStack
+
+Records = Mapping[str, ledger.Termination]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,60 +31,81 @@ def settled_sizes(stack: LocalStack) -> bool:
 def judge(stack: LocalStack, victims: scenario.Victims) -> list[Finding]:
     """All promises."""
     records = {record.instance: record for record in ledger.terminations(stack)}
-    runs = ledger.executions(stack)
-    letters = ledger.dead_letters(stack)
-    violations = ledger.budget_violations(stack)
+    return [
+        *_about_nodes(stack, records, victims),
+        *_about_runs(stack, records, victims),
+        *_about_messages(stack),
+        *_about_groups(stack, records, victims),
+    ]
+
+
+def _about_nodes(stack: LocalStack, records: Records, victims: scenario.Victims) -> list[Finding]:
     nodes = ledger.nodes(stack)
-    foreign = ledger.foreign_state(stack, victims.foreign)
+    still_open = [record.instance for record in records.values() if record.status != "closed"]
+    marked = [str(node["metadata"]["name"]) for node in nodes.values() if ledger.is_marked(node)]
+    gone = len(records) >= expected_count() and not still_open and not set(records) & set(nodes)
     spot = records.get(victims.spot)
-    marked = [node["metadata"]["name"] for node in nodes.values() if ledger.is_marked(node)]
-    open_records = [record.instance for record in records.values() if record.status != "closed"]
-    sizes = {group: ledger.group_size(stack, group) for group in (scenario.SPOT, scenario.ON_DEMAND)}
-    before = spot is not None and _replaced_before_drain(spot)
+    violations = ledger.budget_violations(stack)
     return [
         _finding(
             "every node that had to go is gone, and its record closed",
-            len(records) >= expected_count() and not open_records and not set(records) & set(nodes),
-            f"{len(records)} terminated, open: {', '.join(open_records) or 'none'}",
+            gone,
+            f"{len(records)} terminated, open: {', '.join(still_open) or 'none'}",
         ),
         _finding(
             "the spot instance's replacement was asked for before its first pod left",
-            before,
+            spot is not None and _replaced_before_drain(spot),
             ", ".join(spot.launched) or spot.replacement if spot else "no record",
-        ),
-        _finding(
-            "a duplicate starts nothing twice",
-            len(runs) == len(records) and spot is not None and spot.causes.count("spot_interruption") == 1,
-            f"{len(runs)} executions for {len(records)} instances",
-        ),
-        _finding(
-            "every execution succeeded",
-            set(runs.values()) == {"SUCCEEDED"},
-            ", ".join(f"{name} {status}" for name, status in sorted(runs.items()) if status != "SUCCEEDED")
-            or f"{len(runs)} succeeded",
         ),
         _finding(
             "no eviction ever broke a PodDisruptionBudget",
             not violations,
             f"{len(violations)} violations in the cluster's own record",
         ),
+        _finding("no node is left marked", not marked, ", ".join(marked) or "none"),
+    ]
+
+
+def _about_runs(stack: LocalStack, records: Records, victims: scenario.Victims) -> list[Finding]:
+    runs, spot = ledger.executions(stack), records.get(victims.spot)
+    failed = [f"{name} {status}" for name, status in sorted(runs.items()) if status != "SUCCEEDED"]
+    once = spot is not None and spot.causes.count("spot_interruption") == 1
+    return [
+        _finding(
+            "a duplicate starts nothing twice",
+            len(runs) == len(records) and once,
+            f"{len(runs)} executions for {len(records)} instances",
+        ),
+        _finding("every execution succeeded", bool(runs) and not failed, ", ".join(failed) or f"{len(runs)} succeeded"),
+    ]
+
+
+def _about_messages(stack: LocalStack) -> list[Finding]:
+    letters, depth = ledger.dead_letters(stack), ledger.queue_depth(stack)
+    return [
         _finding(
             "nonsense ended in the dead-letter queue with its reason",
             [body for _, body in letters] == [scenario.NONSENSE] and bool(letters[0][0]),
             letters[0][0] if letters else "the dead-letter queue is empty",
         ),
+        _finding("no message is left", depth == 0, f"{depth} in the queue"),
+    ]
+
+
+def _about_groups(stack: LocalStack, records: Records, victims: scenario.Victims) -> list[Finding]:
+    foreign = ledger.foreign_state(stack, victims.foreign)
+    sizes = {group: ledger.group_size(stack, group) for group in (scenario.SPOT, scenario.ON_DEMAND)}
+    return [
         _finding(
             "the other team's hook was neither heartbeaten nor answered",
             foreign == "Terminating:Wait" and victims.foreign not in records,
             f"its instance is still {foreign}",
         ),
-        _finding("no node is left marked", not marked, ", ".join(marked) or "none"),
         _finding(
             "the groups have the sizes that their owners asked for",
             settled_sizes(stack),
             ", ".join(f"{group}: {serving} of {desired}" for group, (desired, serving) in sizes.items()),
         ),
-        _finding("no message is left", ledger.queue_depth(stack) == 0, f"{ledger.queue_depth(stack)} in the queue"),
     ]
 
 

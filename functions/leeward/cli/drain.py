@@ -161,7 +161,7 @@ def options_of(arguments: argparse.Namespace) -> DrainOptions:
 
 
 def to_json(scene: Scene, plan: DrainPlan) -> dict[str, Any]:
-    """CONTRACT §3; `docs/schema/drain.json` describes it."""
+    """docs/command-line.md; `docs/schema/drain.json` describes it."""
     return {
         "node": plan.node.name,
         "deadline": _instant(plan.deadline),

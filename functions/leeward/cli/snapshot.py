@@ -100,7 +100,7 @@ class Snapshot:
         return known.group if known else None
 
     def policy_of(self, group: str | None) -> NodePolicy | None:
-        """The policy that selects the group: then it belongs to the cluster (CONTRACT §2)."""
+        """The policy that selects the group: then it belongs to the cluster (docs/command-line.md)."""
         if group is None or self.policies is None:
             return None
         known = self.groups.get(group)

@@ -16,7 +16,7 @@ def allowance(
 
     `zone` None: the budgets without a zone, with the counts of all nodes of the policy; a zone: that zone's own
     budgets, with that zone's counts. A node has to pass both. `reason` None is an involuntary change that can be
-    planned for, such as scheduled maintenance far ahead: budgets without reasons cover it (CONTRACT §1, §3).
+    planned for, such as scheduled maintenance far ahead: budgets without reasons cover it (docs/policy.md).
     """
     matching = (budget for budget in budgets if budget.zone == zone and covers(budget, reason))
     limits = [limit(budget, total) for budget in matching if budget.window is None or is_active(budget.window, now)]

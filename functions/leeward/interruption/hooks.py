@@ -1,6 +1,6 @@
 """How the lifecycle hook of a message is answered: now, after the drain, when the node is Ready, or never by us.
 
-Every branch ends in an answer, in a hook kept for a later answer, or in a hook that is not ours (MISSION X8)."""
+Every branch ends in an answer, in a hook kept for a later answer, or in one that is not ours (docs/features.md, X8)."""
 
 from dataclasses import dataclass
 
@@ -70,7 +70,7 @@ def _launch_verdict(action: HookAction, place: Place, world: World) -> HookVerdi
 
 
 def switched_off(place: Place) -> str | None:
-    """Which switch keeps our hands off the group, None when none does (MISSION K16)."""
+    """Which switch keeps our hands off the group, None when none does (docs/features.md, K16)."""
     if place.policies and place.policies.settings.paused:
         return f"cluster {place.cluster} is paused"
     if place.policies and not place.policies.settings.interruption:

@@ -31,7 +31,7 @@ class Verdict:
 def wants_replacement(
     record: TerminationRecord, group: Group | None, policy: NodePolicy, lifecycle: str | None
 ) -> Verdict:
-    """Whether we launch another instance before this one drains (MISSION K12, X10).
+    """Whether we launch another instance before this one drains (docs/features.md, K12, X10).
 
     Not where the group itself is ending the instance (it replaces it, or means to shrink), nor for an operator's
     drain: terminated without decrement, the group replaces it.
@@ -83,7 +83,7 @@ def after_time_out(
 
 
 def settle_seconds(record: TerminationRecord, policy: DrainPolicy, now: datetime) -> int:
-    """How long the empty node still stays, so that load balancers let go (MISSION U11), never past a deadline."""
+    """How long the empty node stays, so that load balancers let go (docs/features.md, U11); not past a deadline."""
     drained = record.times.get("drained", now)
     left = drained + policy.settle - now
     if record.deadline is not None and record.has(*ABRUPT):
