@@ -170,6 +170,7 @@ def test_a_foreign_hook_and_a_group_that_no_policy_selects_stay_untouched(stack,
 
 def test_nonsense_ends_at_once_in_the_dead_letter_queue_with_its_reason(stack, crew):
     sqs = stack.client("sqs")
+    sqs.purge_queue(QueueUrl=sqs.get_queue_url(QueueName="leeward-interruption-dead-letters")["QueueUrl"])
     queue = sqs.get_queue_url(QueueName="leeward-interruption")["QueueUrl"]
     sqs.send_message(QueueUrl=queue, MessageBody="this is not JSON")
     team = crew(0)
