@@ -5,12 +5,12 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubectl demo local test test-long lint types check synth deploy bench clean
+.PHONY: help setup kubectl chromium demo local test test-long lint types check synth deploy simulate bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: .venv/.ready kubectl  ## the virtual environment with everything pinned, Node.js and the CDK included
+setup: .venv/.ready kubectl chromium  ## the virtual environment with everything pinned, Node.js and the CDK included
 
 .venv/.ready: requirements.txt functions/requirements.txt pyproject.toml package.json package-lock.json
 	@command -v python3 >/dev/null || { echo "python3 (3.11 or newer) is needed"; exit 1; }
@@ -24,6 +24,9 @@ setup: .venv/.ready kubectl  ## the virtual environment with everything pinned, 
 
 kubectl:
 	@command -v kubectl >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && echo "installing kubectl (Debian's kubernetes-client)" && apt-get update -qq && apt-get install -qq -y kubernetes-client >/dev/null; } || echo "NOTE: no kubectl here. Tests with a real kubectl are reported as not run; install one: apt-get install kubernetes-client"
+
+chromium:
+	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && echo "installing chromium (Debian's), for the tests of the report" && apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium >/dev/null; } || echo "NOTE: no chromium here. Tests of the report in a browser are reported as not run; install one: apt-get install chromium"
 
 demo: setup  ## the main job on the local stack: a spot warning, a scale-in, a maintenance, a duplicate, nonsense
 	$(PY) -m local.demo
@@ -52,6 +55,9 @@ synth: setup  ## the CloudFormation template, offline
 deploy: setup  ## cdk bootstrap and cdk deploy with your AWS credentials and the settings in cdk.json
 	PATH="$(CURDIR)/.venv/bin:$$PATH" node_modules/.bin/cdk bootstrap
 	PATH="$(CURDIR)/.venv/bin:$$PATH" node_modules/.bin/cdk deploy
+
+simulate: setup  ## random fleets, interruptions and faults in virtual time: SEEDS=50 FIRST_SEED=1 HOURS=4
+	$(PY) -m simulation --seeds $(or $(SEEDS),50) --first-seed $(or $(FIRST_SEED),1) --hours $(or $(HOURS),4)
 
 bench: setup  ## the benchmarks, as ratios in one run
 	$(PY) -m bench

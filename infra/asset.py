@@ -25,7 +25,13 @@ _PIP = (
     "--only-binary=:all:",
     "--no-compile",
 )
-_LEFT_OUT = ("cli", "__pycache__", "*.pyc", "*.asl.json")  # the command line stays home; CloudFormation gets the ASL
+_LEFT_OUT = (
+    "cli",
+    "report",
+    "__pycache__",
+    "*.pyc",
+    "*.asl.json",
+)  # what people run stays home; CloudFormation gets ASL
 _KEPT = 5  # assets under build/
 _LAYOUT = "1"  # raise it when this file changes what an asset looks like
 

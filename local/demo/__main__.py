@@ -1,20 +1,25 @@
 """`make demo`: sets the stage, plays the messages, shows what happens, judges it. Exit code 0 only if all is well."""
 
 import argparse
+import json
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
 from rich.live import Live
 
-from local.demo import judge, ledger, scenario, view
-from local.stack import LocalStack, LocalStackError
+from leeward.report.page import page
+from leeward.report.record import RunRecord
+from local.demo import judge, ledger, record, scenario, view
+from local.stack import ROOT, LocalStack, LocalStackError
 
 SETTLE_SECONDS = 90
 PLAY_SECONDS = 150
+REPORT = ROOT / "build" / "demo" / "report.html"
 console = Console(width=None if sys.stdout.isatty() else 140)
 
 
@@ -46,6 +51,7 @@ def run(stack: LocalStack, picture: Path | None = None) -> bool:
     stack.client("lambda").invoke(FunctionName="leeward-sync")
     say(f"{scenario.NODES} nodes Ready, workloads running, leeward-sync has put its terminate hook on the web groups")
     victims = scenario.choose(stack)
+    played = datetime.now(UTC)
     scenario.play(stack, victims)
     say("played: a spot warning, a maintenance of two instances, a nonsense message, a scale-in, another team's")
     say("        terminate hook, and the spot warning once more")
@@ -55,7 +61,17 @@ def run(stack: LocalStack, picture: Path | None = None) -> bool:
     console.print(*tables)
     if picture:
         view.draw(picture, tables)
+    say(f"drawn: {write_report(stack, played)}")
     return all(finding.good for finding in findings)
+
+
+def write_report(stack: LocalStack, played: datetime) -> Path:
+    """The run as a record and as a page beside it; the page's path, from where the demo was started if it is below."""
+    document = record.build(record.read(stack, played)).to_json()
+    REPORT.parent.mkdir(parents=True, exist_ok=True)
+    REPORT.with_name("record.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    REPORT.write_text(page(RunRecord.from_json(document)), encoding="utf-8")  # what `leeward report` would draw of it
+    return REPORT.relative_to(Path.cwd()) if REPORT.is_relative_to(Path.cwd()) else REPORT
 
 
 def watch(stack: LocalStack, victims: scenario.Victims) -> None:

@@ -42,6 +42,7 @@ def test_nothing_in_it_is_compiled(asset):
 def test_it_leaves_out_what_lambda_brings_and_what_stays_home(asset):
     assert not [name for name in ("boto3", "botocore", "urllib3", "yaml", "rich") if (asset / name).exists()]
     assert not (asset / "leeward" / "cli").exists()
+    assert not (asset / "leeward" / "report").exists()
     assert not (asset / "bin").exists()
     assert not [path for path in files(asset) if path.name.endswith(".asl.json")]
 
@@ -84,6 +85,7 @@ def tree(tmp_path):
     """A small tree to change, with packages that are already there."""
     package = tmp_path / "functions" / "leeward"
     (package / "cli").mkdir(parents=True)
+    (package / "report").mkdir()
     (package / "__init__.py").write_text("")
     (package / "cli" / "main.py").write_text("")
     (tmp_path / "functions" / "requirements.txt").write_text("six==1.17.0\n")
@@ -118,6 +120,7 @@ def test_a_change_of_our_code_makes_another_asset_without_pip(tree, pip):
 def test_what_is_not_in_the_asset_does_not_change_its_digest(tree, pip):
     first = build_asset(tree)
     (tree / "functions" / "leeward" / "cli" / "main.py").write_text("changed = True\n")
+    (tree / "functions" / "leeward" / "report" / "page.py").write_text("changed = True\n")
     (tree / "functions" / "leeward" / "__pycache__").mkdir()
     (tree / "functions" / "leeward" / "__pycache__" / "x.pyc").write_text("")
     requirements = tree / "functions" / "requirements.txt"

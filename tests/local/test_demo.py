@@ -1,39 +1,61 @@
 """`make demo` as a user runs it: every promise kept, and nothing left behind."""
 
+import json
+import os
 import re
 import socket
 import subprocess
 import sys
+import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from leeward.report.page import page
+from leeward.report.record import RunRecord
+
 pytestmark = pytest.mark.local
 
 
-def processes():
-    """Command lines of the local stack's processes that are alive now."""
-    found = set()
+def processes_in(directory):
+    """Command lines, alive now, that name the folder in which the demo keeps everything of its own."""
+    found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            words = path.read_bytes().decode(errors="replace").split("\0")
+            words = path.read_bytes().decode(errors="replace").replace("\0", " ")
         except OSError:
             continue  # it ended while we looked
-        if {"local.aws", "local.cluster"} & set(words) or "leeward-demo-" in " ".join(words):
-            found.add((path.parent.name, " ".join(words)))
+        if str(directory) in words:
+            found.append(words)
     return found
 
 
-def test_the_demo_keeps_every_promise_and_leaves_no_process_or_port_behind():
-    before = processes()
-    done = subprocess.run(
-        [sys.executable, "-m", "local.demo"], capture_output=True, text=True, timeout=240, check=False
+def test_the_demo_keeps_every_promise_and_leaves_no_process_or_port_behind(tmp_path):
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    running = subprocess.Popen(
+        [sys.executable, "-m", "local.demo"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "BROKEN" not in done.stdout
-    assert len(re.findall(r"^ +kept ", done.stdout, re.MULTILINE)) == 10
-    assert processes() - before == set()
-    ports = {int(port) for port in re.findall(r"127\.0\.0\.1:(\d+)", done.stdout)}
+    deadline = time.monotonic() + 60
+    while len(processes_in(tmp_path)) < 2:  # so that the check at the end is known to see the local stack
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    output, _ = running.communicate(timeout=240)
+    assert running.returncode == 0, output
+    assert "BROKEN" not in output
+    assert len(re.findall(r"^ +kept ", output, re.MULTILINE)) == 10
+    report = re.search(r"drawn: (\S+)", output).group(1)
+    record = RunRecord.from_json(json.loads(Path(report).with_name("record.json").read_text()))
+    assert record.end - record.start < timedelta(minutes=4)
+    assert len(record.nodes) >= 13  # ten, and three replacements
+    assert not [workload.name for workload in record.workloads if workload.under]
+    assert Path(report).read_text(encoding="utf-8") == page(record)
+    assert processes_in(tmp_path) == []
+    ports = {int(port) for port in re.findall(r"127\.0\.0\.1:(\d+)", output)}
     assert len(ports) == 2
     for port in ports:
         with socket.socket() as probe:

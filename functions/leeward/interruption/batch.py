@@ -3,7 +3,6 @@
 Three outcomes a record: done; poison, sent to the dead-letter queue at once; retry, delivered again alone."""
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -16,6 +15,7 @@ from leeward.interruption.fields import MalformedMessageError
 from leeward.interruption.lookup import Lookup, look_up
 from leeward.interruption.marking import mark_nodes
 from leeward.interruption.parse import parse
+from leeward.interruption.side_by_side import Each, in_threads
 from leeward.model.message import Message
 from leeward.ports import Ports
 
@@ -67,7 +67,9 @@ class _Work:
     keys: tuple[str, ...] = ()
 
 
-def process_batch(records: Sequence[Record], ports: Ports, *, workers: int = WORKERS) -> BatchResult:
+def process_batch(
+    records: Sequence[Record], ports: Ports, *, workers: int = WORKERS, each: Each = in_threads
+) -> BatchResult:
     """Handle every record; raises nothing that is Leeward's own: a record that fails fails alone.
 
     Redelivered records and duplicates in one batch do nothing twice: an effect carries the key of its cause.
@@ -75,13 +77,13 @@ def process_batch(records: Sequence[Record], ports: Ports, *, workers: int = WOR
     parsed = [_parse(record) for record in records]
     lookup = look_up([message for message in parsed if isinstance(message, Message)], ports)
     works = [_decide(record, found, lookup, ports) for record, found in zip(records, parsed, strict=True)]
-    marking = mark_nodes((work.decision for work in works), lookup.world, ports, workers)
+    marking = mark_nodes((work.decision for work in works), lookup.world, ports, workers, each)
     effects: dict[str, Effect] = {}
     for work in works:
         own = dict(effects_of(work.decision, lookup.world, marking, ports)) | _dead_letter(work, ports)
         work.keys = tuple(own)
         effects.update(own)
-    outcomes = _run(effects, workers)
+    outcomes = _run(effects, workers, each)
     unseen = {cluster: f"cluster {cluster} shows no nodes: {error}" for cluster, error in lookup.unseen.items()}
     return BatchResult(
         results=tuple(_result(work, outcomes, unseen) for work in works), marked=tuple(sorted(marking.fresh))
@@ -125,12 +127,11 @@ def _bury(record: Record, reason: str, ports: Ports) -> None:
     ports.dead_letters.send(record.body, reason=reason, message_id=record.id)
 
 
-def _run(effects: Mapping[str, Effect], workers: int) -> Mapping[str, str | LeewardError | None]:
+def _run(effects: Mapping[str, Effect], workers: int, each: Each) -> Mapping[str, str | LeewardError | None]:
     """Every effect once, whatever becomes of the others."""
     if not effects:
         return {}
-    with ThreadPoolExecutor(max_workers=max(1, min(workers, len(effects)))) as pool:
-        return dict(zip(effects, pool.map(_attempt, effects.values()), strict=True))
+    return dict(zip(effects, each(_attempt, tuple(effects.values()), workers), strict=True))
 
 
 def _attempt(effect: Callable[[], str | None]) -> str | LeewardError | None:

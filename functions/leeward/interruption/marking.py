@@ -1,11 +1,11 @@
 """Marks nodes, all of a batch at once and before anything else: what is tainted first gets no new pods meanwhile."""
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from leeward.errors import LeewardError, ObjectGoneError
 from leeward.interruption.decision import Action, Decision
+from leeward.interruption.side_by_side import Each, in_threads
 from leeward.interruption.world import World
 from leeward.model import keys
 from leeward.model.node import Node, Taint
@@ -34,7 +34,9 @@ class Marking:
     failed: dict[str, LeewardError] = field(default_factory=dict)
 
 
-def mark_nodes(decisions: Iterable[Decision], world: World, ports: Ports, workers: int) -> Marking:
+def mark_nodes(
+    decisions: Iterable[Decision], world: World, ports: Ports, workers: int, each: Each = in_threads
+) -> Marking:
     """Taint and cordon, at most `workers` at a time in each cluster. Idempotent: what is marked is left out.
 
     A failed mark is noted, never raised: the claim must not be lost, and the drain step marks again.
@@ -44,12 +46,12 @@ def mark_nodes(decisions: Iterable[Decision], world: World, ports: Ports, worker
     if not marks:
         return marking
     pools = len({mark.cluster for mark in marks})
-    with ThreadPoolExecutor(max_workers=max(1, min(workers * pools, len(marks)))) as pool:
-        for mark, outcome in zip(marks, pool.map(lambda mark: _mark(mark, ports), marks), strict=True):
-            if isinstance(outcome, LeewardError):
-                marking.failed[mark.node.instance_id] = outcome
-            elif outcome is not None and not mark.node.marked:
-                marking.fresh[mark.node.instance_id] = outcome
+    outcomes = each(lambda mark: _mark(mark, ports), marks, workers * pools)
+    for mark, outcome in zip(marks, outcomes, strict=True):
+        if isinstance(outcome, LeewardError):
+            marking.failed[mark.node.instance_id] = outcome
+        elif outcome is not None and not mark.node.marked:
+            marking.fresh[mark.node.instance_id] = outcome
     return marking
 
 

@@ -1,0 +1,222 @@
+"""The demo as a run record: put together from the table, the cluster's own history and its Events, once it has ended.
+
+Nothing of it is measured by the demo; each fact stands in the record of whoever did it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from leeward.model.times import parse_instant
+from leeward.report.record import (
+    Mark,
+    MarkKind,
+    NodeLane,
+    Phase,
+    RunRecord,
+    Sample,
+    Source,
+    Span,
+    WorkloadLane,
+)
+from local.demo import ledger, scenario
+from local.stack import LocalStack
+
+Fact = Mapping[str, Any]
+BEFORE = timedelta(seconds=2)
+BLOCKED_REASONS = frozenset({"DrainBlocked"})  # told more exactly by the refusals themselves
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """What was read when the demo had ended."""
+
+    history: Sequence[Fact]
+    terminations: Sequence[ledger.Termination]
+    members: Mapping[str, tuple[str, str]]  # instance -> (group, capacity type), also of those that are gone
+    events: Sequence[Fact]  # Kubernetes Events
+    deployments: Sequence[Fact]
+    replica_sets: Sequence[Fact]
+    budgets: Sequence[Fact]
+    played: datetime
+
+
+def read(stack: LocalStack, played: datetime) -> Sources:
+    """Ask the table, the groups and the cluster. `played`: when the messages were sent."""
+
+    def items(path: str) -> list[Fact]:
+        found: list[Fact] = stack.kubernetes("GET", path)["items"]
+        return found
+
+    return Sources(
+        history=stack.cluster_control("GET", "history"),
+        terminations=ledger.terminations(stack),
+        members=_members(stack),
+        events=items("/api/v1/namespaces/default/events"),
+        deployments=items("/apis/apps/v1/namespaces/default/deployments"),
+        replica_sets=items("/apis/apps/v1/namespaces/default/replicasets"),
+        budgets=items("/apis/policy/v1/namespaces/default/poddisruptionbudgets"),
+        played=played,
+    )
+
+
+def _members(stack: LocalStack) -> dict[str, tuple[str, str]]:
+    """EC2 knows ended instances for a while, with their tags."""
+    pages = stack.client("ec2").get_paginator("describe_instances").paginate()
+    found = {}
+    for instance in (i for page in pages for reservation in page["Reservations"] for i in reservation["Instances"]):
+        tags = {tag["Key"]: tag["Value"] for tag in instance.get("Tags", ())}
+        group = tags.get("aws:autoscaling:groupName") or tags.get("Name", "")
+        found[instance["InstanceId"]] = (group, "spot" if group == scenario.SPOT else "on-demand")
+    return found
+
+
+def build(sources: Sources) -> RunRecord:
+    """From shortly before the messages to the last fact; what nodes did before stands in their spans."""
+    moments = [parse_instant(str(fact["at"])) for fact in sources.history]
+    moments += [at for termination in sources.terminations for at in termination.times.values()]
+    end = max([sources.played, *moments])
+    marks = [*_played(sources), *_events(sources), *_blocks(sources.history), *_decisions(sources)]
+    return RunRecord(
+        source=Source.LOCAL,
+        start=sources.played - BEFORE,
+        end=end,
+        nodes=tuple(_nodes(sources, end)),
+        workloads=tuple(_workload(sources, deployment) for deployment in sources.deployments),
+        marks=tuple(sorted(marks, key=lambda mark: mark.at)),
+    )
+
+
+def _nodes(sources: Sources, end: datetime) -> Iterable[NodeLane]:
+    terminations = {termination.instance: termination for termination in sources.terminations}
+    asked = {
+        launched: termination.times["replacement"]
+        for termination in sources.terminations
+        for launched in termination.launched
+        if "replacement" in termination.times
+    }
+    for born in (fact for fact in sources.history if fact["kind"] == "node-created"):
+        name, provider = str(born["object"]), str(born.get("providerID", ""))
+        zone, _, instance = provider.removeprefix("aws:///").partition("/")
+        times = {"launching": asked.get(instance, parse_instant(str(born["at"])))}
+        times |= _own_times(sources.history, name, parse_instant(str(born["at"])))
+        if instance in terminations:
+            told = terminations[instance].times
+            names = {"draining": "draining", "drained": "settling", "terminated": "terminated"}
+            times |= {phase: told[key] for key, phase in names.items() if key in told}
+        group, capacity = sources.members.get(instance, ("", ""))
+        yield NodeLane(
+            name=name, instance=instance, group=group, zone=zone, capacity_type=capacity, spans=_spans(times, end)
+        )
+
+
+def _own_times(history: Sequence[Fact], name: str, born: datetime) -> dict[str, datetime]:
+    """What the cluster saw of a node: first Ready, first cordoned, gone."""
+    words = {"node-ready": "ready", "node-cordoned": "cordoned", "node-deleted": "terminated"}
+    found: dict[str, datetime] = {}
+    for fact in history:
+        at = parse_instant(str(fact["at"]))
+        if fact["object"] == name and fact["kind"] in words and at >= born:
+            found.setdefault(words[fact["kind"]], at)
+    return found
+
+
+def _spans(times: Mapping[str, datetime], end: datetime) -> tuple[Span, ...]:
+    """Each phase lasts until the next; a phase that came after a later one is left out, as the later one holds."""
+    known = [(phase, times[phase.value]) for phase in Phase if phase.value in times]
+    kept: list[tuple[Phase, datetime]] = []
+    for phase, at in reversed(known):
+        if not kept or at <= kept[0][1]:
+            kept.insert(0, (phase, at))
+    ends = [at for _, at in kept[1:]] + [end]
+    return tuple(Span(phase=phase, begin=at, end=until) for (phase, at), until in zip(kept, ends, strict=True))
+
+
+def _workload(sources: Sources, deployment: Fact) -> WorkloadLane:
+    """Ready replicas as a ReplicaSet counts them: a pod that is being deleted is ready no more."""
+    name, uid = str(deployment["metadata"]["name"]), deployment["metadata"]["uid"]
+    owners = {f"ReplicaSet/{found['metadata']['name']}" for found in sources.replica_sets if _owned(found, uid)}
+    ready: set[str] = set()
+    samples: list[Sample] = []
+    for fact in (fact for fact in sources.history if fact.get("owner") in owners):
+        before = len(ready)
+        if fact["kind"] == "pod-ready":
+            ready.add(str(fact["uid"]))
+        elif fact["kind"] in {"pod-notready", "pod-deletion-started", "pod-deleted"}:
+            ready.discard(str(fact["uid"]))
+        if len(ready) != before:
+            samples.append(Sample(at=parse_instant(str(fact["at"])), ready=len(ready)))
+    return WorkloadLane(
+        name=name,
+        desired=int(deployment["spec"].get("replicas", 1)),
+        floor=_floor(sources.budgets, deployment),
+        samples=tuple(samples),
+    )
+
+
+def _owned(thing: Fact, uid: str) -> bool:
+    return any(owner["uid"] == uid for owner in thing["metadata"].get("ownerReferences", ()))
+
+
+def _floor(budgets: Sequence[Fact], deployment: Fact) -> int | None:
+    """What the budget's own controller works out of minAvailable or maxUnavailable; of several the strictest."""
+    labels = deployment["spec"]["template"]["metadata"].get("labels", {})
+    floors = [
+        int(budget["status"]["desiredHealthy"])
+        for budget in budgets
+        if budget["spec"]["selector"].get("matchLabels", {}).items() <= labels.items()
+        and "desiredHealthy" in budget.get("status", {})
+    ]
+    return max(floors, default=None)
+
+
+def _played(sources: Sources) -> list[Mark]:
+    text = "played: a spot warning (twice), a maintenance of two instances, nonsense, a scale-in, another team's hook"
+    return [Mark(at=sources.played, kind=MarkKind.EVENT, text=text)]
+
+
+def _events(sources: Sources) -> list[Mark]:
+    """What Leeward told its nodes. Kubernetes cuts times to whole seconds: none came before the messages were sent."""
+    return [
+        Mark(
+            at=max(parse_instant(str(event["firstTimestamp"])), sources.played),
+            kind=MarkKind.EVENT,
+            node=str(event["involvedObject"]["name"]),
+            text=f"{event['reason']}: {event['message']}",
+        )
+        for event in sources.events
+        if event.get("source", {}).get("component") == "leeward" and event["reason"] not in BLOCKED_REASONS
+    ]
+
+
+def _blocks(history: Sequence[Fact]) -> list[Mark]:
+    """The first refusal of each pod; further ones are counted in it."""
+    refused: dict[str, list[Fact]] = {}
+    for fact in (fact for fact in history if fact["kind"] == "eviction-refused"):
+        refused.setdefault(str(fact["object"]), []).append(fact)
+    return [
+        Mark(
+            at=parse_instant(str(facts[0]["at"])),
+            kind=MarkKind.BLOCKED,
+            node=str(facts[0].get("node") or "") or None,
+            text=f"PodDisruptionBudget {facts[0]['pdb']} refused to let {pod} go"
+            + (f" ({len(facts)} times)" if len(facts) > 1 else ""),
+        )
+        for pod, facts in refused.items()
+    ]
+
+
+def _decisions(sources: Sources) -> list[Mark]:
+    """What became of the wish for a replacement."""
+    return [
+        Mark(
+            at=termination.times["replacement"],
+            kind=MarkKind.DECISION,
+            node=termination.node,
+            text=f"replacement asked for: {', '.join(termination.launched)}"
+            if termination.launched
+            else f"no replacement: {termination.replacement}",
+        )
+        for termination in sources.terminations
+        if "replacement" in termination.times
+    ]

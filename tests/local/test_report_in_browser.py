@@ -1,0 +1,145 @@
+"""The page as a browser has it: headless Chromium lays it out, and what it made of it is checked."""
+
+import os
+import re
+import shutil
+import subprocess
+import warnings
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from leeward.report.page import page
+from leeward.report.record import Phase
+from tests.unit.report.run import a_full_record, a_mark, a_node, a_record, a_span, a_workload
+
+QUIET = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", "--hide-scrollbars", "--disable-dev-shm-usage"),
+)
+INSTALL = "no chromium here; install it with: apt-get install chromium"
+SECONDS = 60
+VOID = {"meta", "br", "hr"}
+
+
+class NoBrowserWarning(UserWarning):
+    """The page was not looked at with a browser."""
+
+
+class Dom(HTMLParser):
+    """Chromium's serialized document: its elements with the text that stands in each."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self._open = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        element = {"tag": tag, "text": "", "under": [one["tag"] for one in self._open], **dict(attributes)}
+        self.found.append(element)
+        if tag not in VOID:
+            self._open.append(element)
+
+    def handle_endtag(self, tag):
+        while self._open and self._open.pop()["tag"] != tag:
+            pass
+
+    def handle_data(self, data):
+        for element in self._open:
+            element["text"] += data
+
+    def tags(self, tag, word=None):
+        return [e for e in self.found if e["tag"] == tag and (word is None or word in e.get("class", "").split())]
+
+
+@pytest.fixture
+def chromium(tmp_path):
+    """Runs Chromium once, with a profile of its own; without one, a failure in CI and a loud warning elsewhere."""
+    binary = shutil.which("chromium")
+
+    def run(record, *arguments):
+        source = tmp_path / "report.html"
+        source.write_text(page(record), encoding="utf-8")
+        command = [binary, *QUIET, f"--user-data-dir={tmp_path / 'profile'}", *arguments, source.as_uri()]
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+            env={**os.environ, "HOME": str(tmp_path)},
+        )
+        assert done.returncode == 0, done.stderr
+        return done
+
+    if binary is not None:
+        return run
+    assert os.environ.get("CI") != "true", INSTALL
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.warn(f"NOT RUN: {INSTALL}", NoBrowserWarning, stacklevel=1)
+    return None
+
+
+def dom_of(chromium, record):
+    return Dom(chromium(record, "--dump-dom").stdout)
+
+
+def test_the_browser_has_every_lane_span_mark_and_row(chromium):
+    if chromium is None:
+        return
+    record = a_full_record()
+    dom = dom_of(chromium, record)
+    assert len(dom.tags("g", "node")) == 2
+    assert len(dom.tags("g", "workload")) == 2
+    assert len(dom.tags("g", "span")) == 7
+    assert len(dom.tags("a", "mark")) == 4
+    assert all("svg" in element["under"] for element in dom.tags("g", "lane"))
+    ids = {element["id"] for element in dom.tags("tr") if "id" in element}
+    assert {f"mark-{n}" for n in range(1, 5)} | {f"span-{n}" for n in range(1, 8)} <= ids
+    labels = {element["text"] for element in dom.tags("text")}
+    assert {phase.value for phase in Phase} <= labels
+
+
+def test_hovering_tells_the_facts(chromium):
+    if chromium is None:
+        return
+    titles = [element["text"] for element in dom_of(chromium, a_full_record()).tags("title")]
+    assert any(
+        title.startswith("node-a: draining\n12:00:30 to 12:00:40, 10 s\ni-0123456789abcdef0") for title in titles
+    )
+    assert "web: 1 of 3 ready, floor 2\nsince 12:00:31" in titles
+    assert "3. 12:00:31 blocked: PodDisruptionBudget web refused" in titles
+
+
+def test_what_a_record_says_stays_text(chromium):
+    if chromium is None:
+        return
+    nasty = "</title></svg><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
+    record = a_record(
+        nodes=[a_node(nasty, zone=nasty, spans=[a_span()])], workloads=[a_workload(nasty)], marks=[a_mark(text=nasty)]
+    )
+    dom = dom_of(chromium, record)
+    assert dom.tags("script") == dom.tags("img") == []
+    assert dom.tags("title")[0]["text"].startswith("Leeward: 2024-05-01")
+    assert nasty in [element["text"] for element in dom.tags("td")]
+
+
+@pytest.mark.parametrize("nodes", [0, 100])
+def test_no_node_and_a_hundred_nodes_make_a_page(chromium, nodes):
+    if chromium is None:
+        return
+    record = a_record(nodes=[a_node(f"node-{n}", zone=f"us-east-1{'abc'[n % 3]}") for n in range(nodes)])
+    assert len(dom_of(chromium, record).tags("g", "node")) == nodes
+
+
+def test_it_prints_on_landscape_pages(chromium, tmp_path):
+    if chromium is None:
+        return
+    target = tmp_path / "report.pdf"
+    chromium(a_full_record(), "--no-pdf-header-footer", f"--print-to-pdf={target}")
+    printed = Path(target).read_bytes()
+    width, height = map(float, re.search(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", printed).groups())
+    assert width > height
+    assert printed.count(b"/Type /Page\n") <= 2
