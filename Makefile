@@ -38,7 +38,7 @@ test: setup  ## all suites
 	$(PY) -m pytest -m "not long"
 
 test-long: setup  ## all suites with their long forms
-	EXAMPLES=5000 $(PY) -m pytest
+	EXAMPLES=5000 SEEDS=200 $(PY) -m pytest
 
 lint: setup
 	.venv/bin/ruff check .

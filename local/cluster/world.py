@@ -82,7 +82,7 @@ class World:
         metadata = new.setdefault("metadata", {})
         self._place(kind, metadata, namespace)
         if not metadata.get("name") and metadata.get("generateName"):
-            metadata["name"] = metadata["generateName"] + self.suffix()
+            metadata["name"] = self._generated(resource, metadata)
         new["apiVersion"], new["kind"] = kind.api_version, kind.kind
         for key in ("deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion", "managedFields"):
             metadata.pop(key, None)
@@ -95,6 +95,13 @@ class World:
         if self.store.find(resource, metadata["name"], metadata.get("namespace")) is not None:
             raise already_exists(kind, metadata["name"])
         return new
+
+    def _generated(self, resource: str, metadata: Obj) -> str:
+        """A free name: five letters are few where thousands of pods come and go, so a taken one is drawn again."""
+        while True:
+            name = f"{metadata['generateName']}{self.suffix()}"
+            if self.store.find(resource, name, metadata.get("namespace")) is None:
+                return name
 
     def create(self, resource: str, obj: Obj, namespace: str | None = None) -> Obj:
         """Store a new object. Raises as `prepared`."""

@@ -1,6 +1,7 @@
-"""What every `ports.Kubernetes` does: the client over TLS and RBAC on an emulated cluster, and the fake of other tests.
+"""What every `ports.Kubernetes` does: the client over TLS and RBAC on an emulated cluster, the simulation's on the same
+model without HTTP, and the fake of other tests.
 
-The fake is filled with what the client has read, so that both stand before the same nodes, pods and budgets."""
+The fake is filled with what the client has read, so that all stand before the same nodes, pods and budgets."""
 
 import time
 from dataclasses import replace
@@ -21,9 +22,12 @@ from leeward.errors import AccessDeniedError, ObjectGoneError
 from leeward.model.node import Taint
 from leeward.ports import EvictionRefusedError
 from local.cluster.authn import AccessEntry
+from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec
 from local.cluster.server import ClusterServer
 from local.cluster.settings import ClusterSettings
+from simulation.kubernetes import SimKubernetes
+from tests.fakes.clock import FakeClock
 from tests.fakes.kubernetes import FakeKubernetes
 
 NOW = datetime(2026, 3, 2, 10, 2, tzinfo=UTC)
@@ -69,8 +73,7 @@ class Emulated:
         return ClusterApi(client)
 
     def events(self):
-        written = [e for e in self.server.model.list("events") if e["source"].get("component") == "leeward"]
-        return [(event["involvedObject"]["name"], event["reason"], event["type"]) for event in written]
+        return events_of(self.server.model)
 
 
 class Faked:
@@ -83,6 +86,26 @@ class Faked:
 
     def events(self):
         return [(e.about.rsplit("/", 1)[-1], e.reason, "Warning" if e.warning else "Normal") for e in self.api.events]
+
+
+class Simulated:
+    """The same cluster in virtual time."""
+
+    def __init__(self):
+        clock = FakeClock()
+        settings = ClusterSettings(pod_start=0.0, pod_gc_delay=0.0)
+        self.model = Cluster(clock=lambda: clock.now().timestamp(), settings=settings)
+        fill(self.model)
+        self.model.step(self.model.now())
+        self.api = SimKubernetes(self.model, clock)
+
+    def events(self):
+        return events_of(self.model)
+
+
+def events_of(model):
+    written = [e for e in model.list("events") if e["source"].get("component") == "leeward"]
+    return [(event["involvedObject"]["name"], event["reason"], event["type"]) for event in written]
 
 
 @pytest.fixture(scope="module")
@@ -112,8 +135,11 @@ def emulated(aws):
             client.close()
 
 
-@pytest.fixture(params=["the client", "the fake"])
-def cluster(request, emulated):
+@pytest.fixture(params=["the client", "the fake", "the simulation"])
+def cluster(request):
+    if request.param == "the simulation":
+        return Simulated()
+    emulated = request.getfixturevalue("emulated")
     return emulated if request.param == "the client" else Faked(emulated.api)
 
 

@@ -375,3 +375,16 @@ def test_a_missing_permission_to_launch_does_not_hold_up_the_drain():
     assert Walker(system).run(I).ended == "Terminated"
     assert system.groups.terminated == [(I, False)]
     assert "LaunchInstances" in system.claims.records[I].replacement.reason
+
+
+def test_nothing_is_launched_for_an_instance_that_ended_meanwhile():
+    """Nobody would pay for it: the group replaces what ended by itself."""
+    system = a_system(pods=[])
+    spot(system)
+
+    def it_ends(state, _):
+        if state == "AskForReplacement":
+            system.instances.set_state(I, "shutting-down")
+
+    assert Walker(system, before=it_ends).run(I).ended == "Terminated"
+    assert system.groups.launches == []

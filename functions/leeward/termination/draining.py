@@ -54,7 +54,7 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     try:
         return _drain_node(run, situation, started, last, ports)
     except (ClusterUnreachableError, ThrottledError) as error:
-        why = f"the Kubernetes API of {situation.record.subject.cluster} does not answer: {error}"
+        why = f"waiting for an answer, nothing is ended meanwhile: {error}"
         return _pause(run, situation, started, last, why, ports, hint=10)
 
 

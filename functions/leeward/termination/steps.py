@@ -74,7 +74,8 @@ def ask_for_replacement(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     situation = survey(read(run.instance, ports), ports)
     record = situation.record
     if record.replacement is None:
-        wanted = verdict.wants_replacement(record, situation.group, situation.policy, situation.lifecycle)
+        lifecycle = None if situation.ended else situation.lifecycle  # a launch for one that is gone is never paid
+        wanted = verdict.wants_replacement(record, situation.group, situation.policy, lifecycle)
         outcome = _launch(situation, ports) if wanted.act else Replacement(reason=wanted.why)
         ports.claims.note(record.instance, replacement=outcome, times={"replacement": ports.clock.now()})
         record = replace(record, replacement=outcome)

@@ -37,7 +37,7 @@ def wants_replacement(
     drain: terminated without decrement, the group replaces it.
     """
     if group is None or lifecycle is None:
-        return Verdict(act=False, why="no Auto Scaling group holds the instance")
+        return Verdict(act=False, why="no Auto Scaling group holds the instance any more")
     if record.has(CauseKind.ASG_TERMINATE) or lifecycle.startswith("Terminating"):
         return Verdict(act=False, why="the group itself is ending the instance")
     if record.has(*REPLACED_FIRST):

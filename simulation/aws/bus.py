@@ -1,0 +1,64 @@
+"""EventBridge: what our rules let through goes to the queue, at least once, late and out of order at times."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+
+from simulation.aws.events import Event
+from simulation.faults import Injector
+from simulation.timeline import Timeline
+
+DETAIL_TYPES = {
+    ("aws.ec2", "EC2 Spot Instance Interruption Warning"),
+    ("aws.ec2", "EC2 Instance Rebalance Recommendation"),
+    ("aws.ec2", "EC2 Instance State-change Notification"),
+    ("aws.health", "AWS Health Event"),
+    ("aws.autoscaling", "EC2 Instance-launch Lifecycle Action"),
+    ("aws.autoscaling", "EC2 Instance-terminate Lifecycle Action"),
+    ("aws.states", "Step Functions Execution Status Change"),
+}
+LEAVING = {"stopping", "stopped", "shutting-down", "terminated"}
+ENDED_BADLY = {"FAILED", "TIMED_OUT", "ABORTED"}
+USUALLY = 0.5  # seconds from source to queue
+
+
+def let_through(event: Event) -> bool:
+    """What infra's rules match."""
+    key = (event["source"], event["detail-type"])
+    if key not in DETAIL_TYPES:
+        return False
+    if key[1] == "EC2 Instance State-change Notification":
+        return event["detail"]["state"] in LEAVING
+    if key[0] == "aws.states":
+        return event["detail"]["status"] in ENDED_BADLY
+    return True
+
+
+class Bus:
+    """`send` puts a body into the queue."""
+
+    def __init__(self, timeline: Timeline, injector: Injector, send: Callable[[str], None]) -> None:
+        self._timeline, self._injector, self._send = timeline, injector, send
+        self.emitted: Counter[str] = Counter()
+
+    def emit(self, event: Event) -> None:
+        """Deliver it some time from now, perhaps twice; lifecycle events are best effort and may be lost."""
+        if not let_through(event):
+            return
+        self.emitted[event["detail-type"]] += 1
+        faults = self._injector.faults
+        lifecycle = event["source"] == "aws.autoscaling"
+        if lifecycle and self._injector.happens("lifecycle event lost", faults.lose_lifecycle_event, "bus"):
+            return
+        copies = 2 if self._injector.happens("event duplicated", faults.duplicate_event, "bus") else 1
+        body = json.dumps(event)
+        for _ in range(copies):
+            self._timeline.after(self._delay(), lambda: self._send(body), f"event {event['detail-type']}")
+
+    def _delay(self) -> float:
+        faults, random = self._injector.faults, self._injector.random("bus")
+        if self._injector.happens("event delayed", faults.delay_event, "bus"):
+            return random.uniform(10, 180)
+        if self._injector.happens("event reordered", faults.reorder_event, "bus"):
+            return random.uniform(0, 5)
+        return USUALLY

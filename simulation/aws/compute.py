@@ -1,0 +1,152 @@
+"""EC2 and Auto Scaling as data: instances, groups, waiting lifecycle actions. `fleet.py` lets them live."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Protocol
+
+from leeward.model import keys
+from leeward.model.group import TERMINATING, Group, GroupInstance, HookResult, LifecycleHook
+from leeward.model.instance import CapacityType, Instance
+from simulation.timeline import Entry
+
+PENDING, PENDING_WAIT, IN_SERVICE = "Pending", "Pending:Wait", "InService"
+LEAVING, LEAVING_WAIT, PROCEEDING = "Terminating", "Terminating:Wait", "Terminating:Proceed"
+
+
+class Plan(Protocol):
+    """What a fleet says about one group."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def zones(self) -> Sequence[str]: ...
+    @property
+    def spot(self) -> bool: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def maximum(self) -> int: ...
+    @property
+    def capacity_rebalance(self) -> bool: ...
+    @property
+    def instance_type(self) -> str: ...
+    @property
+    def foreign_hook(self) -> bool: ...
+    @property
+    def selected(self) -> bool: ...
+
+
+@dataclass(slots=True, kw_only=True)
+class SimInstance:
+    """`lifecycle` None: no group holds it. `joined`: its Node is (or was) in the cluster."""
+
+    id: str
+    group: str
+    zone: str
+    type: str
+    spot: bool
+    tags: Mapping[str, str]
+    launched: float
+    state: str = "pending"
+    lifecycle: str | None = PENDING
+    joined: bool = False
+    ended_at: float | None = None
+    direct: bool = False  # EC2 or its owner ended it without asking the group
+
+    @property
+    def leaving(self) -> bool:
+        """Its group is ending it, or has."""
+        return self.lifecycle is None or self.lifecycle.startswith(LEAVING)
+
+    @property
+    def gone(self) -> bool:
+        """Nothing runs there any more."""
+        return self.state in {"shutting-down", "terminated"}
+
+    @property
+    def node(self) -> str:
+        """The name of its Node."""
+        return f"node-{self.id}"
+
+    def described(self) -> Instance:
+        """As DescribeInstances tells it."""
+        return Instance(
+            id=self.id,
+            state=self.state,
+            type=self.type,
+            zone=self.zone,
+            subnet=subnet_of(self.zone),
+            capacity_type=CapacityType.SPOT if self.spot else CapacityType.ON_DEMAND,
+            tags=self.tags,
+            launched=datetime.fromtimestamp(self.launched, UTC),
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class Waiting:
+    """One lifecycle action that waits for its answer."""
+
+    hook: LifecycleHook
+    default: HookResult
+    instance: str
+    token: str
+    since: float
+    timer: Entry | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class SimGroup:
+    """Sizes change; `members` are instance ids in the order of launch. `replacing`: old -> new of CapacityRebalance."""
+
+    plan: Plan
+    tags: Mapping[str, str]
+    desired: int
+    minimum: int = 0
+    hooks: dict[str, tuple[LifecycleHook, HookResult]] = field(default_factory=dict)
+    members: dict[str, SimInstance] = field(default_factory=dict)
+    replacing: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """As people call it."""
+        return self.plan.name
+
+    @property
+    def staying(self) -> list[SimInstance]:
+        """Members that count for the desired size."""
+        return [m for m in self.members.values() if not m.leaving and m.id not in self.replacing]
+
+    def hooks_for(self, transition: str) -> list[tuple[LifecycleHook, HookResult]]:
+        """Of one transition."""
+        return [pair for pair in self.hooks.values() if pair[0].transition == transition]
+
+    def described(self) -> Group:
+        """As DescribeAutoScalingGroups tells it."""
+        members = self.members.values()
+        return Group(
+            name=self.name,
+            tags=self.tags,
+            minimum=self.minimum,
+            maximum=self.plan.maximum,
+            desired=self.desired,
+            zones=tuple(self.plan.zones),
+            subnets=tuple(subnet_of(zone) for zone in self.plan.zones),
+            instances=tuple(GroupInstance(id=m.id, zone=m.zone, lifecycle=m.lifecycle or "") for m in members),
+            capacity_rebalance=self.plan.capacity_rebalance,
+        )
+
+
+def subnet_of(zone: str) -> str:
+    """One subnet a zone."""
+    return f"subnet-{zone}"
+
+
+def group_of(plan: Plan, cluster: str) -> SimGroup:
+    """Tagged for the cluster; another team's terminate hook where the plan has one."""
+    tags = {keys.CLUSTER_TAG_PREFIX + cluster: "owned"} | dict(getattr(plan, "tags", {}))
+    group = SimGroup(plan=plan, tags=tags, desired=plan.size)
+    if plan.foreign_hook:
+        hook = LifecycleHook(name="their-hook", group=plan.name, transition=TERMINATING, heartbeat_timeout=120)
+        group.hooks[hook.name] = (hook, HookResult.CONTINUE)
+    return group

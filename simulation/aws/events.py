@@ -1,0 +1,90 @@
+"""The bodies that AWS sends, as its user guides show them. Ids come from the caller, so that a run repeats itself."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+from leeward.model.group import TERMINATING, LifecycleHook
+from leeward.model.times import format_instant
+
+ACCOUNT = "111122223333"
+REGION = "us-east-1"
+STATE_MACHINE = f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:leeward-node-termination"
+QUEUE_ARN = f"arn:aws:sqs:{REGION}:{ACCOUNT}:leeward-interruption"
+
+Event = dict[str, Any]
+
+
+def event(id_: str, source: str, detail_type: str, now: datetime, detail: Mapping[str, Any]) -> Event:
+    """EventBridge's envelope; its time has whole seconds."""
+    return {
+        "version": "0",
+        "id": id_,
+        "detail-type": detail_type,
+        "source": source,
+        "account": ACCOUNT,
+        "time": format_instant(now.replace(microsecond=0)),
+        "region": REGION,
+        "resources": [],
+        "detail": dict(detail),
+    }
+
+
+def spot_warning(id_: str, instance: str, now: datetime) -> Event:
+    """EC2 takes the instance two minutes later."""
+    detail = {"instance-id": instance, "instance-action": "terminate"}
+    return event(id_, "aws.ec2", "EC2 Spot Instance Interruption Warning", now, detail)
+
+
+def rebalance(id_: str, instance: str, now: datetime) -> Event:
+    """An elevated risk."""
+    return event(id_, "aws.ec2", "EC2 Instance Rebalance Recommendation", now, {"instance-id": instance})
+
+
+def state_change(id_: str, instance: str, state: str, now: datetime) -> Event:
+    """Whoever asked for it."""
+    detail = {"instance-id": instance, "state": state}
+    return event(id_, "aws.ec2", "EC2 Instance State-change Notification", now, detail)
+
+
+def maintenance(id_: str, instance: str, now: datetime, starts: datetime) -> Event:
+    """AWS Health: the host is retired at `starts`."""
+    detail = {
+        "eventArn": f"arn:aws:health:{REGION}::event/EC2/AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED/{id_}",
+        "service": "EC2",
+        "eventTypeCode": "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED",
+        "eventTypeCategory": "scheduledChange",
+        "startTime": format_datetime(starts.replace(microsecond=0), usegmt=True),
+        "endTime": format_datetime(starts.replace(microsecond=0) + timedelta(hours=2), usegmt=True),
+        "statusCode": "upcoming",
+        "eventRegion": REGION,
+        "affectedEntities": [{"entityValue": instance, "status": "PENDING"}],
+        "affectedAccount": ACCOUNT,
+        "page": "1",
+        "totalPages": "1",
+    }
+    return event(id_, "aws.health", "AWS Health Event", now, detail)
+
+
+def lifecycle_action(id_: str, hook: LifecycleHook, instance: str, token: str, now: datetime) -> Event:
+    """A hook holds the instance."""
+    leaving = hook.transition == TERMINATING
+    detail = {
+        "LifecycleActionToken": token,
+        "AutoScalingGroupName": hook.group,
+        "LifecycleHookName": hook.name,
+        "EC2InstanceId": instance,
+        "LifecycleTransition": hook.transition,
+        "NotificationMetadata": hook.metadata or "",
+        "Origin": "AutoScalingGroup" if leaving else "EC2",
+        "Destination": "EC2" if leaving else "AutoScalingGroup",
+    }
+    kind = "terminate" if leaving else "launch"
+    return event(id_, "aws.autoscaling", f"EC2 Instance-{kind} Lifecycle Action", now, detail)
+
+
+def execution_status(id_: str, name: str, status: str, now: datetime) -> Event:
+    """Step Functions tells how an execution ended."""
+    detail = {"stateMachineArn": STATE_MACHINE, "name": name, "status": status}
+    return event(id_, "aws.states", "Step Functions Execution Status Change", now, detail)

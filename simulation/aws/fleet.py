@@ -1,0 +1,276 @@
+"""EC2 and Auto Scaling at work: launches, hooks, refills, zone balance, spot reclaims. Says what becomes of instances.
+
+What the product asks of them comes through `groups.py`; what happens to them by chance through the world."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from random import Random
+
+from leeward.model import keys
+from leeward.model.group import LAUNCHING, TERMINATING, HookResult
+from simulation.aws import events
+from simulation.aws.compute import (
+    IN_SERVICE,
+    LEAVING,
+    LEAVING_WAIT,
+    PENDING,
+    PENDING_WAIT,
+    PROCEEDING,
+    Plan,
+    SimGroup,
+    SimInstance,
+    Waiting,
+    group_of,
+)
+from simulation.faults import Injector
+from simulation.timeline import Timeline
+
+HEALTH_CHECK = 30.0  # seconds until a group sees that EC2 has ended a member
+RECONCILE = 5.0
+NO_CAPACITY_RETRY = 60.0
+REMEMBERED = 3600.0  # how long EC2 describes a terminated instance
+SPOT_NOTICE = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listeners:
+    """Who hears what happens to instances."""
+
+    joined: Callable[[SimInstance], None]
+    ended: Callable[[SimInstance], None]
+    emit: Callable[[events.Event], None]
+    changed: Callable[[], None]
+    said: Callable[[str], None]
+
+
+class SimFleet:
+    """Every instance and group. `waiting` by (group, hook, instance); `timed_out` lists those that nobody answered."""
+
+    def __init__(
+        self, plans: Iterable[Plan], cluster: str, timeline: Timeline, injector: Injector, random: Random, to: Listeners
+    ) -> None:
+        self.instances: dict[str, SimInstance] = {}
+        self.groups = {plan.name: group_of(plan, cluster) for plan in plans}
+        self.waiting: dict[tuple[str, str, str], Waiting] = {}
+        self._timeline, self._injector, self._random, self._to = timeline, injector, random, to
+        self.timed_out: list[tuple[str, str, str]] = []
+        self._numbers = 0
+        self._due: set[str] = set()
+
+    def populate(self) -> None:
+        """Every group at its size, in service and joined, as if it had been so for long."""
+        for group in self.groups.values():
+            for number in range(group.desired):
+                zone = group.plan.zones[number % len(group.plan.zones)]
+                member = self._new(group, zone)
+                member.state, member.lifecycle, member.joined = "running", IN_SERVICE, True
+                self._to.joined(member)
+
+    def launch(self, group: SimGroup, zone: str) -> SimInstance:
+        """A new member; it boots, waits for launch hooks and joins the cluster in its own time."""
+        member = self._new(group, zone)
+        never = self._injector.happens("instance never joins", self._injector.faults.never_joins, "boot")
+        self._timeline.after(self._random.uniform(15, 40), lambda: self._booted(member, never), "instance booted")
+        self._to.changed()
+        return member
+
+    def begin_terminating(self, member: SimInstance) -> None:
+        """The group ends a member: terminate hooks hold it first. One that is leaving already leaves once."""
+        if member.leaving:
+            return
+        group = self.groups[member.group]
+        member.lifecycle = LEAVING
+        if not self._wait(group, member, TERMINATING, LEAVING_WAIT):
+            self._timeline.after(1, lambda: self._proceed(member), "group ends it")
+        self.reconcile_soon(group)
+        self._to.changed()
+
+    def answer(self, group: str, hook: str, instance: str, result: HookResult) -> bool:
+        """An answer, or the default after a time-out. ABANDON ends the other waits too."""
+        action = self.waiting.pop((group, hook, instance), None)
+        if action is None:
+            return False
+        if action.timer:
+            action.timer.cancel()
+        if result is HookResult.ABANDON:
+            for key in [key for key in self.waiting if key[0] == group and key[2] == instance]:
+                timer = self.waiting.pop(key).timer
+                if timer:
+                    timer.cancel()
+        if not any(key[0] == group and key[2] == instance for key in self.waiting):
+            self._answered(self.instances[instance], action.hook.transition, result)
+        self._to.changed()
+        return True
+
+    def heartbeat(self, group: str, hook: str, instance: str) -> bool:
+        """The time-out starts anew."""
+        action = self.waiting.get((group, hook, instance))
+        if action is None:
+            return False
+        self._arm(action)
+        return True
+
+    def end_instance(self, member: SimInstance, *, direct: bool = False) -> None:
+        """EC2 ends it. `direct`: without its group, which notices at its next health check."""
+        if member.gone:
+            return
+        member.state, member.ended_at = "shutting-down", self._timeline.now()
+        member.direct = member.direct or direct
+        self._emit(events.state_change, member.id, "shutting-down")
+        self._to.ended(member)
+        self._timeline.after(self._random.uniform(10, 40), lambda: self._terminated(member), "instance terminated")
+        if direct:
+            self._timeline.after(HEALTH_CHECK, lambda: self.begin_terminating(member), "group's health check")
+        self._to.changed()
+
+    def spot_warning(self, member: SimInstance) -> None:
+        """The warning now, the end two minutes later, whatever anybody does meanwhile."""
+        self._emit(events.spot_warning, member.id)
+        self._timeline.after(SPOT_NOTICE, lambda: self.end_instance(member, direct=True), "spot reclaim")
+
+    def rebalance_recommendation(self, member: SimInstance) -> None:
+        """A group with CapacityRebalance launches another and ends this one when that is in service."""
+        self._emit(events.rebalance, member.id)
+        group = self.groups[member.group]
+        if group.plan.capacity_rebalance and not member.leaving and member.id not in group.replacing:
+            group.replacing[member.id] = self.launch(group, member.zone).id
+
+    def reconcile_soon(self, group: SimGroup) -> None:
+        """The group looks at its size in some seconds."""
+        if group.name not in self._due:
+            self._due.add(group.name)
+            self._timeline.after(RECONCILE, lambda: self._reconcile(group), f"{group.name} reconciles")
+
+    def balance_zones(self) -> None:
+        """AZRebalance: where zones differ by two or more, launch in the emptiest, end one in the fullest."""
+        for group in self.groups.values():
+            counts = self._by_zone(group)
+            full, empty = max(counts, key=lambda z: counts[z]), min(counts, key=lambda z: counts[z])
+            if counts[full] - counts[empty] >= 2 and not self._injector.no_capacity(empty):
+                oldest = next(m for m in group.staying if m.zone == full)
+                self._to.said(f"{group.name} balances its zones: {oldest.id} goes")
+                self.launch(group, empty)
+                self.begin_terminating(oldest)
+
+    def emit_id(self) -> str:
+        """An event id, the same in every run of a seed."""
+        return f"{self._random.getrandbits(128):032x}"
+
+    def _emit(self, build: Callable[..., events.Event], *what: object) -> None:
+        self._to.emit(build(self.emit_id(), *what, self._timeline.instant()))
+
+    def _new(self, group: SimGroup, zone: str) -> SimInstance:
+        self._numbers += 1
+        member = SimInstance(
+            id=f"i-{self._numbers:017x}",
+            group=group.name,
+            zone=zone,
+            type=group.plan.instance_type,
+            spot=group.plan.spot,
+            tags={**group.tags, keys.GROUP_TAG: group.name},
+            launched=self._timeline.now(),
+        )
+        self.instances[member.id] = group.members[member.id] = member
+        return member
+
+    def _booted(self, member: SimInstance, never: bool) -> None:
+        if member.gone:
+            return
+        member.state = "running"
+        if not never:
+            self._timeline.after(self._random.uniform(10, 30), lambda: self._join(member), "node joins")
+        group = self.groups[member.group]
+        if member.lifecycle == PENDING and not self._wait(group, member, LAUNCHING, PENDING_WAIT):
+            self._in_service(member)
+        self._to.changed()
+
+    def _join(self, member: SimInstance) -> None:
+        if member.state == "running":
+            member.joined = True
+            self._to.joined(member)
+            self._to.changed()
+
+    def _in_service(self, member: SimInstance) -> None:
+        member.lifecycle = IN_SERVICE
+        group = self.groups[member.group]
+        for old, new in list(group.replacing.items()):
+            if new == member.id:
+                del group.replacing[old]
+                self.begin_terminating(self.instances[old])
+        self.reconcile_soon(group)
+
+    def _wait(self, group: SimGroup, member: SimInstance, transition: str, lifecycle: str) -> bool:
+        hooks = group.hooks_for(transition)
+        for hook, default in hooks:
+            token = self.emit_id()
+            action = Waiting(hook=hook, default=default, instance=member.id, token=token, since=self._timeline.now())
+            self.waiting[group.name, hook.name, member.id] = action
+            self._arm(action)
+            self._to.emit(
+                events.lifecycle_action(self.emit_id(), hook, member.id, token, self._timeline.instant()),
+            )
+        if hooks:
+            member.lifecycle = lifecycle
+        return bool(hooks)
+
+    def _arm(self, action: Waiting) -> None:
+        if action.timer:
+            action.timer.cancel()
+        hook = action.hook
+
+        def timed_out() -> None:
+            self._to.said(f"hook {hook.name} of {action.instance} timed out")
+            self.timed_out.append((hook.group, hook.name, action.instance))
+            self.answer(hook.group, hook.name, action.instance, action.default)
+
+        action.timer = self._timeline.after(hook.heartbeat_timeout, timed_out, "hook time-out")
+
+    def _answered(self, member: SimInstance, transition: str, result: HookResult) -> None:
+        if transition == LAUNCHING and result is HookResult.CONTINUE and member.lifecycle == PENDING_WAIT:
+            self._in_service(member)
+            return
+        member.lifecycle = PROCEEDING
+        self._timeline.after(1, lambda: self._proceed(member), "group ends it")
+
+    def _proceed(self, member: SimInstance) -> None:
+        group = self.groups[member.group]
+        member.lifecycle = None
+        group.members.pop(member.id, None)
+        group.replacing.pop(member.id, None)
+        self.end_instance(member)
+        self.reconcile_soon(group)
+        self._to.changed()
+
+    def _terminated(self, member: SimInstance) -> None:
+        member.state = "terminated"
+        self._emit(events.state_change, member.id, "terminated")
+        self._timeline.after(REMEMBERED, lambda: self._forget(member), "EC2 forgets it")
+        self._to.changed()
+
+    def _forget(self, member: SimInstance) -> None:
+        if member.lifecycle is None:
+            self.instances.pop(member.id, None)
+        else:
+            self._timeline.after(REMEMBERED, lambda: self._forget(member), "EC2 forgets it")
+
+    def _by_zone(self, group: SimGroup) -> dict[str, int]:
+        counts = dict.fromkeys(group.plan.zones, 0)
+        for member in group.staying:
+            counts[member.zone] += 1
+        return counts
+
+    def _reconcile(self, group: SimGroup) -> None:
+        self._due.discard(group.name)
+        missing = group.desired - len(group.staying)
+        for _ in range(missing):
+            counts = self._by_zone(group)
+            zones = sorted(group.plan.zones, key=lambda zone: counts[zone])
+            zone = next((zone for zone in zones if not self._injector.no_capacity(zone)), None)
+            if zone is None:
+                self._timeline.after(NO_CAPACITY_RETRY, lambda: self.reconcile_soon(group), "no capacity")
+                return
+            self.launch(group, zone)
+        for _ in range(-missing):
+            counts = self._by_zone(group)
+            fullest = max(counts, key=lambda zone: counts[zone])
+            self.begin_terminating(next(m for m in group.staying if m.zone == fullest))

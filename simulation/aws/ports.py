@@ -1,0 +1,111 @@
+"""What the product asks of EC2 and Auto Scaling: `ports.Instances` and `ports.Groups` over the simulated fleet."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from leeward.errors import InvalidInputError
+from leeward.model.group import Group, HookResult, LifecycleHook
+from leeward.model.instance import Instance, cluster_of
+from leeward.model.termination import Replacement
+from simulation.aws.compute import subnet_of
+from simulation.aws.fleet import SimFleet
+from simulation.faults import Injector
+
+
+class SimInstances:
+    """`ports.Instances`."""
+
+    def __init__(self, fleet: SimFleet) -> None:
+        self._fleet = fleet
+
+    def describe(self, ids: Iterable[str]) -> Mapping[str, Instance]:
+        """Those that EC2 knows."""
+        known = self._fleet.instances
+        return {name: known[name].described() for name in ids if name in known}
+
+
+class SimGroups:
+    """`ports.Groups`, and what was asked through it that had an effect: launches (token, instance), decrements
+    (instances), answers and heartbeats (group, hook, instance, True), hooks put (group, hook).
+    """
+
+    def __init__(self, fleet: SimFleet, injector: Injector) -> None:
+        self._fleet, self._injector = fleet, injector
+        self._by_token: dict[str, Replacement] = {}
+        self.launches: list[tuple[str, str]] = []
+        self.decrements: list[str] = []
+        self.completed: list[tuple[str, str, str, bool]] = []
+        self.heartbeats: list[tuple[str, str, str, bool]] = []
+        self.put: set[tuple[str, str]] = set()
+
+    def describe(self, names: Iterable[str]) -> Mapping[str, Group]:
+        """Those that exist."""
+        groups = self._fleet.groups
+        return {name: groups[name].described() for name in names if name in groups}
+
+    def of_clusters(self, clusters: Iterable[str]) -> Sequence[Group]:
+        """By cluster tags."""
+        wanted = tuple(clusters)
+        return tuple(g.described() for g in self._fleet.groups.values() if cluster_of(g.tags, wanted))
+
+    def lifecycle_of(self, instance: str) -> tuple[str, str] | None:
+        """(group, state)."""
+        member = self._fleet.instances.get(instance)
+        return None if member is None or member.lifecycle is None else (member.group, member.lifecycle)
+
+    def hooks(self, group: str) -> Sequence[LifecycleHook]:
+        """All of the group's."""
+        there = self._fleet.groups.get(group)
+        return tuple(hook for hook, _ in there.hooks.values()) if there else ()
+
+    def put_hook(self, hook: LifecycleHook, *, default_result: HookResult) -> None:
+        """Overwrite by name."""
+        self.put.add((hook.group, hook.name))
+        self._fleet.groups[hook.group].hooks[hook.name] = (hook, default_result)
+
+    def complete(self, *, group: str, hook: str, instance: str, result: HookResult) -> bool:
+        """False when nothing waits."""
+        waited = self._fleet.answer(group, hook, instance, result)
+        if waited:
+            self.completed.append((group, hook, instance, True))
+        return waited
+
+    def heartbeat(self, *, group: str, hook: str, instance: str) -> bool:
+        """False when nothing waits."""
+        waited = self._fleet.heartbeat(group, hook, instance)
+        if waited:
+            self.heartbeats.append((group, hook, instance, True))
+        return waited
+
+    def launch(self, *, group: str, subnet: str, token: str) -> Replacement:
+        """LaunchInstances: desired size + 1 and one instance; the same token gives the same instance."""
+        if token in self._by_token:
+            return self._by_token[token]
+        target = self._fleet.groups.get(group)
+        if target is None:
+            return Replacement(reason=f"ValidationError: no group {group}")
+        zone = next((zone for zone in target.plan.zones if subnet_of(zone) == subnet), None)
+        if zone is None:
+            return Replacement(reason=f"ValidationError: {subnet} is none of the group's")
+        if target.desired >= target.plan.maximum:
+            return Replacement(reason="ValidationError: MaxSize is reached")
+        if self._injector.no_capacity(zone):
+            return Replacement(reason=f"InsufficientInstanceCapacity: none in {zone}")
+        target.desired += 1
+        answer = Replacement(launched=(self._fleet.launch(target, zone).id,))
+        self.launches.append((token, answer.launched[0]))
+        self._by_token[token] = answer
+        return answer
+
+    def terminate(self, *, instance: str, decrement: bool) -> bool:
+        """False when no group holds it or it is leaving. Raises InvalidInputError (a TerminalError) below MinSize."""
+        member = self._fleet.instances.get(instance)
+        if member is None or member.leaving:
+            return False
+        group = self._fleet.groups[member.group]
+        if decrement:
+            if group.desired - 1 < group.minimum:
+                raise InvalidInputError(f"ValidationError: {group.name} would fall below its MinSize")
+            group.desired -= 1
+            self.decrements.append(instance)
+        self._fleet.begin_terminating(member)
+        return True

@@ -1,0 +1,139 @@
+"""SQS with its Lambda event source: batches, visibility, redelivery, redrive to the dead-letter queue."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from simulation.invocations import Ended, Invocations
+from simulation.timeline import Entry, Timeline
+
+BATCH = 100
+WINDOW = 1.0  # seconds that the event source collects
+RECEIVES = 10
+FUNCTION_TIMEOUT = 30.0
+VISIBILITY = 6 * FUNCTION_TIMEOUT
+AT_ONCE = 10  # reserved concurrency
+
+
+@dataclass(slots=True, kw_only=True)
+class Queued:
+    """One message. `receipt` names its latest delivery; `visible` is when it may be delivered."""
+
+    id: str
+    body: str
+    sent: float
+    visible: float
+    receives: int = 0
+    receipt: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """What an operator finds."""
+
+    body: str
+    reason: str
+    message_id: str
+
+
+Consumer = Callable[[Sequence[Queued]], Sequence[str]]
+
+
+class Queue:
+    """`consumer` runs in an invocation and answers the ids of messages that failed."""
+
+    def __init__(self, timeline: Timeline, invocations: Invocations) -> None:
+        self._timeline, self._invocations = timeline, invocations
+        self.consumer: Consumer = lambda _: ()
+        self.messages: dict[str, Queued] = {}
+        self.dead_letters: list[DeadLetter] = []
+        self.redriven: list[str] = []
+        self.handled = 0
+        self._numbers = 0
+        self._busy = 0
+        self._poll: Entry | None = None
+
+    @property
+    def depth(self) -> int:
+        """Messages that nobody has handled, in flight or not."""
+        return len(self.messages)
+
+    def send(self, body: str) -> None:
+        """Put it in."""
+        self._numbers += 1
+        now = self._timeline.now()
+        message = Queued(id=f"m-{self._numbers:08}", body=body, sent=now, visible=now)
+        self.messages[message.id] = message
+        self._look(now + WINDOW)
+
+    def change_visibility(self, receipt: str, seconds: float) -> None:
+        """An expired or unknown receipt is passed over."""
+        for message in self.messages.values():
+            if message.receipt == receipt:
+                message.visible = self._timeline.now() + seconds
+                self._look(message.visible)
+
+    def _look(self, when: float) -> None:
+        if self._poll is not None and self._poll.callback is not None:
+            if self._poll.when <= when:
+                return
+            self._poll.cancel()
+        self._poll = self._timeline.at(when, self._deliver, "queue polled")
+
+    def _deliver(self) -> None:
+        now = self._timeline.now()
+        self._redrive(now)
+        ready = [message for message in self.messages.values() if message.visible <= now][:BATCH]
+        if ready and self._busy < AT_ONCE:
+            self._busy += 1
+            for message in ready:
+                message.receives += 1
+                message.receipt = f"{message.id}/{message.receives}"
+                message.visible = now + VISIBILITY
+            self._invocations.start(
+                lambda: self.consumer(ready),
+                lambda ended: self._ended(ready, ended),
+                name="interruption",
+                timeout=FUNCTION_TIMEOUT,
+            )
+        if self.messages:
+            self._look(max(now + WINDOW, min(message.visible for message in self.messages.values())))
+
+    def _redrive(self, now: float) -> None:
+        worn = [m for m in self.messages.values() if m.visible <= now and m.receives >= RECEIVES]
+        for message in worn:
+            del self.messages[message.id]
+            self.redriven.append(message.id)
+            self.dead_letters.append(DeadLetter(body=message.body, reason="redriven", message_id=message.id))
+
+    def _ended(self, batch: Sequence[Queued], ended: Ended) -> None:
+        self._busy -= 1
+        if ended.error:
+            return  # the whole batch comes back when its visibility time-out has passed
+        failed = set(ended.result)
+        for message in batch:
+            if message.id not in failed and message.receipt == f"{message.id}/{message.receives}":
+                self.messages.pop(message.id, None)
+                self.handled += 1
+
+
+class SimDeadLetters:
+    """`ports.DeadLetters`."""
+
+    def __init__(self, queue: Queue) -> None:
+        self._queue = queue
+
+    def send(self, body: str, *, reason: str, message_id: str) -> None:
+        """Keep it."""
+        self._queue.dead_letters.append(DeadLetter(body=body, reason=reason, message_id=message_id))
+
+
+class SimRedelivery:
+    """`ports.Redelivery`."""
+
+    def __init__(self, queue: Queue) -> None:
+        self._queue = queue
+
+    def after(self, delays: Mapping[str, int]) -> None:
+        """Receipt handle -> seconds."""
+        for receipt, seconds in delays.items():
+            self._queue.change_visibility(receipt, seconds)

@@ -1,0 +1,146 @@
+"""`ports.Claims` in memory: the records with the table's conditional writes, and what the state machine writes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from leeward.errors import ObjectGoneError, RecordChangedError
+from leeward.model.termination import Cause, Outcome, Replacement, Status, Subject, TerminationRecord
+
+CLOCKS_OF_AN_ATTEMPT = frozenset({"draining", "drained", "retry"})
+KEPT = timedelta(days=7)  # the time-to-live of a closed record
+
+
+def _nothing() -> None:
+    pass
+
+
+class SimClaims:
+    """`records` by instance id; `changed` is called after each write."""
+
+    def __init__(self, changed: Callable[[], None] = _nothing) -> None:
+        self.records: dict[str, TerminationRecord] = {}
+        self.closed_ever = 0
+        self._once: dict[str, datetime] = {}
+        self._open: dict[str, None] = {}
+        self._changed = changed
+
+    def read(self, instance: str) -> TerminationRecord | None:
+        """As it stands."""
+        return self.records.get(instance)
+
+    def claim(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord:
+        """Open, join, open again, or give back what a known cause finds."""
+        there = self.records.get(subject.instance)
+        if there is not None and any(known.id == cause.id for known in there.causes):
+            return there
+        if there is None:
+            fresh = TerminationRecord(
+                subject=subject, status=Status.OPEN, attempt=1, version=1, causes=(cause,), times={"claimed": now}
+            )
+        elif there.status is Status.OPEN:
+            fresh = replace(there, causes=(*there.causes, cause), version=there.version + 1)
+        else:
+            fresh = TerminationRecord(
+                subject=subject,
+                status=Status.OPEN,
+                attempt=there.attempt + 1,
+                version=there.version + 1,
+                causes=(*there.causes, cause),
+                times={"claimed": now},
+                replacement=there.replacement,
+            )
+        return self._put(fresh)
+
+    def begin_attempt(self, instance: str, after: int) -> TerminationRecord:
+        """Only whoever still sees `after` on an open record raises it."""
+        there = self._present(instance)
+        if there.attempt != after or there.status is not Status.OPEN:
+            return there
+        times = {name: at for name, at in there.times.items() if name not in CLOCKS_OF_AN_ATTEMPT}
+        return self._put(replace(there, attempt=after + 1, times=times, blocked_by=()))
+
+    def note(
+        self,
+        instance: str,
+        *,
+        times: Mapping[str, datetime] | None = None,
+        heartbeats: Mapping[str, datetime] | None = None,
+        replacement: Replacement | None = None,
+        blocked_by: Sequence[str] | None = None,
+        evicted: int = 0,
+        node: str | None = None,
+    ) -> None:
+        """Version, causes and status stay; a time that is set stays, except `retry`."""
+        there = self._present(instance)
+        fresh = {name: at for name, at in (times or {}).items() if name == "retry" or name not in there.times}
+        self._put(
+            replace(
+                there,
+                times={**there.times, **fresh},
+                heartbeats={**there.heartbeats, **(heartbeats or {})},
+                replacement=replacement or there.replacement,
+                blocked_by=there.blocked_by if blocked_by is None else tuple(blocked_by),
+                pods_evicted=there.pods_evicted + evicted,
+                subject=replace(there.subject, node=node) if node else there.subject,
+            )
+        )
+
+    def close(self, instance: str, *, version: int, outcome: Outcome, now: datetime) -> None:
+        """Only at the version that the caller read; closing again the same way is done already."""
+        there = self._present(instance)
+        if (there.status, there.version, there.outcome) == (Status.CLOSED, version, outcome):
+            return
+        there = self._open_at(instance, version)
+        times = {**there.times, "closed": now}
+        self.closed_ever += 1
+        self._put(replace(there, status=Status.CLOSED, outcome=outcome, times=times, token=None))
+
+    def open_instances(self) -> Sequence[str]:
+        """Of all open records."""
+        return tuple(self._open)
+
+    def once(self, key: str, lasts: timedelta, now: datetime) -> bool:
+        """True for the first within the span."""
+        if self._once.get(key, now) > now:
+            return False
+        self._once[key] = now + lasts
+        return True
+
+    def hand_over_token(self, instance: str, *, version: int, token: str) -> None:
+        """What the state machine's pause writes. Raises RecordChangedError when the version has moved on."""
+        there = self.records.get(instance)
+        if there is None or there.version != version:
+            raise RecordChangedError(f"{instance}: the conditional request failed")
+        self._put(replace(there, token=token))
+
+    def expire(self, now: datetime) -> None:
+        """Time to live: closed records and spent `once` items go."""
+        old = [
+            name
+            for name, record in self.records.items()
+            if record.status is Status.CLOSED and record.times.get("closed", now) + KEPT < now
+        ]
+        for name in old:
+            del self.records[name]
+        self._once = {key: until for key, until in self._once.items() if until > now}
+
+    def _put(self, record: TerminationRecord) -> TerminationRecord:
+        self.records[record.instance] = record
+        if record.status is Status.OPEN:
+            self._open[record.instance] = None
+        else:
+            self._open.pop(record.instance, None)
+        self._changed()
+        return record
+
+    def _present(self, instance: str) -> TerminationRecord:
+        if instance not in self.records:
+            raise ObjectGoneError(f"no termination record of {instance}")
+        return self.records[instance]
+
+    def _open_at(self, instance: str, version: int) -> TerminationRecord:
+        record = self._present(instance)
+        if record.version != version or record.status is not Status.OPEN:
+            raise RecordChangedError(f"{instance}: expected open version {version}, found {record.version}")
+        return record

@@ -1,0 +1,202 @@
+"""Generated clusters and what befalls them: groups, workloads with their budgets, policies, arrivals.
+
+Everything comes out of the `Random` that it is given. It says what there is and what arrives when; which instance or
+node an arrival meets is the world's to say, from `pick`, because nobody knows now what will be there then."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from itertools import pairwise
+from random import Random
+
+from leeward.policy.document import (
+    ClusterPolicies,
+    ClusterSettings,
+    DrainPolicy,
+    InterruptionPolicy,
+    NodePolicy,
+    Rebalance,
+    Selector,
+)
+from local.cluster.model import Cluster
+from local.cluster.objects import Obj
+from local.cluster.resources import BY_KIND
+from simulation.workloads import workloads
+
+CLUSTER = "blue"
+REGION = "us-east-1"
+FEWEST_NODES, USUAL_NODES, MOST_NODES = 5, 100, 500
+TYPES = ("m5.large", "m5.xlarge", "c5.xlarge", "r5.large", "m6g.large")
+SLACK = (0, 1, 3, 10)  # between a group's size and its maximum: 0 refuses every launch
+
+
+class ArrivalKind(StrEnum):
+    """What may befall a cluster."""
+
+    SPOT_WARNING = "spot_warning"
+    REBALANCE = "rebalance"
+    MAINTENANCE = "maintenance"
+    SCALE_IN = "scale_in"
+    SCALE_OUT = "scale_out"
+    OPERATOR_CORDON = "operator_cordon"
+    OPERATOR_DELETE_NODE = "operator_delete_node"
+    OPERATOR_STOP_EXECUTION = "operator_stop_execution"
+    NONSENSE = "nonsense"
+    FOREIGN_TERMINATE = "foreign_terminate"
+    UNHEALTHY = "unhealthy"
+
+
+WEIGHTS = {
+    ArrivalKind.SPOT_WARNING: 22,
+    ArrivalKind.REBALANCE: 16,
+    ArrivalKind.MAINTENANCE: 6,
+    ArrivalKind.SCALE_IN: 11,
+    ArrivalKind.SCALE_OUT: 11,
+    ArrivalKind.OPERATOR_CORDON: 6,
+    ArrivalKind.OPERATOR_DELETE_NODE: 3,
+    ArrivalKind.OPERATOR_STOP_EXECUTION: 5,
+    ArrivalKind.NONSENSE: 8,
+    ArrivalKind.FOREIGN_TERMINATE: 6,
+    ArrivalKind.UNHEALTHY: 6,
+}
+OF_SPOT = frozenset({ArrivalKind.SPOT_WARNING, ArrivalKind.REBALANCE})
+IN_BURSTS = frozenset({ArrivalKind.SPOT_WARNING, ArrivalKind.REBALANCE, ArrivalKind.SCALE_IN})
+BURST = 0.04  # chance that one of those brings others within seconds, as a zone short of capacity does
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupPlan:
+    """One Auto Scaling group. `foreign_hook`: another team's terminate hook is on it. `selected`: by a policy."""
+
+    name: str
+    zones: tuple[str, ...]
+    spot: bool
+    size: int
+    maximum: int
+    capacity_rebalance: bool
+    instance_type: str
+    foreign_hook: bool
+    selected: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fleet:
+    """A cluster as it is at the beginning. `workloads` are raw Kubernetes objects, in the order to create them."""
+
+    cluster: str
+    zones: tuple[str, ...]
+    groups: tuple[GroupPlan, ...]
+    workloads: tuple[Obj, ...]
+    policies: ClusterPolicies
+
+    @property
+    def nodes(self) -> int:
+        """Of all groups together."""
+        return sum(group.size for group in self.groups)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """Something befalls the cluster `at_seconds` after the start; `pick` (0 to 2**31) chooses whom."""
+
+    at_seconds: float
+    kind: ArrivalKind
+    pick: int
+
+
+def generate(random: Random, *, nodes: int | None = None) -> Fleet:
+    """A fleet of 5 to 100 nodes, or of exactly `nodes` (5 to 500). Raises ValueError for any other number."""
+    count = random.randint(FEWEST_NODES, USUAL_NODES) if nodes is None else nodes
+    if not FEWEST_NODES <= count <= MOST_NODES:
+        raise ValueError(f"nodes: found {count}, expected {FEWEST_NODES} to {MOST_NODES}")
+    zones = tuple(f"{REGION}{letter}" for letter in "abcdef"[: random.randint(3, 6)])
+    return Fleet(
+        cluster=CLUSTER,
+        zones=zones,
+        groups=_groups(random, zones, count),
+        workloads=workloads(random, count),
+        policies=_policies(random),
+    )
+
+
+def create_workloads(fleet: Fleet, cluster: Cluster) -> None:
+    """Put the fleet's workloads into a cluster model that has its nodes or will have."""
+    for obj in fleet.workloads:
+        cluster.create(BY_KIND[obj["kind"]].plural, obj)
+
+
+def arrivals(fleet: Fleet, random: Random, hours: float, per_hour: float) -> tuple[Arrival, ...]:
+    """What arrives in `hours`, about `per_hour` in each, in the order of time; a burst counts as what is in it."""
+    weights = {kind: weight for kind, weight in WEIGHTS.items() if kind not in OF_SPOT or _has_spot(fleet)}
+    end, now, found = hours * 3600, 0.0, list[Arrival]()
+    while per_hour > 0:
+        kind = random.choices(tuple(weights), tuple(weights.values()))[0]
+        size = random.randint(2, 8) if kind in IN_BURSTS and random.random() < BURST else 1
+        now += random.expovariate(per_hour / 3600 / size)
+        if now >= end:
+            break
+        for _ in range(size):
+            at = now if size == 1 else now + random.uniform(0, 2)
+            if at < end:
+                found.append(Arrival(at_seconds=round(at, 3), kind=kind, pick=random.getrandbits(31)))
+    return tuple(sorted(found, key=lambda arrival: arrival.at_seconds))
+
+
+def _has_spot(fleet: Fleet) -> bool:
+    return any(group.spot for group in fleet.groups)
+
+
+def _groups(random: Random, zones: Sequence[str], nodes: int) -> tuple[GroupPlan, ...]:
+    """At least one of spot, one on demand and one that no policy selects; the foreign hook is on that one and may be
+    on others.
+    """
+    names = ["app-spot", "app", "legacy"]
+    names += ["batch-spot", "batch", "app-zonal", "app-spot-2"][: random.randint(0, min(4, nodes // 5 - 1))]
+    sizes = _split(random, nodes, len(names))
+    return tuple(_group(random, name, size, zones) for name, size in zip(names, sizes, strict=True))
+
+
+def _group(random: Random, name: str, size: int, zones: Sequence[str]) -> GroupPlan:
+    spot, selected = "spot" in name, name != "legacy"
+    own = (random.choice(zones),) if name == "app-zonal" else tuple(zones)
+    return GroupPlan(
+        name=name,
+        zones=own,
+        spot=spot,
+        size=size,
+        maximum=size + random.choice(SLACK),
+        capacity_rebalance=spot and random.random() < 0.3,
+        instance_type=random.choice(TYPES),
+        foreign_hook=not selected or random.random() < 0.2,
+        selected=selected,
+    )
+
+
+def _split(random: Random, total: int, parts: int) -> list[int]:
+    """At least one each."""
+    cuts = [0, *sorted(random.sample(range(1, total), parts - 1)), total]
+    return [after - before for before, after in pairwise(cuts)]
+
+
+def _policies(random: Random) -> ClusterPolicies:
+    """`batch` groups may be forced, `app` groups never, `legacy` is nobody's."""
+    batch = DrainPolicy(
+        timeout=timedelta(minutes=random.choice((2, 5))),
+        force=random.random() < 0.5,
+        termination_grace_period=random.choice((None, timedelta(minutes=10))),
+        settle=timedelta(seconds=random.choice((0, 10))),
+    )
+    app = DrainPolicy(
+        timeout=timedelta(minutes=random.choice((3, 10, 15))), settle=timedelta(seconds=random.choice((0, 30, 60)))
+    )
+    policies = tuple(
+        NodePolicy(
+            name=name,
+            selector=Selector(groups=(f"{name}*",)),
+            interruption=InterruptionPolicy(rebalance=random.choice(tuple(Rebalance))),
+            drain=drain,
+        )
+        for name, drain in (("batch", batch), ("app", app))
+    )
+    return ClusterPolicies(settings=ClusterSettings(name=CLUSTER), policies=policies)

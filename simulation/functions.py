@@ -1,0 +1,57 @@
+"""The product's functions as the simulated Lambda runs them: the same code behind the handlers, without their wiring.
+
+The handlers themselves only add ports from the environment, log lines and metrics."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from leeward.errors import LeewardError
+from leeward.interruption.batch import Record, process_batch
+from leeward.interruption.redelivery import redeliver_soon
+from leeward.interruption.side_by_side import in_turn
+from leeward.ports import Ports
+from leeward.sync.handler import sync_hooks
+from leeward.termination import draining, steps
+from leeward.termination.run import Run
+from leeward.termination.sweep import sweep_once
+from simulation.aws.queue import Queued
+
+TIMEOUTS = {"terminate": 45.0, "drain": 55.0, "sweep": 55.0, "sync": 120.0}  # seconds, as infra sets them
+STEPS = {"terminate": steps.STEPS, "drain": draining.STEPS}
+
+
+def interruption(batch: Sequence[Queued], ports: Ports) -> Sequence[str]:
+    """The ids of messages to be delivered again."""
+    records = [
+        Record(
+            id=message.id,
+            body=message.body,
+            received=datetime.fromtimestamp(message.sent, UTC),
+            receipt=message.receipt,
+            receives=message.receives,
+        )
+        for message in batch
+    ]
+    result = process_batch(records, ports, workers=1, each=in_turn)
+    redeliver_soon(result, ports)
+    return result.failures
+
+
+def step(function: str, call: Mapping[str, Any], ports: Ports) -> dict[str, Any]:
+    """What `terminate` and `drain` do with a call of the state machine."""
+    run = Run.from_json(call.get("run") or {})
+    return STEPS[function][call["step"]](run, call, ports).to_json()
+
+
+def sweep(ports: Ports) -> dict[str, Any]:
+    """Once a minute."""
+    return sweep_once(ports).to_json()
+
+
+def sync(ports: Ports) -> dict[str, list[str]]:
+    """Every five minutes. Raises LeewardError for groups that failed, as the handler does."""
+    outcome = sync_hooks(ports)
+    if outcome["errors"]:
+        raise LeewardError("; ".join(outcome["errors"]))
+    return outcome

@@ -1,0 +1,92 @@
+"""Function invocations as greenlets: one that sleeps gives way to the timeline and goes on when its time has come."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
+
+from simulation.faults import Killed
+from simulation.timeline import Entry, Timeline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How an invocation ended: with a result, with the class name of an error, or killed."""
+
+    result: Any = None
+    error: str = ""
+    cause: str = ""
+    killed: bool = False
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Invocation:
+    """One running function. `waiting` is its way on, `deadline` its end."""
+
+    thread: Any = None
+    waiting: Entry | None = None
+    deadline: Entry | None = None
+
+
+class Invocations:
+    """Runs functions."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        self._running: dict[Any, _Invocation] = {}
+        self.started = 0
+
+    def start(self, function: Callable[[], Any], done: Callable[[Ended], None], *, name: str, timeout: float) -> None:
+        """Run it now; `done` is called when it has ended. After `timeout` seconds its process is killed."""
+        one = _Invocation()
+
+        def body() -> None:
+            ended = _run(function)
+            del self._running[one.thread]
+            if one.deadline:
+                one.deadline.cancel()
+            self._timeline.after(0, lambda: done(ended), f"{name} ended")
+
+        self.started += 1
+        one.thread = greenlet(body)
+        self._running[one.thread] = one
+        one.deadline = self._timeline.after(timeout, lambda: self._time_out(one, name), f"{name} time-out")
+        one.thread.switch()
+
+    def sleep(self, seconds: float) -> None:
+        """Inside an invocation: others run meanwhile. Outside, as in a test: nothing waits."""
+        one = self._running.get(getcurrent())
+        if one is not None:
+            one.waiting = self._timeline.after(seconds, one.thread.switch, "an invocation goes on")
+            one.thread.parent.switch()
+
+    def _time_out(self, one: _Invocation, name: str) -> None:
+        if one.waiting:
+            one.waiting.cancel()
+        one.thread.throw(Killed(f"{name} timed out"))
+
+
+def _run(function: Callable[[], Any]) -> Ended:
+    try:
+        return Ended(result=function())
+    except Killed as killed:
+        return Ended(error="Lambda.Unknown", cause=str(killed), killed=True)
+    except Exception as error:  # noqa: BLE001  (Lambda answers with whatever the function raised)
+        return Ended(error=type(error).__name__, cause=str(error))
+
+
+class SimClock:
+    """`ports.Clock`."""
+
+    def __init__(self, timeline: Timeline, invocations: Invocations) -> None:
+        self._timeline, self._invocations = timeline, invocations
+
+    def now(self) -> datetime:
+        """The present in UTC."""
+        return self._timeline.instant()
+
+    def sleep(self, seconds: float) -> None:
+        """Others run meanwhile."""
+        self._invocations.sleep(seconds)

@@ -1,0 +1,236 @@
+"""`ports.Kubernetes` on the cluster model itself, without HTTP: what a client and an API server make of each call.
+
+The requests, their preconditions and what counts as done are those of `leeward.adapters.kubernetes.api`; both pass the
+same contract suite. It writes and never steps the model: who owns the world lets the controllers catch up
+(`Cluster.observe` tells when). What it did is kept in `deletions` and `removals`, for the invariants."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Generic, Protocol, Self, TypeVar
+
+from leeward.adapters.kubernetes import bodies
+from leeward.adapters.kubernetes.answers import Answer, Request, as_error, refusal
+from leeward.errors import ObjectGoneError, ThrottledError
+from leeward.model.instance import instance_id_of
+from leeward.model.node import Node, Taint, marked, unmarked
+from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.ports import Clock
+from local.cluster.errors import ApiError
+from local.cluster.model import Cluster
+from local.cluster.objects import Obj, path_name
+from local.cluster.patches import PatchType
+from local.cluster.world import DeleteOptions
+
+CONFLICTS = 5  # as the real client: of one change, each followed by a fresh read
+NAME = "the simulated cluster"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deletion:
+    """A pod that was deleted without asking any budget; `instance` stands behind the node, empty without one."""
+
+    at: datetime
+    pod: str
+    instance: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    """A Node object that was removed."""
+
+    at: datetime
+    node: str
+    instance: str
+
+
+class _Parsed(Protocol):
+    @classmethod
+    def from_json(cls, raw: Obj, /) -> Self: ...
+
+
+P = TypeVar("P", bound=_Parsed)
+
+
+class _Reader(Generic[P]):
+    """Parses each version of an object once: most of them have not changed since the last list."""
+
+    def __init__(self, cluster: Cluster, resource: str, kind: type[P]) -> None:
+        self._store = cluster.store
+        self._resource = resource
+        self._kind = kind
+        self._known: dict[str, tuple[str, P]] = {}
+
+    def all(self) -> tuple[P, ...]:
+        """In the order in which the API lists; what is gone is forgotten."""
+        found = {path_name(raw): self._one(raw) for raw in self._store.sorted(self._resource)}
+        self._known = found
+        return tuple(parsed for _, parsed in found.values())
+
+    def _one(self, raw: Obj) -> tuple[str, P]:
+        version = str(raw["metadata"]["resourceVersion"])
+        known = self._known.get(path_name(raw))
+        return known if known is not None and known[0] == version else (version, self._kind.from_json(raw))
+
+
+class SimKubernetes:
+    """`disturb` is called with verb and resource (`list nodes`, `create pods/eviction`) before each request and may
+    raise ClusterUnreachableError or ThrottledError. `stale_seconds`: how old an answer of `nodes` may be.
+    """
+
+    def __init__(self, cluster: Cluster, clock: Clock, disturb: Callable[[str], None] = lambda _: None) -> None:
+        self._cluster = cluster
+        self._clock = clock
+        self._disturb = disturb
+        self._nodes = _Reader(cluster, "nodes", Node)
+        self._budgets = _Reader(cluster, "poddisruptionbudgets", PodDisruptionBudget)
+        self._cached: tuple[datetime, tuple[Node, ...]] | None = None
+        self.stale_seconds = 0.0
+        self.deletions: list[Deletion] = []
+        self.removals: list[Removal] = []
+
+    def nodes(self) -> Sequence[Node]:
+        """All nodes, at most `stale_seconds` old."""
+        self._disturb("list nodes")
+        now = self._clock.now()
+        if self._cached is None or now - self._cached[0] >= timedelta(seconds=self.stale_seconds):
+            self._cached = (now, self._nodes.all())
+        return self._cached[1]
+
+    def node(self, name: str) -> Node | None:
+        """One node, fresh."""
+        self._disturb("get nodes")
+        raw = self._cluster.store.find("nodes", name)
+        return None if raw is None else Node.from_json(raw)
+
+    def pods_on(self, node: str) -> Sequence[Pod]:
+        """The pods bound to a node, by namespace and name."""
+        self._disturb("list pods")
+        return tuple(Pod.from_json(raw) for raw in sorted(self._cluster.store.pods_on(node), key=path_name))
+
+    def budgets(self) -> Sequence[PodDisruptionBudget]:
+        """All PodDisruptionBudgets."""
+        self._disturb("list poddisruptionbudgets")
+        return self._budgets.all()
+
+    def daemon_sets(self) -> frozenset[str]:
+        """`namespace/name` of every DaemonSet."""
+        self._disturb("list daemonsets")
+        return frozenset(path_name(raw) for raw in self._cluster.store.each("daemonsets"))
+
+    def mark(self, node: Node, taint: Taint, *, unschedulable: bool = True) -> Node:
+        """Taint and cordon; a repeat finds both there. Raises ObjectGoneError."""
+        return self._patch_node(node, lambda current: marked(current, taint, cordon=unschedulable))
+
+    def unmark(self, node: Node, taint_key: str) -> Node:
+        """Take the taint off and uncordon; a repeat finds nothing to do. Raises ObjectGoneError."""
+        return self._patch_node(node, lambda current: unmarked(current, taint_key))
+
+    def evict(self, pod: Pod) -> None:
+        """Ask the model's Eviction rules; gone or replaced counts as done. Raises EvictionRefusedError."""
+        options = DeleteOptions(uid=pod.uid)
+        request = _about("create", "pods/eviction", pod.key)
+        answer = self._remove(
+            request,
+            lambda: self._cluster.evict(pod.name, pod.namespace, options=options),
+            lambda: self._pod_is_gone(pod),
+        )
+        if answer is not None:
+            raise refusal(answer, request, pod.namespace) or as_error(answer, request, NAME)
+
+    def delete_pod(self, pod: Pod, grace_seconds: int | None = None) -> None:
+        """Delete without asking a budget; gone or replaced counts as done, and is not noted in `deletions`."""
+        options = DeleteOptions(uid=pod.uid, grace=grace_seconds)
+        request = _about("delete", "pods", pod.key)
+
+        def delete() -> None:
+            self._cluster.delete("pods", pod.name, pod.namespace, options=options)
+            self.deletions.append(Deletion(at=self._clock.now(), pod=pod.key, instance=self._instance(pod.node)))
+
+        answer = self._remove(request, delete, lambda: self._pod_is_gone(pod))
+        if answer is not None:
+            raise as_error(answer, request, NAME)
+
+    def delete_node(self, node: Node) -> None:
+        """Remove the Node object; gone or replaced counts as done, and is not noted in `removals`."""
+        request = _about("delete", "nodes", node.name)
+
+        def delete() -> None:
+            self._cluster.delete("nodes", node.name, options=DeleteOptions(uid=node.uid))
+            self.removals.append(Removal(at=self._clock.now(), node=node.name, instance=node.instance_id))
+
+        answer = self._remove(request, delete, lambda: self._node_is_gone(node))
+        if answer is not None:
+            raise as_error(answer, request, NAME)
+
+    def event(self, about: Node | Pod, *, reason: str, message: str, warning: bool, now: datetime) -> None:
+        """Write an Event of a deterministic name: one that is there already is a repeat."""
+        body = bodies.event(about, reason=reason, message=message, warning=warning, now=now)
+        namespace = str(body["metadata"]["namespace"])
+        request = _about("create", "events", namespace)
+        answer = self._send(request, lambda: self._cluster.create("events", body, namespace))
+        if answer is not None and answer.status not in {404, 409}:
+            raise as_error(answer, request, NAME)
+
+    def _send(self, request: Request, act: Callable[[], object]) -> Answer | None:
+        """None when it went through, else what the API server said."""
+        self._disturb(f"{request.verb} {request.resource}")
+        try:
+            act()
+        except ApiError as refused:
+            return Answer(status=refused.code, body=refused.status(), retry_after=refused.retry_after or None)
+        return None
+
+    def _patch_node(self, node: Node, change: Callable[[Node], Node]) -> Node:
+        """Patch what was read, at the version that was read; after a conflict read and think again."""
+        request, current = _about("patch", "nodes", node.name), node
+        for _ in range(CONFLICTS):
+            wanted = change(current)
+            if wanted == current:
+                return current
+            answer = self._send(request, partial(self._write, node.name, bodies.node_patch(current, wanted)))
+            if answer is None:
+                return Node.from_json(self._cluster.world.find("nodes", node.name))
+            if answer.status != 409:
+                raise as_error(answer, request, NAME)
+            current = self._same_node(node)
+        raise ThrottledError(f"{NAME}: {request}: {CONFLICTS} conflicts in a row")
+
+    def _write(self, node: str, patch: Obj) -> None:
+        self._cluster.patch("nodes", node, patch, kind=PatchType.MERGE)
+
+    def _same_node(self, node: Node) -> Node:
+        fresh = self.node(node.name)
+        if fresh is None or fresh.uid != node.uid:
+            raise ObjectGoneError(f"{NAME}: node {node.name} ({node.uid}) is not there any more")
+        return fresh
+
+    def _remove(self, request: Request, act: Callable[[], object], gone: Callable[[], bool]) -> Answer | None:
+        """None when it is done. A conflict is the uid precondition, or a write that came in between: looking tells."""
+        for _ in range(CONFLICTS):
+            answer = self._send(request, act)
+            if answer is None or answer.status == 404:
+                return None
+            if answer.status != 409:
+                return answer
+            if gone():
+                return None
+        raise ThrottledError(f"{NAME}: {request}: {CONFLICTS} conflicts in a row")
+
+    def _pod_is_gone(self, pod: Pod) -> bool:
+        self._disturb("get pods")
+        raw = self._cluster.store.find("pods", pod.name, pod.namespace)
+        return raw is None or raw["metadata"]["uid"] != pod.uid
+
+    def _node_is_gone(self, node: Node) -> bool:
+        fresh = self.node(node.name)
+        return fresh is None or fresh.uid != node.uid
+
+    def _instance(self, node: str) -> str:
+        raw = self._cluster.store.find("nodes", node)
+        return "" if raw is None else instance_id_of((raw.get("spec") or {}).get("providerID") or "")
+
+
+def _about(verb: str, resource: str, what: str) -> Request:
+    return Request(verb=verb, resource=resource, path=what)

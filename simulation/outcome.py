@@ -1,0 +1,36 @@
+"""What a run came to, for people and for the command line."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from simulation.view import Violation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """`days` of virtual time, `events` of the timeline, `unexpected` errors that no product code raises on purpose."""
+
+    seed: int
+    days: float
+    events: int
+    checks: int
+    faults: Mapping[str, int]
+    arrivals: Mapping[str, int]
+    violations: tuple[Violation, ...]
+    unexpected: tuple[str, ...]
+    executions: int
+    terminated: int
+    dead_letters: int
+    redriven: int  # of the dead letters, those that were delivered too often
+    hooks_timed_out: int  # of ours, by their group's default result
+    digest: str
+    story: tuple[str, ...]
+
+    @property
+    def failed(self) -> bool:
+        """Whether anything was wrong."""
+        return bool(self.violations or self.unexpected)
+
+    def replay(self, hours: float) -> str:
+        """The command that runs this seed again."""
+        return f"python -m simulation --seeds 1 --first-seed {self.seed} --hours {hours:g} --story"

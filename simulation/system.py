@@ -1,0 +1,168 @@
+"""Puts the models together into one deployment: ports behind gates, functions behind queue, schedules, machine."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, cast
+
+import leeward.termination
+from leeward import errors
+from leeward.errors import RecordChangedError
+from leeward.policy.document import ClusterPolicies
+from leeward.ports import Claims, DeadLetters, Executions, Groups, Instances, Kubernetes, Ports, Redelivery
+from local.cluster.model import Cluster
+from simulation import functions
+from simulation.aws import events
+from simulation.aws.bus import Bus
+from simulation.aws.executions import SimExecutions
+from simulation.aws.fleet import SimFleet
+from simulation.aws.ports import SimGroups, SimInstances
+from simulation.aws.queue import Queue, SimDeadLetters, SimRedelivery
+from simulation.aws.table import SimClaims
+from simulation.faults import FaultyPort, Injector
+from simulation.invocations import Ended, Invocations, SimClock
+from simulation.kubernetes import SimKubernetes
+from simulation.machine import Execution, StateMachine
+from simulation.timeline import Streams, Timeline
+
+COLD = 0.2  # seconds from a call to the function's first line
+SWEEP_EVERY, SYNC_EVERY, EXPIRE_EVERY = 60.0, 300.0, 3600.0
+ON_PURPOSE = {name for name in vars(errors) if name.endswith("Error")}  # what the product raises; others are bugs
+
+
+@cache
+def definition() -> Mapping[str, Any]:
+    """The product's own state machine, its substitutions made."""
+    text = (Path(leeward.termination.__file__).parent / "state_machine.asl.json").read_text()
+    names = {
+        "Partition": "aws",
+        "TableName": "leeward",
+        "TerminateFunctionArn": "terminate",
+        "DrainFunctionArn": "drain",
+    }
+    for name, value in names.items():
+        text = text.replace("${" + name + "}", value)
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+class SimClusters:
+    """`ports.Clusters` of one cluster."""
+
+    def __init__(self, name: str, policies: ClusterPolicies, kubernetes: Kubernetes) -> None:
+        self._name, self._policies, self._kubernetes = name, policies, kubernetes
+
+    def names(self) -> tuple[str, ...]:
+        """The one."""
+        return (self._name,)
+
+    def policies(self, _cluster: str) -> ClusterPolicies:
+        """What is written down."""
+        return self._policies
+
+    def kubernetes(self, _cluster: str) -> Kubernetes:
+        """Its API."""
+        return self._kubernetes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The models that a deployment stands on."""
+
+    fleet: SimFleet
+    queue: Queue
+    claims: SimClaims
+    bus: Bus
+    invocations: Invocations
+    injector: Injector
+    timeline: Timeline
+    streams: Streams
+
+
+class System:
+    """A deployment of the product on the simulated AWS. `said` takes lines of the story."""
+
+    def __init__(self, parts: Parts, said: Callable[[str], None]) -> None:
+        self.fleet, self.queue, self.claims, self.bus = parts.fleet, parts.queue, parts.claims, parts.bus
+        self._invocations, self._injector, self._timeline = parts.invocations, parts.injector, parts.timeline
+        self._said = said
+        self._ids = parts.streams.stream("ids")
+        self.groups = SimGroups(parts.fleet, parts.injector)
+        self.machine = StateMachine(
+            definition(),
+            parts.timeline,
+            parts.streams.stream("state machine"),
+            invoke=self._invoke,
+            pause=self._pause,
+            ended=self._ended,
+        )
+        self.unexpected: list[str] = []
+
+    def connect(self, name: str, policies: ClusterPolicies, cluster: Cluster) -> SimKubernetes:
+        """Build the ports for a cluster and start queue and schedules."""
+        clock = SimClock(self._timeline, self._invocations)
+        kubernetes = SimKubernetes(cluster, clock, self._injector.disturb)
+        behind = cast(Kubernetes, FaultyPort(kubernetes, "kubernetes", self._injector))
+        clusters = SimClusters(name, policies, behind)
+        local = {"names": clusters.names, "kubernetes": clusters.kubernetes, "policies": clusters.policies}
+        gate = self._injector
+        self.ports = Ports(
+            clock=clock,
+            clusters=cast(Any, FaultyPort(clusters, "clusters", gate, local)),
+            instances=cast(Instances, FaultyPort(SimInstances(self.fleet), "instances", gate)),
+            groups=cast(Groups, FaultyPort(self.groups, "groups", gate)),
+            claims=cast(Claims, FaultyPort(self.claims, "claims", gate)),
+            executions=cast(Executions, FaultyPort(SimExecutions(self.machine), "executions", gate)),
+            dead_letters=cast(DeadLetters, FaultyPort(SimDeadLetters(self.queue), "dead letters", gate)),
+            redelivery=cast(Redelivery, FaultyPort(SimRedelivery(self.queue), "redelivery", gate)),
+            queue_arns=frozenset({events.QUEUE_ARN}),
+            origins=frozenset({(events.ACCOUNT, events.REGION)}),
+        )
+        self.queue.consumer = lambda batch: functions.interruption(batch, self.ports)
+        self._timeline.after(0, lambda: self._run("sync", lambda: functions.sync(self.ports)), "sync")
+        self._timeline.every(SWEEP_EVERY, lambda: self._run("sweep", lambda: functions.sweep(self.ports)), "sweep")
+        self._timeline.every(EXPIRE_EVERY, lambda: self.claims.expire(self._timeline.instant()), "time to live")
+        self._timeline.every(SYNC_EVERY, lambda: self._run("sync", lambda: functions.sync(self.ports)), "sync")
+        return kubernetes
+
+    def _run(self, name: str, function: Callable[[], Any]) -> None:
+        def done(ended: Ended) -> None:
+            self._note(name, ended)
+
+        self._invocations.start(function, done, name=name, timeout=functions.TIMEOUTS[name])
+
+    def _invoke(self, function: str, payload: Mapping[str, Any], done: Callable[[Ended], None]) -> None:
+        def finished(ended: Ended) -> None:
+            self._note(f"{function} {payload['step']} {(payload.get('run') or {}).get('instance', '')}", ended)
+            done(ended)
+
+        call = partial(functions.step, function, payload, self.ports)
+        timeout = functions.TIMEOUTS[function]
+        begin = partial(self._invocations.start, call, finished, name=f"{function} {payload['step']}", timeout=timeout)
+        self._timeline.after(COLD, begin, f"{function} {payload['step']}")
+
+    def _note(self, what: str, ended: Ended) -> None:
+        if ended.error:
+            self._said(f"{what}: {ended.error}: {ended.cause}")
+            if not ended.killed and ended.error not in ON_PURPOSE:
+                self.unexpected.append(f"{what}: {ended.error}: {ended.cause}")
+        elif isinstance(ended.result, dict) and ended.result.get("why"):
+            self._said(f"{what}: {ended.result['next']}: {ended.result['why']}")
+
+    def _pause(self, arguments: Mapping[str, Any]) -> str:
+        if self._injector.happens("AWS throttled", self._injector.faults.throttle_aws, "calls"):
+            return "DynamoDb.ThrottlingException"
+        values = arguments["ExpressionAttributeValues"]
+        instance = arguments["Key"]["pk"]["S"].removeprefix("termination#")
+        try:
+            self.claims.hand_over_token(instance, version=int(values[":version"]["N"]), token=values[":token"]["S"])
+        except RecordChangedError:
+            return "DynamoDb.ConditionalCheckFailedException"
+        return ""
+
+    def _ended(self, execution: Execution) -> None:
+        self._said(f"execution {execution.name}: {execution.status} {execution.state} {execution.cause}".rstrip())
+        id_ = f"{self._ids.getrandbits(128):032x}"
+        self.bus.emit(events.execution_status(id_, execution.name, execution.status, self._timeline.instant()))

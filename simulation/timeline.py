@@ -1,0 +1,92 @@
+"""Virtual time: what happens when, and the named streams of chance. Decides nothing about what happens."""
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from random import Random
+
+START = datetime(2026, 3, 2, tzinfo=UTC).timestamp()  # a Monday, at midnight
+
+
+@dataclass(slots=True, order=True)
+class Entry:
+    """One thing due. `cancel()` is cheap: the entry stays in the heap and does nothing."""
+
+    when: float
+    sequence: int
+    callback: Callable[[], None] | None = field(compare=False)
+    name: str = field(compare=False)
+
+    def cancel(self) -> None:
+        """It will not happen."""
+        self.callback = None
+
+
+class Timeline:
+    """A heap of what is due; entries of the same moment happen in the order in which they were put in.
+
+    `afterwards` runs after each entry, with its name: the invariants hang there.
+    """
+
+    def __init__(self, start: float = START) -> None:
+        self._now = start
+        self._sequence = 0
+        self._heap: list[Entry] = []
+        self.happened = 0
+        self.afterwards: Callable[[str], None] = lambda _name: None
+
+    def now(self) -> float:
+        """Seconds since 1970."""
+        return self._now
+
+    def instant(self) -> datetime:
+        """The same as an aware datetime in UTC."""
+        return datetime.fromtimestamp(self._now, UTC)
+
+    def at(self, when: float, callback: Callable[[], None], name: str) -> Entry:
+        """Let it happen then; what lies in the past happens at once, after everything already due."""
+        self._sequence += 1
+        entry = Entry(max(when, self._now), self._sequence, callback, name)
+        heapq.heappush(self._heap, entry)
+        return entry
+
+    def after(self, seconds: float, callback: Callable[[], None], name: str) -> Entry:
+        """Let it happen so many seconds from now."""
+        return self.at(self._now + seconds, callback, name)
+
+    def every(self, seconds: float, callback: Callable[[], None], name: str) -> None:
+        """Again and again, first in `seconds`."""
+
+        def again() -> None:
+            self.after(seconds, again, name)
+            callback()
+
+        self.after(seconds, again, name)
+
+    def run_until(self, when: float) -> None:
+        """Everything that is due up to `when`, each at its moment."""
+        while self._heap and self._heap[0].when <= when:
+            entry = heapq.heappop(self._heap)
+            if entry.callback is None:
+                continue
+            self._now = entry.when
+            callback, entry.callback = entry.callback, None
+            callback()
+            self.happened += 1
+            self.afterwards(entry.name)
+        self._now = max(self._now, when)
+
+
+class Streams:
+    """Random numbers by name: taking one more from one stream moves no other."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._streams: dict[str, Random] = {}
+
+    def stream(self, name: str) -> Random:
+        """The same seed and name give the same numbers in every process."""
+        if name not in self._streams:
+            self._streams[name] = Random(f"{self._seed}/{name}")
+        return self._streams[name]

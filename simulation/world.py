@@ -1,0 +1,268 @@
+"""One simulated world: a fleet, its cluster, the product deployed on it, what arrives and what goes wrong.
+
+`World(seed, fleet, faults, arrivals).run(hours)`: the same arguments give the same history, byte for byte."""
+
+from collections import deque
+from collections.abc import Mapping, Sequence, Set
+from datetime import UTC, datetime
+from hashlib import sha256
+
+from leeward.model.group import Group, HookResult
+from leeward.model.termination import TerminationRecord
+from local.cluster.model import Cluster
+from local.cluster.nodes import NodeSpec
+from local.cluster.resources import BY_KIND
+from simulation.arrivals import Arrivals, Troubles
+from simulation.aws.bus import Bus
+from simulation.aws.compute import SimInstance
+from simulation.aws.events import Event
+from simulation.aws.fleet import Listeners, SimFleet
+from simulation.aws.queue import Queue
+from simulation.aws.table import SimClaims
+from simulation.faults import Faults, Injector
+from simulation.invariants import Checker, Violation
+from simulation.invocations import Invocations
+from simulation.kubernetes import Deletion, Removal
+from simulation.outcome import Outcome
+from simulation.plans import ArrivalPlan, FleetPlan
+from simulation.system import Parts, System
+from simulation.timeline import Entry, Streams, Timeline
+
+WARM_UP = 180.0  # seconds before the first arrival: pods start, sync puts the hooks
+CONVERGE = 4 * 3600.0 + 30  # seconds after faults and arrivals have stopped; not just when a sweep begins something
+SILENT_AFTER = 40.0  # a dead kubelet's node becomes Unknown
+FORGOTTEN_AFTER = 300.0  # and the cloud controller removes it
+STORY = 4000  # lines kept
+
+
+class World:
+    """Also the `WorldView` of the invariants."""
+
+    def __init__(self, seed: int, fleet: FleetPlan, faults: Faults, arrivals: Sequence[ArrivalPlan]) -> None:
+        self.seed, self.policies, self._fleet_plan = seed, fleet.policies, fleet
+        self.timeline, streams = Timeline(), Streams(seed)
+        self.story: deque[str] = deque(maxlen=STORY)
+        self.invocations = Invocations(self.timeline)
+        self.injector = Injector(faults, streams, self.timeline, self.invocations.sleep, self.say)
+        self.injector.active = False
+        self.cluster = Cluster(clock=self.timeline.now, seed=seed)
+        self.claims = SimClaims()
+        self.queue = Queue(self.timeline, self.invocations)
+        self.bus = Bus(self.timeline, self.injector, self.queue.send)
+        to = Listeners(joined=self._joined, ended=self._ended, emit=self._emit, changed=self._touch, said=self.say)
+        self.fleet = SimFleet(fleet.groups, fleet.cluster, self.timeline, self.injector, streams.stream("fleet"), to)
+        parts = Parts(
+            fleet=self.fleet,
+            queue=self.queue,
+            claims=self.claims,
+            bus=self.bus,
+            invocations=self.invocations,
+            injector=self.injector,
+            timeline=self.timeline,
+            streams=streams,
+        )
+        self.system = System(parts, self.say)
+        self.kubernetes = self.system.connect(fleet.cluster, fleet.policies, self.cluster)
+        self.checker = Checker(seed)
+        self.violations: list[Violation] = []
+        self._random = streams.stream("world")
+        self._history = sha256()
+        self._pump: Entry | None = None
+        self._touched = True
+        self.cluster.observe(lambda _change: self._touch())
+        self._arrivals, self._troubles = Arrivals(self, arrivals), Troubles(self)
+
+    def run(self, hours: float, converge: float = CONVERGE) -> Outcome:
+        """So many hours with arrivals and faults, then as long without as everything needs to come to rest."""
+        self._populate()
+        self.timeline.afterwards = self._after
+        self.timeline.run_until(self.timeline.now() + WARM_UP)
+        self.injector.active = True
+        self.kubernetes.stale_seconds = self.injector.faults.stale_seconds
+        self._arrivals.begin()
+        self._troubles.begin()
+        self.timeline.run_until(self.timeline.now() + hours * 3600)
+        self.injector.stop()
+        self.kubernetes.stale_seconds = 0.0
+        self._arrivals.over = True
+        self.say("faults and arrivals are over")
+        self.timeline.run_until(self.timeline.now() + converge)
+        self._found(self.checker.at_the_end(self))
+        return self._outcome((hours * 3600 + converge) / 86400)
+
+    def say(self, line: str) -> None:
+        """One line of the story."""
+        at = datetime.fromtimestamp(self.timeline.now(), UTC)
+        self.story.append(f"{at:%d %H:%M:%S} {line}")
+
+    def rejoin(self, member: SimInstance) -> None:
+        """Its kubelet registers the node again, if the instance still runs."""
+        if member.state == "running":
+            self._joined(member)
+
+    # The invariants' view
+
+    @property
+    def now(self) -> float:
+        """Seconds since 1970."""
+        return self.timeline.now()
+
+    @property
+    def groups(self) -> Mapping[str, Group]:
+        """As they stand."""
+        return {name: group.described() for name, group in self.fleet.groups.items()}
+
+    @property
+    def records(self) -> Mapping[str, TerminationRecord]:
+        """By instance."""
+        return self.claims.records
+
+    @property
+    def waiting(self) -> Set[tuple[str, str, str]]:
+        """(group, hook, instance)."""
+        return self.fleet.waiting.keys()
+
+    @property
+    def completed_hooks(self) -> Sequence[tuple[str, str, str, bool]]:
+        """Ours that had an effect."""
+        return self.system.groups.completed
+
+    @property
+    def heartbeats(self) -> Sequence[tuple[str, str, str, bool]]:
+        """Ours that had an effect."""
+        return self.system.groups.heartbeats
+
+    @property
+    def open_executions(self) -> Set[str]:
+        """Names."""
+        return self.system.machine.executions.keys()
+
+    @property
+    def queue_depth(self) -> int:
+        """Messages that wait to be delivered."""
+        return self.queue.depth - self.in_flight
+
+    @property
+    def in_flight(self) -> int:
+        """Messages that were delivered and not deleted."""
+        return sum(m.receives > 0 and m.visible > self.now for m in self.queue.messages.values())
+
+    @property
+    def launches(self) -> Sequence[tuple[str, str]]:
+        """(token, instance)."""
+        return self.system.groups.launches
+
+    @property
+    def decrements(self) -> Sequence[str]:
+        """Instances."""
+        return self.system.groups.decrements
+
+    @property
+    def deletions(self) -> Sequence[Deletion]:
+        """Past the Eviction API."""
+        return self.kubernetes.deletions
+
+    @property
+    def removals(self) -> Sequence[Removal]:
+        """Nodes."""
+        return self.kubernetes.removals
+
+    def ours(self, hook: str, group: str) -> bool:
+        """Whether fn sync put it there."""
+        return (group, hook) in self.system.groups.put
+
+    def running(self, instance: str) -> bool:
+        """Whether EC2 has not begun to end it."""
+        there = self.fleet.instances.get(instance)
+        return there is not None and not there.gone
+
+    # What happens
+
+    def _populate(self) -> None:
+        self.fleet.populate()
+        known = {"default", "kube-system", "kube-public", "kube-node-lease"}
+        for raw in self._fleet_plan.workloads:
+            space = raw["metadata"].get("namespace", "default")
+            if space not in known:
+                self.cluster.create("namespaces", {"metadata": {"name": space}})
+                known.add(space)
+            self.cluster.create(BY_KIND[raw["kind"]].plural, dict(raw), space)
+
+    def _joined(self, member: SimInstance) -> None:
+        spec = NodeSpec(name=member.node, zone=member.zone, instance_id=member.id, instance_type=member.type)
+        if self.cluster.store.find("nodes", member.node) is None:
+            self.cluster.add_node(spec)
+
+    def _ended(self, member: SimInstance) -> None:
+        self.say(f"{member.id} of {member.group} is ended by EC2")
+        self.timeline.after(SILENT_AFTER, lambda: self._silent(member), "kubelet silent")
+        self.timeline.after(FORGOTTEN_AFTER, lambda: self._remove(member), "cloud controller")
+
+    def _silent(self, member: SimInstance) -> None:
+        if self.cluster.store.find("nodes", member.node) is not None:
+            self.cluster.set_node_ready(member.node, "Unknown")
+
+    def _remove(self, member: SimInstance) -> None:
+        if self.cluster.store.find("nodes", member.node) is not None:
+            self.say(f"the cloud controller removes {member.node}")
+            self.cluster.delete("nodes", member.node)
+
+    def _emit(self, event: Event) -> None:
+        self.say(f"event {event['detail-type']}: {_gist(event)}")
+        self.bus.emit(event)
+        detail = event["detail"]
+        if detail.get("LifecycleHookName") == "their-hook":
+            self.timeline.after(self._random.uniform(5, 60), lambda: self._their_answer(detail), "their hook")
+
+    def _their_answer(self, detail: Mapping[str, str]) -> None:
+        self.fleet.answer(detail["AutoScalingGroupName"], "their-hook", detail["EC2InstanceId"], HookResult.CONTINUE)
+
+    def _touch(self) -> None:
+        self._touched = True
+
+    def _after(self, name: str) -> None:
+        """After every entry of the timeline: let the cluster catch up, then check."""
+        now = self.timeline.now()
+        if self._touched:
+            self._schedule(self.cluster.step(now))
+            self._touched = False
+        self._history.update(f"{now:.6f} {name}\n".encode())
+        self._found(self.checker.after_event(self))
+
+    def _schedule(self, due: float | None) -> None:
+        if self._pump is not None:
+            if self._pump.callback is not None and self._pump.when == due:
+                return
+            self._pump.cancel()
+        self._pump = None if due is None else self.timeline.at(due, self._touch, "cluster")
+
+    def _found(self, violations: Sequence[Violation]) -> None:
+        for violation in violations:
+            self.say(f"VIOLATION {violation}")
+            self.violations.append(violation)
+
+    def _outcome(self, days: float) -> Outcome:
+        self._history.update("\n".join(self.story).encode())
+        return Outcome(
+            seed=self.seed,
+            days=days,
+            events=self.timeline.happened,
+            checks=self.checker.checks,
+            faults=dict(sorted(self.injector.counts.items())),
+            arrivals=dict(sorted(self._arrivals.counts.items())),
+            violations=tuple(self.violations),
+            unexpected=tuple(self.system.unexpected),
+            executions=len(self.system.machine.closed),
+            terminated=self.claims.closed_ever,
+            dead_letters=len(self.queue.dead_letters),
+            redriven=len(self.queue.redriven),
+            hooks_timed_out=sum(self.ours(hook, group) for group, hook, _ in self.fleet.timed_out),
+            digest=self._history.hexdigest(),
+            story=tuple(self.story),
+        )
+
+
+def _gist(event: Event) -> str:
+    detail = event["detail"]
+    parts = (detail.get(key) for key in ("instance-id", "EC2InstanceId", "state", "LifecycleHookName", "startTime"))
+    return " ".join(part for part in parts if part)

@@ -1,0 +1,181 @@
+"""Faults: each kind can happen, is counted, and ends when faults end."""
+
+import json
+from contextlib import suppress
+from dataclasses import fields
+
+import pytest
+
+from leeward.errors import AwsUnavailableError, ClusterUnreachableError, LeewardError, ThrottledError
+from simulation.aws import events
+from simulation.aws.bus import Bus, let_through
+from simulation.aws.queue import RECEIVES, Queue
+from simulation.faults import Faults, FaultyPort, Injector, Killed
+from simulation.invocations import Invocations
+from simulation.timeline import START, Streams, Timeline
+
+
+class Counter:
+    """A port with one method."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def count(self, by=1):
+        self.calls += by
+        return self.calls
+
+
+def an_injector(timeline=None, **rates):
+    return Injector(Faults(**rates), Streams(1), timeline or Timeline(), lambda _seconds: None)
+
+
+def test_no_faults_are_no_faults_and_all_are_all():
+    assert Faults.none() == Faults()
+    unset = {f.name for f in fields(Faults) if not getattr(Faults.all(), f.name)}
+    assert unset == {"kill_call", "kill_after"}
+    assert Faults.all().without("throttle_aws").throttle_aws == 0
+
+
+@pytest.mark.parametrize(
+    ("rates", "error", "effect"),
+    [
+        ({"kill_before": 1}, Killed, 0),
+        ({"throttle_aws": 1}, ThrottledError, 0),
+        ({"kill_after_call": 1}, Killed, 1),
+        ({"lose_answer": 1}, AwsUnavailableError, 1),
+        ({"kill_call": 1}, Killed, 0),
+        ({"kill_call": 1, "kill_after": True}, Killed, 1),
+    ],
+)
+def test_a_fault_comes_before_or_after_the_effect_of_a_call(rates, error, effect):
+    port, injector = Counter(), an_injector(**rates)
+    with pytest.raises(error):
+        FaultyPort(port, "counter", injector).count()
+    assert port.calls == effect
+    assert injector.counts.total() == 1
+
+
+def test_without_faults_a_call_goes_through_with_its_arguments_and_answer():
+    assert FaultyPort(Counter(), "counter", an_injector()).count(by=3) == 3
+
+
+def test_a_kill_is_seen_by_no_product_code():
+    port = FaultyPort(Counter(), "counter", an_injector(kill_before=1))
+    with pytest.raises(Killed), suppress(LeewardError, Exception):
+        port.count()
+
+
+def test_faults_end_when_they_are_stopped():
+    injector = an_injector(kill_before=1, throttle_aws=1, capacity_error=1, kubernetes_failed=1)
+    injector.api_down_until = START + 100
+    injector.stop()
+    assert FaultyPort(Counter(), "counter", injector).count() == 1
+    assert not injector.no_capacity("a")
+    injector.disturb("list nodes")
+
+
+def test_kubernetes_has_troubles_of_its_own():
+    with pytest.raises(ThrottledError):
+        an_injector(kubernetes_throttled=1).disturb("list nodes")
+    with pytest.raises(ClusterUnreachableError):
+        an_injector(kubernetes_failed=1).disturb("list nodes")
+    down = an_injector()
+    down.api_down_until = START + 1
+    with pytest.raises(ClusterUnreachableError):
+        down.disturb("list nodes")
+
+
+def deliveries(event, **rates):
+    timeline, seen = Timeline(), []
+    bus = Bus(timeline, an_injector(timeline, **rates), lambda body: seen.append((timeline.now() - START, body)))
+    bus.emit(event)
+    timeline.run_until(START + 1000)
+    return seen
+
+
+def a_warning():
+    return events.spot_warning("e-1", "i-0abc", Timeline().instant())
+
+
+def test_an_event_arrives_once_and_soon_twice_or_late():
+    ((soon, body),) = deliveries(a_warning())
+    assert soon < 1
+    assert json.loads(body)["detail"]["instance-id"] == "i-0abc"
+    assert len(deliveries(a_warning(), duplicate_event=1)) == 2
+    assert deliveries(a_warning(), delay_event=1)[0][0] >= 10
+
+
+def test_only_lifecycle_events_are_lost():
+    assert deliveries(a_warning(), lose_lifecycle_event=1)
+    hook = events.lifecycle_action("e", _hook(), "i-0abc", "t", Timeline().instant())
+    assert deliveries(hook)
+    assert deliveries(hook, lose_lifecycle_event=1) == []
+
+
+def _hook():
+    from leeward.model.group import TERMINATING, LifecycleHook
+
+    return LifecycleHook(name="h", group="g", transition=TERMINATING)
+
+
+def test_the_bus_lets_through_what_the_rules_match():
+    now = Timeline().instant()
+    assert let_through(events.state_change("e", "i-0abc", "stopping", now))
+    assert not let_through(events.state_change("e", "i-0abc", "running", now))
+    assert let_through(events.execution_status("e", "i-0abc-1", "ABORTED", now))
+    assert not let_through(events.execution_status("e", "i-0abc-1", "SUCCEEDED", now))
+    assert not let_through({"source": "acme", "detail-type": "Hello", "detail": {}})
+
+
+def a_queue(consumer):
+    timeline = Timeline()
+    queue = Queue(timeline, Invocations(timeline))
+    queue.consumer = consumer
+    return queue, timeline
+
+
+def test_a_message_that_fails_comes_back_until_it_is_redriven():
+    seen = []
+
+    def fail(batch):
+        seen.append([message.id for message in batch])
+        return seen[-1]
+
+    queue, timeline = a_queue(fail)
+    queue.send("{}")
+    timeline.run_until(START + 3600)
+    assert len(seen) == RECEIVES
+    assert queue.depth == 0
+    assert [letter.reason for letter in queue.dead_letters] == ["redriven"]
+
+
+def test_one_of_a_batch_fails_alone_and_a_killed_batch_comes_back_whole():
+    seen, broken = [], [Killed("now")]
+
+    def consume(batch):
+        seen.append([message.body for message in batch])
+        if broken:
+            raise broken.pop()
+        return [message.id for message in batch if message.body == "bad" and message.receives == 2]
+
+    queue, timeline = a_queue(consume)
+    for body in ("good", "bad"):
+        queue.send(body)
+    timeline.run_until(START + 3600)
+    assert seen == [["good", "bad"], ["good", "bad"], ["bad"]]
+    assert (queue.depth, queue.handled) == (0, 2)
+
+
+def test_redelivery_can_be_asked_for_sooner():
+    seen = []
+
+    def consume(batch):
+        seen.append(timeline.now() - START)
+        queue.change_visibility(batch[0].receipt, 2)
+        return [batch[0].id] if len(seen) == 1 else []
+
+    queue, timeline = a_queue(consume)
+    queue.send("{}")
+    timeline.run_until(START + 3600)
+    assert [round(at) for at in seen] == [1, 3]

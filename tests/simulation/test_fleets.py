@@ -1,0 +1,176 @@
+"""What every generated fleet has, that it can live, and that the same seed gives the same fleet and arrivals."""
+
+from collections import Counter
+from functools import cache
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+from leeward.policy.selection import policy_for
+from local.cluster.model import Cluster
+from local.cluster.nodes import NodeSpec
+from local.cluster.objects import is_ready, node_of
+from simulation.fleets import Arrival, ArrivalKind, arrivals, create_workloads, generate
+
+SEEDS = range(40)
+HOUR = 3600
+
+
+@cache
+def fleet(seed, nodes=None):
+    return generate(Random(seed), nodes=nodes)
+
+
+def of_kind(fleet, kind):
+    return [obj for obj in fleet.workloads if obj["kind"] == kind]
+
+
+def budgets_by_app(fleet):
+    found = {}
+    for budget in of_kind(fleet, "PodDisruptionBudget"):
+        found.setdefault(budget["spec"]["selector"]["matchLabels"]["app"], []).append(budget["spec"])
+    return found
+
+
+def replicas(fleet):
+    return {obj["metadata"]["name"]: obj["spec"]["replicas"] for obj in of_kind(fleet, "Deployment")}
+
+
+def impossible(specs, count):
+    least = [spec.get("minAvailable") for spec in specs]
+    return len(specs) > 1 or specs[0].get("maxUnavailable") == 0 or least[0] == count
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_fleet_has_three_to_six_zones_and_five_to_a_hundred_nodes_in_several_groups(seed):
+    some = fleet(seed)
+    assert 3 <= len(some.zones) <= 6
+    assert 5 <= some.nodes <= 100
+    assert len(some.groups) >= 3
+    assert len({group.name for group in some.groups}) == len(some.groups)
+    for group in some.groups:
+        assert 1 <= group.size <= group.maximum
+        assert set(group.zones) <= set(some.zones)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_spot_on_demand_and_a_group_of_nobody_with_a_foreign_hook_are_always_there(seed):
+    groups = fleet(seed).groups
+    assert {group.spot for group in groups if group.selected} == {True, False}
+    assert [group.foreign_hook for group in groups if not group.selected] == [True]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_policies_select_exactly_the_groups_that_are_selected(seed):
+    some = fleet(seed)
+    chosen = {group.name: policy_for(some.policies.policies, group.name, {}) for group in some.groups}
+    assert {name: policy is not None for name, policy in chosen.items()} == {g.name: g.selected for g in some.groups}
+    forced = [name for name, policy in chosen.items() if policy and policy.drain.force]
+    assert all(name.startswith("batch") for name in forced)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_some_budgets_can_be_lived_with_and_some_are_impossible(seed):
+    counts, budgets = replicas(fleet(seed)), budgets_by_app(fleet(seed))
+    found = {impossible(specs, counts[app]) for app, specs in budgets.items() if counts[app] > 1}
+    assert found == {True, False}
+
+
+def test_every_kind_of_trouble_comes_up_among_some_fleets():
+    fleets = [fleet(seed) for seed in SEEDS]
+    templates = [obj["spec"]["template"] for some in fleets for obj in of_kind(some, "Deployment")]
+    names = {name.rsplit("/", 1)[-1] for template in templates for name in template["metadata"]["annotations"]}
+    assert names == {"ignore-sigterm", "never-ready", "start-delay"}
+    specs = [specs for some in fleets for specs in budgets_by_app(some).values()]
+    assert any(len(of_one) > 1 for of_one in specs)
+    assert any(spec.get("maxUnavailable") == 0 for of_one in specs for spec in of_one)
+    assert any(spec.get("unhealthyPodEvictionPolicy") for of_one in specs for spec in of_one)
+    assert all(of_kind(some, "Pod") and of_kind(some, "DaemonSet") for some in fleets)
+    assert any(template["spec"].get("volumes") for template in templates)
+    assert any("priorityClassName" in template["spec"] for template in templates)
+    groups = [group for some in fleets for group in some.groups]
+    assert any(group.capacity_rebalance for group in groups)
+    assert any(group.maximum == group.size for group in groups)
+    assert any(group.foreign_hook and group.selected for group in groups)
+    assert len({group.instance_type for group in groups}) > 3
+
+
+def test_most_pods_can_be_evicted_so_that_drains_come_to_an_end():
+    for seed in range(10):
+        counts, budgets = replicas(fleet(seed, nodes=60)), budgets_by_app(fleet(seed, nodes=60))
+        blocked = sum(counts[app] for app, specs in budgets.items() if impossible(specs, counts[app]))
+        assert blocked <= sum(counts.values()) / 4
+
+
+@pytest.mark.parametrize("nodes", [5, 7, 100, 500])
+def test_the_number_of_nodes_can_be_asked_for(nodes):
+    assert fleet(1, nodes).nodes == nodes
+
+
+@pytest.mark.parametrize("nodes", [0, 4, 501])
+def test_a_number_of_nodes_out_of_range_is_refused(nodes):
+    with pytest.raises(ValueError, match=f"nodes: found {nodes}, expected 5 to 500"):
+        generate(Random(1), nodes=nodes)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_all_pods_of_a_fleet_come_up_on_its_nodes(seed):
+    some = fleet(seed, nodes=12)
+    now = [0.0]
+    cluster = Cluster(clock=lambda: now[0])
+    for group in some.groups:
+        for number in range(group.size):
+            zone = group.zones[number % len(group.zones)]
+            cluster.add_node(
+                NodeSpec(name=f"{group.name}-{number}", zone=zone, instance_type=group.instance_type),
+            )
+    create_workloads(some, cluster)
+    now[0] = 300.0
+    cluster.step(now[0])
+    pods = cluster.list("pods")
+    assert [pod["metadata"]["name"] for pod in pods if node_of(pod) is None] == []
+    unready = [pod for pod in pods if not is_ready(pod)]
+    assert all("local.leeward.dev/never-ready" in pod["metadata"]["annotations"] for pod in unready)
+    assert len(pods) >= 12 * 6
+    assert cluster.history.violations() == []
+
+
+def test_the_same_seed_gives_the_same_fleet_and_arrivals():
+    for seed in range(5):
+        first, second = (generate(Random(f"{seed}/fleet")) for _ in range(2))
+        assert first == second
+        assert arrivals(first, Random(seed), 6, 200) == arrivals(second, Random(seed), 6, 200)
+    assert generate(Random(1)) != generate(Random(2))
+
+
+def test_arrivals_come_in_order_within_the_hours_about_as_often_as_asked():
+    found = arrivals(fleet(1), Random(1), 50, 200)
+    times = [arrival.at_seconds for arrival in found]
+    assert times == sorted(times)
+    assert times[0] >= 0
+    assert times[-1] < 50 * HOUR
+    assert 0.85 * 200 <= len(found) / 50 <= 1.15 * 200
+
+
+def test_every_kind_arrives_and_spot_warnings_most():
+    kinds = Counter(arrival.kind for arrival in arrivals(fleet(1), Random(1), 10, 200))
+    assert set(kinds) == set(ArrivalKind)
+    assert kinds.most_common(1)[0][0] is ArrivalKind.SPOT_WARNING
+
+
+def test_warnings_come_in_bursts_at_times():
+    found = [a for a in arrivals(fleet(1), Random(1), 50, 20) if a.kind is ArrivalKind.SPOT_WARNING]
+    gaps = [after.at_seconds - before.at_seconds for before, after in pairwise(found)]
+    assert sum(gap < 2 for gap in gaps) >= 5
+
+
+def test_nothing_arrives_where_nothing_is_asked_for():
+    assert arrivals(fleet(1), Random(1), 10, 0) == ()
+    assert arrivals(fleet(1), Random(1), 0, 100) == ()
+
+
+def test_a_pick_fits_whatever_there_is_to_choose_from():
+    found: tuple[Arrival, ...] = arrivals(fleet(1), Random(1), 10, 200)
+    assert all(0 <= arrival.pick < 2**31 for arrival in found)
+    assert len({arrival.pick % 7 for arrival in found}) == 7

@@ -1,0 +1,338 @@
+"""Each rule is broken once and told, and what looks like a breach but is none is not."""
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from leeward.model import keys
+from leeward.model.node import Taint
+from leeward.model.termination import Cause, CauseKind, Outcome, Status, TerminationRecord
+from leeward.policy.document import ClusterPolicies, DrainPolicy
+from leeward.ports import EvictionRefusedError
+from local.cluster.history import Cause as Loss
+from local.cluster.model import Cluster
+from local.cluster.nodes import NodeSpec
+from local.cluster.settings import ClusterSettings
+from simulation.invariants import HANDING_OVER, Checker, Rule, Violation, check
+from simulation.kubernetes import Deletion, Removal, SimKubernetes
+from tests.fakes.builders import GROUP, a_group, a_policy, a_subject, policies
+from tests.fakes.clock import START, FakeClock
+
+NODE, INSTANCE = "node-a", "i-a"
+MARK = Taint(key=keys.DISRUPTED_TAINT, effect="NoSchedule", value="manual")
+OURS = {"leeward-terminate"}
+
+
+@dataclass
+class World:
+    """At rest: one node of one group. A test changes one thing."""
+
+    clock: FakeClock = field(default_factory=FakeClock)
+    policies: ClusterPolicies = field(default_factory=policies)
+    groups: dict = field(default_factory=lambda: {GROUP: a_group(GROUP, INSTANCE)})
+    records: dict = field(default_factory=dict)
+    waiting: set = field(default_factory=set)
+    completed_hooks: list = field(default_factory=list)
+    heartbeats: list = field(default_factory=list)
+    open_executions: set = field(default_factory=set)
+    queue_depth: int = 0
+    in_flight: int = 0
+    launches: list = field(default_factory=list)
+    decrements: list = field(default_factory=list)
+    ended: set = field(default_factory=set)
+
+    def __post_init__(self):
+        self.cluster = Cluster(clock=lambda: self.now, settings=ClusterSettings(pod_start=0.0))
+        self.api = SimKubernetes(self.cluster, self.clock)
+        self.cluster.add_node(NodeSpec(name=NODE, instance_id=INSTANCE))
+        self.deletions, self.removals = self.api.deletions, self.api.removals
+
+    @property
+    def now(self):
+        return self.clock.now().timestamp()
+
+    def ours(self, hook, group):
+        return hook in OURS
+
+    def running(self, instance):
+        return instance not in self.ended
+
+    def mark(self):
+        return self.api.mark(self.api.node(NODE), MARK)
+
+    def pods(self, *names, **limit):
+        for name in names:
+            spec = {"nodeName": NODE, "containers": [{"name": "main", "image": "i"}]}
+            self.cluster.create("pods", {"metadata": {"name": name, "labels": {"app": "web"}}, "spec": spec})
+        if limit:
+            spec = {"selector": {"matchLabels": {"app": "web"}}, **limit}
+            self.cluster.create("poddisruptionbudgets", {"metadata": {"name": "web"}, "spec": spec})
+        self.cluster.step(self.now)
+        return self.api.pods_on(NODE)
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+@pytest.fixture
+def checker(world):
+    checker = Checker(seed=7)
+    assert checker.after_event(world) == []
+    return checker
+
+
+def a_record(*, at=START, kind=CauseKind.SPOT_INTERRUPTION, deadline=None, **more):
+    cause = Cause(id="event-1", kind=kind, at=at, deadline=deadline)
+    defaults = {"status": Status.OPEN, "attempt": 1, "version": 1, "causes": (cause,), "times": {"claimed": at}}
+    return TerminationRecord(subject=a_subject(INSTANCE, node=NODE), **{**defaults, **more})
+
+
+def closed(outcome=Outcome.TERMINATED):
+    return a_record(status=Status.CLOSED, outcome=outcome)
+
+
+def lost(world, cause):
+    """As if the model itself had let it pass."""
+    world.cluster.history.add_violation(pdb="default/web", pod="default/web-1", cause=cause, healthy=0, desired=1)
+
+
+def rules(violations):
+    return [violation.rule for violation in violations]
+
+
+def test_a_world_at_rest_breaks_nothing(world, checker):
+    assert checker.at_the_end(world) == []
+
+
+def test_a_violation_says_how_to_repeat_it_when_it_was_and_what_it_is(world, checker):
+    world.completed_hooks.append((GROUP, "theirs", INSTANCE, True))
+    (found,) = checker.after_event(world)
+    assert found == Violation(
+        seed=7, at=world.now, rule=Rule.FOREIGN_HOOK, text=f"theirs of {GROUP} completed for {INSTANCE}"
+    )
+    assert str(found).startswith("seed 7 at 02 10:00:00: no foreign hook")
+
+
+def test_what_was_told_once_is_not_told_again(world, checker):
+    world.completed_hooks.append((GROUP, "theirs", INSTANCE, True))
+    assert len(checker.after_event(world)) == 1
+    assert checker.after_event(world) == []
+    assert checker.checks == 3
+
+
+def test_an_eviction_against_a_budget_is_told(world, checker):
+    world.pods("web-1", minAvailable=1)
+    lost(world, Loss.EVICTION)
+    assert rules(checker.after_event(world)) == [Rule.EVICTION]
+
+
+def test_an_eviction_that_the_budget_allows_and_one_that_it_refuses_are_no_breach(world, checker):
+    first, second = world.pods("web-1", "web-2", minAvailable=1)
+    world.api.evict(first)
+    with pytest.raises(EvictionRefusedError):
+        world.api.evict(second)
+    assert checker.after_event(world) == []
+
+
+def test_a_node_that_dies_may_break_a_budget(world, checker):
+    lost(world, Loss.NODE_LOSS)
+    assert checker.after_event(world) == []
+
+
+@pytest.mark.parametrize(
+    ("drain", "allowed"),
+    [
+        (DrainPolicy(), False),
+        (DrainPolicy(force=True), True),
+        (DrainPolicy(termination_grace_period=timedelta(hours=1)), True),
+    ],
+)
+def test_a_pod_is_deleted_only_where_the_policy_forces(world, checker, drain, allowed):
+    world.policies = policies(replace(a_policy(), drain=drain))
+    world.records[INSTANCE] = a_record()
+    world.api.delete_pod(world.pods("web-1")[0])
+    assert rules(checker.after_event(world)) == ([] if allowed else [Rule.DELETION])
+
+
+def test_a_pod_is_never_deleted_on_a_node_that_nobody_terminates(world, checker):
+    world.policies = policies(replace(a_policy(), drain=DrainPolicy(force=True)))
+    world.deletions.append(Deletion(at=START, pod="default/web-1", instance=INSTANCE))
+    assert rules(checker.after_event(world)) == [Rule.DELETION]
+
+
+@pytest.mark.parametrize("calls", ["completed_hooks", "heartbeats"])
+def test_only_our_own_hooks_are_answered_and_heartbeaten_by_us(world, checker, calls):
+    ours, by_its_owner = (GROUP, "leeward-terminate", INSTANCE, True), (GROUP, "theirs", INSTANCE, False)
+    getattr(world, calls).extend([ours, by_its_owner])
+    assert checker.after_event(world) == []
+    getattr(world, calls).append((GROUP, "theirs", INSTANCE, True))
+    assert rules(checker.after_event(world)) == [Rule.FOREIGN_HOOK]
+
+
+def test_a_hook_of_ours_that_times_out_is_told(world, checker):
+    world.completed_hooks.append((GROUP, "leeward-terminate", INSTANCE, False))
+    assert rules(checker.after_event(world)) == [Rule.ANSWER]
+
+
+def test_a_token_that_launches_twice_is_told(world, checker):
+    world.launches.append(("leeward-i-a", "i-b"))
+    assert checker.after_event(world) == []
+    world.launches.append(("leeward-i-a", "i-c"))
+    assert rules(checker.after_event(world)) == [Rule.LAUNCH]
+
+
+def test_the_desired_size_is_lowered_once_for_each_launch(world, checker):
+    world.launches.append(("leeward-i-a", "i-b"))
+    world.decrements.append("i-a")
+    assert checker.after_event(world) == []
+    world.decrements.append("i-a")
+    assert rules(checker.after_event(world)) == [Rule.DECREMENT]
+
+
+def test_the_desired_size_is_not_lowered_for_an_instance_that_nothing_was_launched_for(world, checker):
+    world.launches.append(("leeward-i-b", "i-c"))
+    world.decrements.append("i-a")
+    assert rules(checker.after_event(world)) == [Rule.DECREMENT]
+
+
+def test_two_executions_of_one_instance_may_overlap_only_while_one_hands_over(world, checker):
+    world.open_executions |= {"i-a-1", "i-a-2", "i-b-1", "by-hand"}
+    assert checker.after_event(world) == []
+    world.clock.sleep(HANDING_OVER + 1)
+    assert rules(checker.after_event(world)) == [Rule.EXECUTION]
+    world.clock.sleep(1)
+    assert checker.after_event(world) == []
+
+
+def test_an_overlap_that_ended_in_time_starts_anew_with_the_next(world, checker):
+    for _ in range(2):
+        world.open_executions |= {"i-a-1", "i-a-2"}
+        assert checker.after_event(world) == []
+        world.clock.sleep(HANDING_OVER - 1)
+        world.open_executions.discard("i-a-1")
+        assert checker.after_event(world) == []
+
+
+def test_the_node_of_a_running_instance_is_not_removed(world, checker):
+    world.removals.append(Removal(at=START, node="node-b", instance="i-b"))
+    assert rules(checker.after_event(world)) == [Rule.REMOVAL]
+    world.ended.add(INSTANCE)
+    world.api.delete_node(world.api.node(NODE))
+    assert checker.after_event(world) == []
+
+
+def test_a_cordon_that_came_with_our_mark_goes_with_it(world, checker):
+    world.mark()
+    world.cluster.patch("nodes", NODE, {"spec": {"taints": []}})  # and forgets to uncordon
+    assert rules(checker.after_event(world)) == [Rule.CORDON]
+
+
+def test_the_cordon_of_an_operator_may_stay(world, checker):
+    world.cluster.patch("nodes", NODE, {"spec": {"unschedulable": True}})
+    world.mark()
+    assert world.api.unmark(world.api.node(NODE), MARK.key).unschedulable
+    assert checker.after_event(world) == []
+
+
+def test_a_node_that_is_given_back_whole_breaks_nothing(world, checker):
+    world.mark()
+    world.api.unmark(world.api.node(NODE), MARK.key)
+    assert checker.at_the_end(world) == []
+
+
+def test_a_mark_needs_an_open_record_at_the_end(world, checker):
+    world.mark()
+    assert checker.after_event(world) == []
+    assert rules(checker.at_the_end(world)) == [Rule.MARK]
+    world.records[INSTANCE] = closed(Outcome.GIVEN_BACK)
+    assert rules(checker.at_the_end(world)) == [Rule.MARK]
+
+
+def test_an_open_record_whose_instance_is_gone_is_told_at_the_end(world, checker):
+    world.records[INSTANCE] = a_record(times={"retry": START + timedelta(minutes=1)})
+    assert checker.at_the_end(world) == []
+    world.ended.add(INSTANCE)
+    assert rules(checker.at_the_end(world)) == [Rule.GONE]
+
+
+def test_a_hook_of_ours_that_waits_needs_an_open_record_at_the_end(world, checker):
+    world.waiting |= {(GROUP, "leeward-terminate", INSTANCE), (GROUP, "theirs", INSTANCE)}
+    assert checker.after_event(world) == []
+    assert rules(checker.at_the_end(world)) == [Rule.HOOK]
+
+
+@pytest.mark.parametrize("left", ["queue_depth", "in_flight"])
+def test_no_message_is_left_at_the_end(world, checker, left):
+    setattr(world, left, 1)
+    assert checker.after_event(world) == []
+    assert rules(checker.at_the_end(world)) == [Rule.MESSAGE]
+
+
+def test_an_open_record_that_nobody_works_on_is_told_at_the_end(world, checker):
+    world.records[INSTANCE] = a_record()
+    assert rules(checker.at_the_end(world)) == [Rule.RECORD]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        a_record(times={"retry": START + timedelta(minutes=8)}),
+        a_record(times={"retry": START - timedelta(seconds=90)}),
+        a_record(kind=CauseKind.SCHEDULED_CHANGE, deadline=START + timedelta(days=9)),
+    ],
+    ids=["a retry ahead", "a retry that the next sweep begins", "maintenance far ahead"],
+)
+def test_an_open_record_may_wait_for_its_time(world, checker, record):
+    world.records[INSTANCE] = record
+    assert checker.at_the_end(world) == []
+
+
+def test_an_open_record_may_be_at_work_but_not_for_ever(world, checker):
+    world.records[INSTANCE] = a_record()
+    world.open_executions.add(f"{INSTANCE}-1")
+    world.clock.advance(minutes=119)
+    assert checker.at_the_end(world) == []
+    world.clock.advance(minutes=1)
+    assert rules(checker.at_the_end(world)) == [Rule.RECORD]
+
+
+@pytest.mark.parametrize("desired", [0, 2])
+def test_groups_are_at_their_desired_size_at_the_end(world, checker, desired):
+    world.groups[GROUP] = replace(world.groups[GROUP], desired=desired)
+    assert rules(checker.at_the_end(world)) == [Rule.SIZE]
+
+
+def test_an_instance_that_is_leaving_does_not_count_for_the_size(world, checker):
+    world.groups[GROUP] = replace(a_group(GROUP, INSTANCE, lifecycle="Terminating:Wait"), desired=0)
+    assert checker.at_the_end(world) == []
+
+
+def test_a_launch_is_paid_for_when_its_instance_is_terminated(world, checker):
+    world.launches.append(("leeward-i-a", "i-b"))
+    world.records[INSTANCE] = closed(Outcome.GIVEN_BACK)
+    assert checker.at_the_end(world) == []
+    world.records[INSTANCE] = closed()
+    assert rules(checker.at_the_end(world)) == [Rule.DEBT]
+    world.decrements.append(INSTANCE)
+    assert checker.at_the_end(world) == []
+
+
+def test_one_look_without_a_checker_sees_everything_so_far(world):
+    world.heartbeats.append((GROUP, "theirs", INSTANCE, True))
+    world.decrements.append("i-a")
+    assert set(rules(check(world, seed=3))) == {Rule.FOREIGN_HOOK, Rule.DECREMENT}
+
+
+def test_every_rule_is_broken_by_a_test_above():
+    text = Path(__file__).read_text()
+    assert [rule.name for rule in Rule if f"[Rule.{rule.name}]" not in text] == []
+
+
+def test_the_clock_of_a_violation_is_that_of_the_world(world):
+    world.clock.advance(hours=5)
+    world.decrements.append("i-a")
+    assert datetime.fromtimestamp(check(world)[0].at, UTC) == START + timedelta(hours=5)
