@@ -19,3 +19,11 @@ def test_whatever_goes_wrong_everything_comes_to_rest_and_no_invariant_is_broken
     assert [str(violation) for violation in outcome.violations if violation.rule not in STILL_OPEN] == []
     assert outcome.unexpected == ()
     assert outcome.events > 1000
+
+
+@pytest.mark.parametrize("seed", range(1, 4))
+def test_without_faults_no_hook_of_ours_ever_times_out(seed):
+    outcome = run(seed, HOURS, PER_HOUR, Faults.none())
+    assert outcome.terminated > 0
+    assert outcome.hooks_timed_out == 0
+    assert [str(violation) for violation in outcome.violations if violation.rule not in STILL_OPEN] == []
