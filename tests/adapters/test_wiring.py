@@ -29,12 +29,11 @@ def no_clients(monkeypatch):
     monkeypatch.setattr(AwsClients, "get", refuse)
 
 
-def test_all_functions_share_ports_that_are_built_once_and_call_nothing(function_environment, no_clients):
-    names = ("interruption", "termination", "drain", "sweep", "sync")
-    ports = [getattr(wiring, f"{name}_ports")() for name in names]
-    assert all(one is ports[0] for one in ports)
-    assert ports[0].clusters.names() == ("blue", "green")
-    assert len(ports[0].queue_arns) == 2
+def test_a_functions_ports_are_built_once_and_call_nothing(function_environment, no_clients):
+    ports = wiring.lambda_ports()
+    assert wiring.lambda_ports() is ports
+    assert ports.clusters.names() == ("blue", "green")
+    assert len(ports.queue_arns) == 2
 
 
 def test_a_cluster_is_not_called_before_something_is_asked_of_it(function_environment, no_clients):

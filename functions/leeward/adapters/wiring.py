@@ -37,31 +37,6 @@ def lambda_ports() -> Ports:
     return build(settings, clients, clock, access=_role_of(settings.kubernetes_access, clients, clock))
 
 
-def interruption_ports() -> Ports:
-    """Of fn interruption."""
-    return lambda_ports()
-
-
-def termination_ports() -> Ports:
-    """Of fn terminate."""
-    return lambda_ports()
-
-
-def drain_ports() -> Ports:
-    """Of fn drain."""
-    return lambda_ports()
-
-
-def sweep_ports() -> Ports:
-    """Of fn sweep."""
-    return lambda_ports()
-
-
-def sync_ports() -> Ports:
-    """Of fn sync."""
-    return lambda_ports()
-
-
 def command_line_ports(cluster: str, region: str | None = None, account: str | None = None) -> Ports:
     """The ports of `leeward --cluster NAME`: the caller's own credentials, everything else by its fixed name.
 

@@ -18,7 +18,7 @@ def ports() -> Ports:
     """Built at the first call, so that importing this module reads no environment and makes no client."""
     from leeward.adapters import wiring
 
-    return wiring.interruption_ports()
+    return wiring.lambda_ports()
 
 
 def handle(event: Mapping[str, Any], _context: object) -> dict[str, list[dict[str, str]]]:

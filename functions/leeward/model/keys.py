@@ -2,8 +2,6 @@
 
 DISRUPTED_TAINT = "leeward.dev/disrupted"  # effect NoSchedule: the node is on its way out
 CORDONED_BEFORE = "leeward.dev/cordoned-before"  # by somebody else: it stays so when our mark comes off
-KARPENTER_DISRUPTED_TAINTS = ("karpenter.sh/disrupted", "karpenter.sh/disruption")
-EXCLUDE_FROM_LOAD_BALANCERS = "node.kubernetes.io/exclude-from-external-load-balancers"
 MIRROR_POD = "kubernetes.io/config.mirror"
 
 ZONE_LABEL = "topology.kubernetes.io/zone"

@@ -20,7 +20,7 @@ metrics = Metrics(namespace="Leeward", service="sync")
 
 def handle(_event: Mapping[str, Any], _context: object) -> dict[str, Any]:
     """Answers `{"hooksPut": [group …], "errors": [sentence …]}`."""
-    outcome = sync_hooks(wiring.sync_ports())
+    outcome = sync_hooks(wiring.lambda_ports())
     logger.info("synced", extra=outcome)
     metrics.add_metric(name=HOOKS_PUT, unit=MetricUnit.Count, value=len(outcome["hooksPut"]))
     metrics.flush_metrics()

@@ -13,17 +13,17 @@ from leeward.termination.sweep import sweep_once
 
 def terminate(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
     """`{"step", "run", "execution"?, "error"?, "cause"?}` -> the run document."""
-    return take_step(event, steps.STEPS, wiring.termination_ports())
+    return take_step(event, steps.STEPS, wiring.lambda_ports())
 
 
 def drain(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
     """`{"step", "run"}` -> the run document."""
-    return take_step(event, draining.STEPS, wiring.drain_ports())
+    return take_step(event, draining.STEPS, wiring.lambda_ports())
 
 
 def sweep(_event: Mapping[str, Any], _context: object) -> dict[str, Any]:
     """Once a minute: what no Catch can finish."""
-    found = sweep_once(wiring.sweep_ports())
+    found = sweep_once(wiring.lambda_ports())
     telemetry.swept(found)
     return found.to_json()
 

@@ -163,7 +163,7 @@ class TestTheEntryPoint:
 
     def test_its_ports_are_those_of_the_interruption_function_built_once(self, monkeypatch):
         built = []
-        monkeypatch.setattr("leeward.adapters.wiring.interruption_ports", lambda: built.append("ports") or built)
+        monkeypatch.setattr("leeward.adapters.wiring.lambda_ports", lambda: built.append("ports") or built)
         handler.ports.cache_clear()
         assert handler.ports() is handler.ports() is built
         assert built == ["ports"]

@@ -35,7 +35,8 @@ def test_a_kubernetes_api_that_answers_500_for_thirty_seconds(stack, crew):
     assert states["AutoScalingInstances"][0]["LifecycleState"] == "InService"
     record = team.closed(victim, 120)
     assert record.outcome == "terminated"
-    assert record.times["drained"].timestamp() - record.began.timestamp() > 25 or time.monotonic() - began > 30
+    assert time.monotonic() - began > 30
+    assert (record.times["drained"] - record.began).total_seconds() > 25
 
 
 def test_a_throttled_describe_instances(stack, crew):
