@@ -50,6 +50,7 @@ _LAUNCH = "made by Auto Scaling in the caller's name while LaunchInstances runs;
 _READ_INSTANCES = Permission(action="ec2:DescribeInstances", on=Scope.ANYTHING, reason=_LIST_ONLY)
 _READ_GROUPS = Permission(action="autoscaling:DescribeAutoScalingGroups", on=Scope.ANYTHING, reason=_LIST_ONLY)
 _READ_MEMBERS = Permission(action="autoscaling:DescribeAutoScalingInstances", on=Scope.ANYTHING, reason=_LIST_ONLY)
+_READ_HISTORY = Permission(action="autoscaling:DescribeScalingActivities", on=Scope.ANYTHING, reason=_LIST_ONLY)
 _READ_HOOKS = Permission(action="autoscaling:DescribeLifecycleHooks", on=Scope.ANYTHING, reason=_LIST_ONLY)
 _ANSWER_HOOK = Permission(action="autoscaling:CompleteLifecycleAction", on=Scope.CLUSTER_GROUPS, reason=_ONLY_TAGGED)
 _EXTEND_HOOK = Permission(
@@ -123,6 +124,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _READ_INSTANCES,
         _READ_GROUPS,
         _READ_MEMBERS,
+        _READ_HISTORY,
         _READ_HOOKS,
         Permission(
             action="autoscaling:TerminateInstanceInAutoScalingGroup", on=Scope.CLUSTER_GROUPS, reason=_ONLY_TAGGED

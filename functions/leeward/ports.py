@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from leeward.model.group import Group, HookResult, LifecycleHook
+from leeward.model.group import Group, HookResult, LifecycleHook, ScalingActivity
 from leeward.model.instance import Instance
 from leeward.model.node import Node, Taint
 from leeward.model.pod import Pod, PodDisruptionBudget
@@ -162,6 +162,10 @@ class Groups(Protocol):
         """TerminateInstanceInAutoScalingGroup; False when no group holds the instance or it is already leaving."""
         ...
 
+    def activities(self, group: str, since: datetime) -> Sequence[ScalingActivity]:
+        """The group's scaling activities begun since then, newest first; none for a group that is gone."""
+        ...
+
 
 class Claims(Protocol):
     """The table's termination records. Conditional writes: whoever loses reads again."""
@@ -192,11 +196,14 @@ class Claims(Protocol):
         times: Mapping[str, datetime] | None = None,
         heartbeats: Mapping[str, datetime] | None = None,
         replacement: Replacement | None = None,
+        payers: Mapping[str, str] | None = None,
         blocked_by: Sequence[str] | None = None,
         evicted: int = 0,
         node: str | None = None,
     ) -> None:
-        """Write progress; never touches version, causes or status. `times` already set are kept, except `retry`."""
+        """Write progress; never touches version, causes or status. `times` and `payers` already set are kept, except
+        the time `retry`.
+        """
         ...
 
     def close(self, instance: str, *, version: int, outcome: Outcome, now: datetime) -> None:

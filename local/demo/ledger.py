@@ -30,6 +30,7 @@ class Termination:
     blocked_by: tuple[str, ...]
     began: datetime
     times: Mapping[str, datetime] = field(default_factory=dict)
+    payers: Mapping[str, str] = field(default_factory=dict)  # debt -> whose end pays it
 
     @property
     def phase(self) -> str:
@@ -68,6 +69,7 @@ def _termination(item: Mapping[str, Any]) -> Termination:
         outcome=str(item.get("outcome") or ""),
         evicted=int(item.get("evicted", 0)),
         launched=tuple(replacement.get("launched", ())),
+        payers={str(debt): str(payer) for debt, payer in item.get("payers", {}).items()},
         replacement=str(replacement.get("reason", "")),
         hooks=tuple(str(cause["hook"]) for cause in causes if cause.get("hook")),
         blocked_by=tuple(item.get("blockedBy", ())),

@@ -8,9 +8,12 @@ from typing import Protocol
 from leeward.model import keys
 from leeward.model.group import TERMINATING, Group, GroupInstance, HookResult, LifecycleHook
 from leeward.model.instance import CapacityType, Instance
+from simulation.aws.activities import History
+from simulation.aws.books import Book
 from simulation.timeline import Entry
 
-PENDING, PENDING_WAIT, IN_SERVICE = "Pending", "Pending:Wait", "InService"
+PENDING, PENDING_WAIT, PENDING_PROCEED = "Pending", "Pending:Wait", "Pending:Proceed"
+IN_SERVICE = "InService"
 LEAVING, LEAVING_WAIT, PROCEEDING = "Terminating", "Terminating:Wait", "Terminating:Proceed"
 
 
@@ -106,6 +109,8 @@ class SimGroup:
     hooks: dict[str, tuple[LifecycleHook, HookResult]] = field(default_factory=dict)
     members: dict[str, SimInstance] = field(default_factory=dict)
     replacing: dict[str, str] = field(default_factory=dict)
+    history: History = field(default_factory=History)
+    book: Book = field(default_factory=Book)
 
     @property
     def name(self) -> str:

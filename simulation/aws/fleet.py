@@ -8,12 +8,13 @@ from random import Random
 
 from leeward.model import keys
 from leeward.model.group import LAUNCHING, TERMINATING, HookResult
-from simulation.aws import events
+from simulation.aws import activities, events
 from simulation.aws.compute import (
     IN_SERVICE,
     LEAVING,
     LEAVING_WAIT,
     PENDING,
+    PENDING_PROCEED,
     PENDING_WAIT,
     PROCEEDING,
     Plan,
@@ -74,12 +75,58 @@ class SimFleet:
         self._to.changed()
         return member
 
-    def begin_terminating(self, member: SimInstance) -> None:
-        """The group ends a member: terminate hooks hold it first. One that is leaving already leaves once."""
+    def terminate(self, member: SimInstance, *, decrement: bool, by_us: bool = False) -> None:
+        """TerminateInstanceInAutoScalingGroup, whoever calls it. One that is leaving already leaves once."""
         if member.leaving:
             return
         group = self.groups[member.group]
+        sizes = (group.desired, group.desired - 1) if decrement else None
+        group.desired -= decrement
+        if decrement:
+            (group.book.paid if by_us else group.book.taken_by_owner)()
+        group.history.asked(member.id, self._timeline.now(), sizes=sizes)
+        self._begin_terminating(member)
+
+    def detach(self, member: SimInstance, *, decrement: bool) -> None:
+        """DetachInstances: it runs on in no group and loses the group's tag.
+
+        Source: Amazon EC2 Auto Scaling user guide, "Detach or attach instances" and "Tag groups and instances".
+        """
+        group = self.groups[member.group]
+        sizes = (group.desired, group.desired - 1) if decrement else None
+        group.desired -= decrement
+        if decrement:
+            group.book.taken_by_owner()
+        group.history.asked(member.id, self._timeline.now(), sizes=sizes, verb="detached")
+        group.members.pop(member.id)
+        group.replacing.pop(member.id, None)
+        member.lifecycle = None
+        member.tags = {key: value for key, value in member.tags.items() if key != keys.GROUP_TAG}
+        self.reconcile_soon(group)
+
+    def unhealthy(self, member: SimInstance) -> None:
+        """Somebody's health check says so: the group ends and replaces it."""
+        self._end_member(member, activities.UNHEALTHY)
+
+    def resize(self, group: SimGroup, desired: int) -> None:
+        """SetDesiredCapacity by somebody: the group launches, or chooses whom to end."""
+        group.history.resized(group.desired, desired, self._timeline.now())
+        if desired < group.desired:
+            group.book.resized_by_owner()
+        group.desired = desired
+        self.reconcile_soon(group)
+
+    def _end_member(self, member: SimInstance, cause: str) -> None:
+        """The group ends a member for a reason of its own, and launches another."""
+        if not member.leaving:
+            self.groups[member.group].history.left(member.id, cause, self._timeline.now())
+            self._begin_terminating(member)
+
+    def _begin_terminating(self, member: SimInstance) -> None:
+        """Terminate hooks hold it first."""
+        group = self.groups[member.group]
         member.lifecycle = LEAVING
+        self._stop_waiting(group.name, member.id)  # a launch hook's answer means nothing any more
         if not self._wait(group, member, TERMINATING, LEAVING_WAIT):
             self._timeline.after(1, lambda: self._proceed(member), "group ends it")
         self.reconcile_soon(group)
@@ -93,14 +140,17 @@ class SimFleet:
         if action.timer:
             action.timer.cancel()
         if result is HookResult.ABANDON:
-            for key in [key for key in self.waiting if key[0] == group and key[2] == instance]:
-                timer = self.waiting.pop(key).timer
-                if timer:
-                    timer.cancel()
+            self._stop_waiting(group, instance)
         if not any(key[0] == group and key[2] == instance for key in self.waiting):
             self._answered(self.instances[instance], action.hook.transition, result)
         self._to.changed()
         return True
+
+    def _stop_waiting(self, group: str, instance: str) -> None:
+        for key in [key for key in self.waiting if key[0] == group and key[2] == instance]:
+            timer = self.waiting.pop(key).timer
+            if timer:
+                timer.cancel()
 
     def heartbeat(self, group: str, hook: str, instance: str) -> bool:
         """The time-out starts anew."""
@@ -120,7 +170,7 @@ class SimFleet:
         self._to.ended(member)
         self._timeline.after(self._random.uniform(10, 40), lambda: self._terminated(member), "instance terminated")
         if direct:
-            self._timeline.after(HEALTH_CHECK, lambda: self.begin_terminating(member), "group's health check")
+            self._timeline.after(HEALTH_CHECK, lambda: self._end_member(member, activities.HEALTH), "health check")
         self._to.changed()
 
     def spot_warning(self, member: SimInstance) -> None:
@@ -150,7 +200,7 @@ class SimFleet:
                 oldest = next(m for m in group.staying if m.zone == full)
                 self._to.said(f"{group.name} balances its zones: {oldest.id} goes")
                 self.launch(group, empty)
-                self.begin_terminating(oldest)
+                self._end_member(oldest, activities.BALANCED)
 
     def emit_id(self) -> str:
         """An event id, the same in every run of a seed."""
@@ -196,7 +246,7 @@ class SimFleet:
         for old, new in list(group.replacing.items()):
             if new == member.id:
                 del group.replacing[old]
-                self.begin_terminating(self.instances[old])
+                self._end_member(self.instances[old], activities.REBALANCED)
         self.reconcile_soon(group)
 
     def _wait(self, group: SimGroup, member: SimInstance, transition: str, lifecycle: str) -> bool:
@@ -227,18 +277,33 @@ class SimFleet:
 
     def _answered(self, member: SimInstance, transition: str, result: HookResult) -> None:
         if transition == LAUNCHING and result is HookResult.CONTINUE and member.lifecycle == PENDING_WAIT:
-            self._in_service(member)
+            member.lifecycle = PENDING_PROCEED
+            self._timeline.after(1, lambda: self._admit(member), "group takes it in")
             return
-        member.lifecycle = PROCEEDING
+        member.lifecycle = LEAVING if transition == LAUNCHING else PROCEEDING
         self._timeline.after(1, lambda: self._proceed(member), "group ends it")
+
+    def _admit(self, member: SimInstance) -> None:
+        if member.lifecycle == PENDING_PROCEED:
+            self._in_service(member)
+            self._to.changed()
 
     def _proceed(self, member: SimInstance) -> None:
         group = self.groups[member.group]
-        member.lifecycle = None
-        group.members.pop(member.id, None)
-        group.replacing.pop(member.id, None)
+        for old in [old for old, new in group.replacing.items() if member.id in {old, new}]:
+            del group.replacing[old]  # one whose replacement went first stays
         self.end_instance(member)
+        self._let_go(member)
         self.reconcile_soon(group)
+        self._to.changed()
+
+    def _let_go(self, member: SimInstance) -> None:
+        """Its group lists it until EC2 has ended it."""
+        if member.state != "terminated":
+            self._timeline.after(1, lambda: self._let_go(member), "group waits for EC2")
+            return
+        member.lifecycle = None
+        self.groups[member.group].members.pop(member.id, None)
         self._to.changed()
 
     def _terminated(self, member: SimInstance) -> None:
@@ -273,4 +338,7 @@ class SimFleet:
         for _ in range(-missing):
             counts = self._by_zone(group)
             fullest = max(counts, key=lambda zone: counts[zone])
-            self.begin_terminating(next(m for m in group.staying if m.zone == fullest))
+            surplus = next(m for m in group.staying if m.zone == fullest)
+            size = len(group.staying)
+            group.history.surplus(surplus.id, self._timeline.now(), (size, size - 1))
+            self._begin_terminating(surplus)

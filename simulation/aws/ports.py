@@ -1,14 +1,18 @@
 """What the product asks of EC2 and Auto Scaling: `ports.Instances` and `ports.Groups` over the simulated fleet."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 
 from leeward.errors import InvalidInputError
-from leeward.model.group import Group, HookResult, LifecycleHook
+from leeward.model.group import Group, HookResult, LifecycleHook, ScalingActivity
 from leeward.model.instance import Instance, cluster_of
 from leeward.model.termination import Replacement
 from simulation.aws.compute import subnet_of
 from simulation.aws.fleet import SimFleet
 from simulation.faults import Injector
+from simulation.journal import Journal
+
+TOKENS = 1000  # client tokens that are remembered: AWS forgets them after some hours too
 
 
 class SimInstances:
@@ -25,16 +29,17 @@ class SimInstances:
 
 class SimGroups:
     """`ports.Groups`, and what was asked through it that had an effect: launches (token, instance), decrements
-    (instances), answers and heartbeats (group, hook, instance, True), hooks put (group, hook).
+    and terminations (instances), answers and heartbeats (group, hook, instance, True), hooks put (group, hook).
     """
 
     def __init__(self, fleet: SimFleet, injector: Injector) -> None:
         self._fleet, self._injector = fleet, injector
         self._by_token: dict[str, Replacement] = {}
-        self.launches: list[tuple[str, str]] = []
-        self.decrements: list[str] = []
-        self.completed: list[tuple[str, str, str, bool]] = []
-        self.heartbeats: list[tuple[str, str, str, bool]] = []
+        self.launches = Journal[tuple[str, str]]()
+        self.decrements = Journal[str]()
+        self.terminations = Journal[str]()
+        self.completed = Journal[tuple[str, str, str, bool]]()
+        self.heartbeats = Journal[tuple[str, str, str, bool]]()
         self.put: set[tuple[str, str]] = set()
 
     def describe(self, names: Iterable[str]) -> Mapping[str, Group]:
@@ -91,9 +96,12 @@ class SimGroups:
         if self._injector.no_capacity(zone):
             return Replacement(reason=f"InsufficientInstanceCapacity: none in {zone}")
         target.desired += 1
+        target.book.launched()
         answer = Replacement(launched=(self._fleet.launch(target, zone).id,))
         self.launches.append((token, answer.launched[0]))
         self._by_token[token] = answer
+        if len(self._by_token) > TOKENS:
+            del self._by_token[next(iter(self._by_token))]
         return answer
 
     def terminate(self, *, instance: str, decrement: bool) -> bool:
@@ -105,7 +113,12 @@ class SimGroups:
         if decrement:
             if group.desired - 1 < group.minimum:
                 raise InvalidInputError(f"ValidationError: {group.name} would fall below its MinSize")
-            group.desired -= 1
             self.decrements.append(instance)
-        self._fleet.begin_terminating(member)
+        self.terminations.append(instance)
+        self._fleet.terminate(member, decrement=decrement, by_us=True)
         return True
+
+    def activities(self, group: str, since: datetime) -> Sequence[ScalingActivity]:
+        """Newest first."""
+        there = self._fleet.groups.get(group)
+        return there.history.since(since) if there else ()

@@ -1,5 +1,7 @@
 """Auto Scaling and EC2: batches, pages, and which refusals are ordinary answers."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from leeward.adapters.aws.groups import AutoScalingGroups
@@ -258,3 +260,46 @@ class TestTerminating:
         aws.refuse("autoscaling", "terminate_instance_in_auto_scaling_group", code, message, retries=False)
         with pytest.raises(error, match="web-a/i-0abc"):
             groups.terminate(instance="i-0abc", decrement=True)
+
+
+class TestActivities:
+    SINCE = datetime(2026, 3, 2, 10, tzinfo=UTC)
+
+    def activity(self, minutes, description="Terminating EC2 instance: i-0abc", cause="because"):
+        at = self.SINCE + timedelta(minutes=minutes)
+        return {
+            "ActivityId": f"a-{minutes}",
+            "AutoScalingGroupName": "web-a",
+            "Cause": cause,
+            "Description": description,
+            "StartTime": at,
+            "StatusCode": "Successful",
+        }
+
+    def test_the_history_is_read_newest_first_and_no_further_than_asked_for(self, aws, groups):
+        named = {"AutoScalingGroupName": "web-a"}
+        first = {"Activities": [self.activity(5), self.activity(2)], "NextToken": "more"}
+        second = {"Activities": [self.activity(1), self.activity(-1)], "NextToken": "never asked for"}
+        aws.expect("autoscaling", "describe_scaling_activities", named, first)
+        aws.expect("autoscaling", "describe_scaling_activities", {**named, "NextToken": "more"}, second)
+        found = groups.activities("web-a", self.SINCE)
+        assert [activity.at.minute for activity in found] == [5, 2, 1]
+
+    def test_an_activity_names_the_instance_that_leaves_and_the_reason(self, aws, groups):
+        launched = self.activity(1, "Launching a new EC2 instance: i-0new")
+        detached = self.activity(2, "Detaching EC2 instance: i-0def", "a user request")
+        aws.expect(
+            "autoscaling",
+            "describe_scaling_activities",
+            {"AutoScalingGroupName": "web-a"},
+            {"Activities": [detached, launched]},
+        )
+        found = groups.activities("web-a", self.SINCE)
+        assert [(activity.leaves, activity.cause) for activity in found] == [
+            ("i-0def", "a user request"),
+            (None, "because"),
+        ]
+
+    def test_a_group_that_is_gone_has_no_history(self, aws, groups):
+        aws.refuse("autoscaling", "describe_scaling_activities", "ValidationError", "AutoScalingGroup name not found")
+        assert groups.activities("web-a", self.SINCE) == ()

@@ -183,6 +183,16 @@ def test_a_time_that_is_set_stays_except_the_time_of_the_next_try(claims):
     assert claims.read(INSTANCE).times == {"claimed": NOW, "draining": NOW, "retry": LATER}
 
 
+def test_who_pays_a_debt_is_decided_once_and_survives_the_end_of_the_record(claims):
+    claims.claim(a_subject(), FULL, NOW)
+    claims.note(INSTANCE, payers={INSTANCE: "i-0first"})
+    claims.note(INSTANCE, payers={INSTANCE: "i-0second", "i-0other": "nobody"})
+    decided = {INSTANCE: "i-0first", "i-0other": "nobody"}
+    assert claims.read(INSTANCE).payers == decided
+    claims.close(INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
+    assert claims.claim(a_subject(), OTHER, LATER).payers == decided
+
+
 def test_blockers_are_replaced_and_can_be_cleared(claims):
     claims.claim(a_subject(), FULL, NOW)
     claims.note(INSTANCE, blocked_by=["a", "b"])

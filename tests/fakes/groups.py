@@ -2,11 +2,21 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 
-from leeward.model.group import LAUNCHING, TERMINATING, Group, GroupInstance, HookResult, LifecycleHook
+from leeward.model.group import (
+    LAUNCHING,
+    TERMINATING,
+    Group,
+    GroupInstance,
+    HookResult,
+    LifecycleHook,
+    ScalingActivity,
+)
 from leeward.model.instance import cluster_of
 from leeward.model.termination import Replacement
 from tests.fakes.calls import Calls
+from tests.fakes.clock import FakeClock
 from tests.fakes.instances import FakeInstances
 
 LEAVING = ("Terminating", "Terminated", "Detach", "Warmed:Terminating")
@@ -17,6 +27,7 @@ class FakeGroups(Calls):
 
     `launches` and `terminated` are what was asked of the group; `refuse_launch` is why LaunchInstances says no.
     With `instances`, an ended member is `shutting-down` at EC2. `on_launch` may add the new instance and node.
+    `history` is the scaling history of all groups, as (group, activity).
     """
 
     def __init__(
@@ -24,8 +35,11 @@ class FakeGroups(Calls):
         groups: Iterable[Group] = (),
         hooks: Iterable[LifecycleHook] = (),
         instances: FakeInstances | None = None,
+        clock: FakeClock | None = None,
     ) -> None:
         super().__init__()
+        self.clock = clock or FakeClock()
+        self.history: list[tuple[str, ScalingActivity]] = []
         self.by_name = {group.name: group for group in groups}
         self.hooks_of: dict[str, list[LifecycleHook]] = {}
         for hook in hooks:
@@ -39,6 +53,7 @@ class FakeGroups(Calls):
         self.refuse_launch: str | None = None
         self.on_launch: Callable[[str, str, str], None] | None = None
         self._by_token: dict[str, Replacement] = {}
+        self._born = 0
 
     def describe(self, names: Iterable[str]) -> Mapping[str, Group]:
         """Those that exist."""
@@ -110,14 +125,24 @@ class FakeGroups(Calls):
         if where is None or where[1].startswith(LEAVING):
             return False
         group = where[0]
+        desired = self.by_name[group].desired
         if decrement:
-            self.by_name[group] = replace(self.by_name[group], desired=self.by_name[group].desired - 1)
+            self.by_name[group] = replace(self.by_name[group], desired=desired - 1)
         self.terminated.append((instance, decrement))
-        self.begin_terminating(group, instance)
+        shrunk = f", shrinking the capacity from {desired} to {desired - 1}" if decrement else ""
+        self.begin_terminating(group, instance, f"taken out of service in response to a user request{shrunk}")
         return True
 
-    def begin_terminating(self, group: str, instance: str) -> None:
+    def activities(self, group: str, since: datetime) -> Sequence[ScalingActivity]:
+        """Newest first."""
+        self._call("activities")
+        return tuple(activity for name, activity in reversed(self.history) if name == group and activity.at >= since)
+
+    def begin_terminating(
+        self, group: str, instance: str, cause: str = "taken out of service in response to an EC2 health check"
+    ) -> None:
         """The group ends an instance: by our call, scale-in, rebalancing or an unhealthy mark."""
+        self.history.append((group, ScalingActivity(at=self.clock.now(), cause=f"instance {cause}.", leaves=instance)))
         hooks = [hook for hook in self.hooks_of.get(group, ()) if hook.transition == TERMINATING]
         if hooks:
             self.waiting |= {(group, hook.name, instance) for hook in hooks}
@@ -170,8 +195,8 @@ class FakeGroups(Calls):
             self.instances.set_state(instance, "shutting-down")
 
     def _add(self, group: str, subnet: str) -> str:
-        number = sum(len(g.instances) for g in self.by_name.values()) + len(self.terminated) + len(self._by_token)
-        instance = f"i-{0xFACE0000 + number:x}"
+        self._born += 1
+        instance = f"i-{0xFACE0000 + self._born:x}"
         self.begin_launching(group, instance)
         if self.on_launch:
             self.on_launch(group, subnet, instance)

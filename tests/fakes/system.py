@@ -37,7 +37,7 @@ class FakeSystem:
     ) -> None:
         self.clock = FakeClock()
         self.instances = FakeInstances(instances)
-        self.groups = FakeGroups(groups, hooks, self.instances)
+        self.groups = FakeGroups(groups, hooks, self.instances, self.clock)
         self.kubernetes = FakeKubernetes(nodes, clock=self.clock)
         self.clusters = FakeClusters({cluster: written or policies(cluster=cluster)}, {cluster: self.kubernetes})
         self.claims = FakeClaims()

@@ -338,7 +338,7 @@ def test_a_drain_waits_for_a_slow_pod_and_settles_before_it_terminates():
     assert times["terminating"] - times["drained"] >= timedelta(seconds=60)
 
 
-def test_an_instance_detached_from_its_group_meanwhile_is_given_back():
+def test_an_instance_detached_from_its_group_meanwhile_is_spared():
     system = a_system(pods=[])
     claim(system, CauseKind.MANUAL)
 
@@ -348,7 +348,9 @@ def test_an_instance_detached_from_its_group_meanwhile_is_given_back():
             system.groups.by_name[GROUP] = replace(group, instances=())
 
     walk = Walker(system, before=somebody_detaches_it).run(I)
-    assert walk.ended == "PodEvictionFailure"
+    assert walk.ended == "Spared"
+    assert ended(system) == (Status.CLOSED, Outcome.GIVEN_BACK)
+    assert [event.reason for event in system.kubernetes.events] == ["TerminationCalledOff"]
     assert not system.kubernetes.by_name[f"node-{I}"].marked
 
 

@@ -10,7 +10,7 @@ from leeward.model.instance import Instance
 from leeward.model.termination import Cause, CauseKind, Status, Subject, execution_name
 from leeward.model.times import format_instant
 from leeward.ports import Ports
-from leeward.termination import steps
+from leeward.termination import starting
 
 
 class RefusedError(TerminalError):
@@ -38,7 +38,7 @@ def start(scene: Scene, ports: Ports, *, cluster: str, deadline: datetime | None
     at = format_instant(now)
     cause = Cause(id=f"manual#{at}", kind=CauseKind.MANUAL, at=now, deadline=deadline, reason="leeward drain")
     record = ports.claims.claim(_subject(scene, scene.instance, cluster), cause, now)
-    record = steps.start(record, ports)
+    record = starting.start(record, ports)
     if record.status is Status.CLOSED:
         raise RefusedError(f"refused: {scene.node.name}: its termination has just ended; look again")
     if record.token:

@@ -13,7 +13,7 @@ from leeward.model import keys
 from leeward.model.message import Kind
 from leeward.model.termination import Cause, Outcome, Status, Subject
 from leeward.ports import Ports
-from leeward.termination.steps import start
+from leeward.termination.starting import start
 from leeward.termination.verdict import retry_after
 
 Effect = Callable[[], str | None]  # does it; answers with a warning for the log, or None

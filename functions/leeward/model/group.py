@@ -1,11 +1,14 @@
 """Auto Scaling groups, their instances and their lifecycle hooks."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Self
 
 from leeward.model import keys
+from leeward.model.times import as_instant
 
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
 LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
@@ -40,6 +43,26 @@ class LifecycleHook:
             target_arn=raw.get("NotificationTargetARN"),
             metadata=raw.get("NotificationMetadata"),
         )
+
+
+_LEAVES = re.compile(r"(?:Terminating|Detaching) EC2 instance: (i-[0-9a-f]+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalingActivity:
+    """One line of a group's scaling history. `leaves` is the instance that it takes out, None for any other activity;
+    `cause` is Auto Scaling's own sentence.
+    """
+
+    at: datetime
+    cause: str
+    leaves: str | None = None
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """From one element of `describe-scaling-activities`."""
+        found = _LEAVES.match(raw.get("Description", ""))
+        return cls(at=as_instant(raw["StartTime"]), cause=raw.get("Cause", ""), leaves=found[1] if found else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,3 +14,6 @@ GROUP_TAG = "aws:autoscaling:groupName"
 
 TERMINATE_HOOK = "leeward-terminate"  # the hook that fn sync keeps on every selected group
 HOOK_MARK = "leeward.dev/v1"  # its NotificationMetadata: tells our hook from another team's of the same name
+
+SUBNET_LABEL = "leeward.dev/subnet-id"  # put on nodes by fn sync
+CAST_SUBNET_LABEL = "topology.cast.ai/subnet-id"  # the same, as Cast AI's autoscaler spells it

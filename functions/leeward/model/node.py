@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from leeward.model import keys
 from leeward.model.instance import instance_id_of
+from leeward.model.quantity import CPU, amount
 from leeward.model.times import parse_instant
 
 
@@ -29,7 +30,10 @@ class Taint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A Node object. `taints` keeps the raw order, because a patch replaces the whole list."""
+    """A Node object. `taints` keeps the raw order, because a patch replaces the whole list.
+
+    `cpu`: capacity in thousandths of a core (allocatable where only that is told), 0 when the status does not say.
+    """
 
     name: str
     uid: str
@@ -43,12 +47,15 @@ class Node:
     deleting: bool
     created: datetime
     finalizers: tuple[str, ...] = ()
+    cpu: int = 0
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """From a Node of the API or of `kubectl get -o json`."""
         meta, spec = raw["metadata"], raw.get("spec") or {}
-        conditions = (raw.get("status") or {}).get("conditions") or ()
+        status = raw.get("status") or {}
+        conditions = status.get("conditions") or ()
+        cpu = (status.get("capacity") or {}).get(CPU) or (status.get("allocatable") or {}).get(CPU)
         created = meta.get("creationTimestamp")
         return cls(
             name=meta["name"],
@@ -63,6 +70,7 @@ class Node:
             deleting="deletionTimestamp" in meta,
             created=parse_instant(created) if created else datetime.min.replace(tzinfo=UTC),
             finalizers=tuple(meta.get("finalizers") or ()),
+            cpu=amount(CPU, cpu, down=True) if cpu else 0,
         )
 
     @property

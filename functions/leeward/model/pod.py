@@ -75,11 +75,11 @@ class Pod:
             phase=status.get("phase", "Pending"),
             labels=meta.get("labels") or {},
             annotations=meta.get("annotations") or {},
-            owner=_controller(meta.get("ownerReferences") or ()),
+            owner=controller_of(meta.get("ownerReferences") or ()),
             priority_class=spec.get("priorityClassName", ""),
             grace_seconds=DEFAULT_GRACE_SECONDS if grace is None else int(grace),
             ready=any(c.get("type") == "Ready" and c.get("status") == "True" for c in status.get("conditions") or ()),
-            tolerations=tuple(_toleration(t) for t in spec.get("tolerations") or ()),
+            tolerations=tuple(toleration(t) for t in spec.get("tolerations") or ()),
             empty_dir=any("emptyDir" in volume for volume in volumes),
             claims=tuple(
                 volume["persistentVolumeClaim"]["claimName"] for volume in volumes if "persistentVolumeClaim" in volume
@@ -150,10 +150,11 @@ class PodDisruptionBudget:
 
 def matches_selector(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     """A LabelSelector (`matchLabels` and `matchExpressions`, all of them)."""
-    wanted = selector.get("matchLabels") or {}
-    return all(labels.get(key) == value for key, value in wanted.items()) and all(
-        _matches(expression, labels) for expression in selector.get("matchExpressions") or ()
-    )
+    for key, value in (selector.get("matchLabels") or {}).items():
+        if labels.get(key) != value:
+            return False
+    expressions = selector.get("matchExpressions")
+    return not expressions or all(_matches(expression, labels) for expression in expressions)
 
 
 def _matches(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
@@ -171,14 +172,16 @@ def _matches(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
             raise ValueError(f"unknown selector operator {other!r}")
 
 
-def _controller(references: Sequence[Mapping[str, Any]]) -> Owner | None:
+def controller_of(references: Sequence[Mapping[str, Any]]) -> Owner | None:
+    """Of `metadata.ownerReferences`: the one that manages the object, if any does."""
     for reference in references:
         if reference.get("controller"):
             return Owner(api_version=reference.get("apiVersion", ""), kind=reference["kind"], name=reference["name"])
     return None
 
 
-def _toleration(raw: Mapping[str, Any]) -> Toleration:
+def toleration(raw: Mapping[str, Any]) -> Toleration:
+    """From one element of `spec.tolerations`."""
     return Toleration(
         key=raw.get("key") or "",
         operator=raw.get("operator") or "Equal",

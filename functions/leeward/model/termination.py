@@ -11,7 +11,9 @@ from leeward.model.instance import CapacityType
 
 
 class CauseKind(StrEnum):
-    """Why a node goes. The first five come from messages, `manual` from a console or command line start."""
+    """Why a node goes. The first five come from messages, `manual` from a console or command line start, `surplus` from
+    a launch of ours that nobody has paid for (docs/designs/capacity-ledger.md).
+    """
 
     SPOT_INTERRUPTION = "spot_interruption"
     REBALANCE_RECOMMENDATION = "rebalance_recommendation"
@@ -19,6 +21,10 @@ class CauseKind(StrEnum):
     STATE_CHANGE = "state_change"
     ASG_TERMINATE = "asg_terminate"
     MANUAL = "manual"
+    SURPLUS = "surplus"
+
+
+NOBODY = "nobody"  # pays a debt that was forgiven
 
 
 class Status(StrEnum):
@@ -80,6 +86,7 @@ class TerminationRecord:
     """The claim on an instance. `version` grows with every cause that joins; `attempt` with every new execution.
 
     `times` keys: claimed, tainted, replacement, draining, drained, terminating, terminated, removed, closed, retry.
+    `payers`: debt -> the instance whose end pays it (itself or another), `NOBODY` where it was forgiven.
     """
 
     subject: Subject
@@ -89,6 +96,7 @@ class TerminationRecord:
     causes: tuple[Cause, ...]
     times: Mapping[str, datetime] = field(default_factory=dict)
     replacement: Replacement | None = None
+    payers: Mapping[str, str] = field(default_factory=dict)
     blocked_by: tuple[str, ...] = ()
     pods_evicted: int = 0
     heartbeats: Mapping[str, datetime] = field(default_factory=dict)  # hook name -> last heartbeat

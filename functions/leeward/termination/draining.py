@@ -10,10 +10,10 @@ from datetime import datetime, timedelta
 from math import ceil
 from typing import Any
 
-from leeward.errors import ClusterUnreachableError, ObjectGoneError, RecordChangedError, ThrottledError
+from leeward.errors import ClusterUnreachableError, ObjectGoneError, ThrottledError
 from leeward.model import keys
 from leeward.model.node import Node, Taint
-from leeward.model.termination import CauseKind, Outcome, TerminationRecord
+from leeward.model.termination import TerminationRecord
 from leeward.ports import EvictionRefusedError, Kubernetes, Ports
 from leeward.termination import verdict
 from leeward.termination.drain import DrainOptions, DrainPlan, Eviction, How, last_calls, plan_drain
@@ -74,24 +74,20 @@ def beat(situation: Situation, ports: Ports) -> Mapping[str, datetime]:
 
 
 def give_back(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """PodEvictionFailure: the node goes back into service. A maintenance that still lies ahead is tried again."""
+    """The node goes back into service: its pods did not leave in time, or nothing wants it gone any more. `finish`
+    closes the record.
+    """
     record = read(run.instance, ports)
+    spared = run.next is Next.SPARE
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)
     node = find_node(record, kubernetes)
-    now = ports.clock.now()
+    why = "; ".join(record.blocked_by) or run.why or "pods did not leave in time"
     if node is not None:
         kubernetes.unmark(node, keys.DISRUPTED_TAINT)
-        blocked = "; ".join(record.blocked_by) or "pods did not leave in time"
-        kubernetes.event(node, reason="PodEvictionFailure", message=blocked, warning=True, now=now)
-    ahead = record.deadline is not None and record.deadline > now and record.has(CauseKind.SCHEDULED_CHANGE)
-    if ahead:
-        ports.claims.note(record.instance, times={"retry": now + verdict.retry_after(4)})
-    else:
-        try:
-            ports.claims.close(record.instance, version=run.version, outcome=Outcome.GIVEN_BACK, now=now)
-        except RecordChangedError:
-            return replace(run, next=Next.AGAIN, why="a cause joined at the last moment")
-    return replace(run, next=Next.GIVEN_BACK, why="; ".join(record.blocked_by)[:500] or run.why)
+        reason = "TerminationCalledOff" if spared else "PodEvictionFailure"
+        message = run.why if spared else why
+        kubernetes.event(node, reason=reason, message=message, warning=not spared, now=ports.clock.now())
+    return replace(run, next=Next.SPARED if spared else Next.GIVEN_BACK, why=run.why if spared else why[:500])
 
 
 def remove_node(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
@@ -154,6 +150,7 @@ def _work(
     """Evict and look again until the node is empty or the step's own time is used up."""
     progress = Progress()
     stop = ports.clock.now() + WORK
+    stop = min(stop, verdict.let_go_at(situation.record) or stop)
     while True:
         plan = _plan(node, situation, started, kubernetes, ports)
         if plan.drained:
@@ -272,6 +269,7 @@ def _pause(
     hooks = situation.our_hooks if situation.held else ()
     limits = verdict.next_heartbeat(hooks, last, heartbeat, now)
     time_out = started + situation.policy.drain.timeout
-    soon = [moment for moment in (time_out, record.deadline, *moments) if moment is not None and moment > now]
+    known = (time_out, record.deadline, verdict.let_go_at(record), *moments)
+    soon = [moment for moment in known if moment is not None and moment > now]
     pause = verdict.pause_seconds(waited=now - started, hint=hint, limits=[*limits, *soon], now=now)
     return replace(run, next=Next.WAIT, pause=pause, why=why[:500])

@@ -21,12 +21,14 @@ class Next(StrEnum):
     DRAINED = "drained"
     GONE = "gone"
     FAILED = "failed"
+    SPARE = "spare"  # nothing wants the instance gone any more
     ANSWER = "answer"
     REMOVE = "remove"
     FINISH = "finish"
     AGAIN = "again"  # a cause joined at the last moment
     DONE = "done"
     GIVEN_BACK = "given-back"
+    SPARED = "spared"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

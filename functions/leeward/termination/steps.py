@@ -12,6 +12,7 @@ from leeward.errors import AccessDeniedError, InvalidInputError, RecordChangedEr
 from leeward.model.group import HookResult
 from leeward.model.instance import cluster_of
 from leeward.model.termination import (
+    NOBODY,
     Cause,
     CauseKind,
     Outcome,
@@ -25,8 +26,11 @@ from leeward.model.times import format_instant
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.termination import verdict
+from leeward.termination.ledger import debts, only_surplus
 from leeward.termination.run import Next, Run
+from leeward.termination.settling import forgiven, settle
 from leeward.termination.situation import Situation, read, survey
+from leeward.termination.starting import start
 
 Step = Callable[[Run, Mapping[str, Any], Ports], Run]
 
@@ -54,19 +58,6 @@ def claim(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     return replace(begun, next=Next.REPLACE, why=", ".join(cause.kind.value for cause in record.causes))
 
 
-def start(record: TerminationRecord, ports: Ports) -> TerminationRecord:
-    """Start the execution of the claim. While it is open nothing happens; when a closed one holds the name,
-    the next attempt is begun. Any number of callers end with one open execution.
-    """
-    for _ in range(5):
-        if ports.executions.start(record.instance, record.attempt):
-            return record
-        record = ports.claims.begin_attempt(record.instance, record.attempt)
-        if record.status is Status.CLOSED:
-            return record
-    raise RecordChangedError(f"{record.instance}: five attempts were begun by others meanwhile")
-
-
 def ask_for_replacement(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Launch another instance first where that is called for, in the same subnet, by a client token made of the
     instance id: asked twice, it is launched once. Its debt (+1 desired) is paid by `terminate`.
@@ -91,21 +82,27 @@ def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """
     situation = survey(read(run.instance, ports), ports)
     record = situation.record
+    run = replace(run, version=record.version, next=Next.ANSWER)
     leaving = situation.lifecycle is None or situation.lifecycle.startswith("Terminating")
-    if not situation.ended and not leaving:
-        owed = record.replacement is not None and record.replacement.owed
-        asked, paid = _terminate(record.instance, ports, owed=owed)
+    if situation.ended or leaving:
         ports.claims.note(record.instance, times={"terminating": ports.clock.now()})
-        why = f"asked {record.subject.group} to terminate it{' and to shrink by the one launched' if paid else ''}"
-        return replace(run, version=record.version, next=Next.ANSWER, why=why if asked else "it was already leaving")
-    ports.claims.note(record.instance, times={"terminating": ports.clock.now()})
-    return replace(run, version=record.version, next=Next.ANSWER, why="it is leaving already")
+        return replace(run, why="it is leaving already")
+    owed = debts(record)
+    if owed and only_surplus(record) and all(_forgive(situation, debt, ports) for debt in owed):
+        return replace(run, next=Next.SPARE, why=f"{record.subject.group} has been made smaller by others meanwhile")
+    asked, paid = _terminate(record.instance, ports, owed=bool(owed))
+    payers = {owed[0]: record.instance if paid else NOBODY} if owed and asked else None
+    ports.claims.note(record.instance, times={"terminating": ports.clock.now()}, payers=payers)
+    why = f"asked {record.subject.group} to terminate it{' and to shrink by the one launched' if paid else ''}"
+    return replace(run, why=why if asked else "it was already leaving")
 
 
 def answer_hooks(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Complete each terminate hook of ours as soon as the group waits, by instance id: the event that announces it is
     only best effort. Then wait until EC2 says that the instance ends. Hooks that are not ours are never touched.
     """
+    if run.next is Next.SPARE:
+        return run
     situation = survey(read(run.instance, ports), ports)
     record, now = situation.record, ports.clock.now()
     answered = [hook.name for hook in situation.our_hooks if situation.held and _answer(situation, hook.name, ports)]
@@ -114,7 +111,7 @@ def answer_hooks(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         return replace(run, version=record.version, next=Next.REMOVE, why=f"EC2 says {situation.state}")
     waited = now - record.times.get("terminating", now)
     if situation.lifecycle is None and waited > verdict.DETACHED_AFTER:
-        return replace(run, next=Next.FAILED, why="no group holds the instance any more: it was detached meanwhile")
+        return replace(run, next=Next.SPARE, why="no group holds the instance any more: it was detached meanwhile")
     pause = 1 if answered else verdict.pause_seconds(waited=waited, now=now)
     held = f"the group says {situation.lifecycle}, EC2 {situation.state}"
     why = f"answered {', '.join(answered)}" if answered else held
@@ -122,12 +119,25 @@ def answer_hooks(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def finish(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Close the record unless a cause has joined since it was last read: then the run goes round once more."""
+    """Close the books, then the record, unless a cause has joined since it was last read: then the run goes round once
+    more. A node that was given back and has to go later keeps its record open, and what it owes.
+    """
+    situation = survey(read(run.instance, ports), ports)
+    record, now = situation.record, ports.clock.now()
+    if run.next is Next.GIVEN_BACK and verdict.comes_again(record, now):
+        ports.claims.note(record.instance, times={"retry": now + verdict.retry_after(4)})
+        return run
+    waiting = settle(situation, ports)
+    if waiting:
+        waited = now - record.times.get("terminated", now)
+        return replace(run, next=Next.WAIT, pause=verdict.pause_seconds(waited=waited, now=now), why=waiting)
+    given_back = run.next in {Next.GIVEN_BACK, Next.SPARED}
+    outcome = Outcome.GIVEN_BACK if given_back else Outcome.TERMINATED
     try:
-        ports.claims.close(run.instance, version=run.version, outcome=Outcome.TERMINATED, now=ports.clock.now())
+        ports.claims.close(run.instance, version=run.version, outcome=outcome, now=now)
     except RecordChangedError:
         return replace(run, next=Next.AGAIN, why="a cause joined at the last moment")
-    return replace(run, next=Next.DONE)
+    return run if given_back else replace(run, next=Next.DONE)
 
 
 def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
@@ -170,6 +180,15 @@ def _terminate(instance: str, ports: Ports, *, owed: bool) -> tuple[bool, bool]:
         if not owed:
             raise
         return ports.groups.terminate(instance=instance, decrement=False), False
+
+
+def _forgive(situation: Situation, debt: str, ports: Ports) -> bool:
+    """Whether nobody has to pay it any more; written down when that is so."""
+    group = situation.group
+    if group is not None and not forgiven(situation.record, debt, group, ports):
+        return False
+    ports.claims.note(situation.record.instance, payers={debt: NOBODY})
+    return True
 
 
 def _answer(situation: Situation, hook: str, ports: Ports) -> bool:

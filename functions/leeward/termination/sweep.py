@@ -24,7 +24,7 @@ from leeward.ports import Ports
 from leeward.termination import verdict
 from leeward.termination.draining import beat, mark
 from leeward.termination.situation import survey
-from leeward.termination.steps import start
+from leeward.termination.starting import start
 
 LAUNCH_WAIT = "Pending:Wait"
 TERMINATE_WAIT = "Terminating:Wait"
@@ -184,14 +184,17 @@ def _adopt(
     found: Found,
 ) -> None:
     """An instance held by a hook of ours without an open record: its event was lost. Claim and start, or answer where
-    its termination was already brought to an end.
+    its termination was already brought to an end. Nobody knows how long the hook has waited: it is heartbeaten first,
+    so that its time runs from now on, as the claim says.
     """
     record = ports.claims.read(member.id)
     if not hooks or (record is not None and record.status is Status.OPEN):
         return
-    now = ports.clock.now()
     instance = ports.instances.describe([member.id]).get(member.id)
     if instance is not None:
+        for hook in hooks:
+            ports.groups.heartbeat(group=group.name, hook=hook.name, instance=member.id)
+        now = ports.clock.now()
         record = ports.claims.claim(
             _subject(cluster, group, instance, node), _orphan_cause(hooks[0], member.id, now), now
         )

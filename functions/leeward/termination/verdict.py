@@ -36,18 +36,27 @@ def wants_replacement(
     Not where the group itself is ending the instance (it replaces it, or means to shrink), nor for an operator's
     drain: terminated without decrement, the group replaces it.
     """
-    if group is None or lifecycle is None:
-        return Verdict(act=False, why="no Auto Scaling group holds the instance any more")
-    if record.has(CauseKind.ASG_TERMINATE) or lifecycle.startswith("Terminating"):
-        return Verdict(act=False, why="the group itself is ending the instance")
+    unwanted = _why_no_replacement(record, group, lifecycle)
+    if unwanted:
+        return Verdict(act=False, why=unwanted)
     if record.has(*REPLACED_FIRST):
         return Verdict(act=True, why="the instance will be taken: another is asked for before the drain")
     if record.has(CauseKind.REBALANCE_RECOMMENDATION):
-        if group.capacity_rebalance:
+        if group is not None and group.capacity_rebalance:
             return Verdict(act=False, why="the group has CapacityRebalance on and launches by itself")
         if policy.interruption.rebalance is Rebalance.REPLACE:
             return Verdict(act=True, why="rebalance recommendation: replace first, then drain")
     return Verdict(act=False, why="the group replaces it when it is terminated")
+
+
+def _why_no_replacement(record: TerminationRecord, group: Group | None, lifecycle: str | None) -> str | None:
+    if group is None or lifecycle is None:
+        return "no Auto Scaling group holds the instance any more"
+    if record.has(CauseKind.SURPLUS):
+        return "the group is one too large: it shrinks by this instance"
+    if record.has(CauseKind.ASG_TERMINATE) or lifecycle.startswith("Terminating"):
+        return "the group itself is ending the instance"
+    return None
 
 
 def terminates_first(record: TerminationRecord, lifecycle: str | None, *, hook_guards: bool) -> bool:
@@ -59,12 +68,21 @@ def terminates_first(record: TerminationRecord, lifecycle: str | None, *, hook_g
 
 def out_of_time(record: TerminationRecord, policy: DrainPolicy, started: datetime, now: datetime) -> str | None:
     """Why the drain's time is over, None while it is not: its own time-out, or the moment the instance is taken."""
-    deadline = record.deadline
-    if deadline is not None and record.has(*ABRUPT) and now >= deadline - DEADLINE_MARGIN:
+    let_go = let_go_at(record)
+    if let_go is not None and now >= let_go:
         return "the instance is being taken now"
     if now >= started + policy.timeout:
         return f"drain.timeout of {int(policy.timeout.total_seconds())} s has passed"
     return None
+
+
+def let_go_at(record: TerminationRecord) -> datetime | None:
+    """When an instance that EC2 takes is let go, drained or not, so that its hooks are answered before. None: it is not
+    taken. No pause and no work inside a step goes past it.
+    """
+    if record.deadline is None or not record.has(*ABRUPT):
+        return None
+    return record.deadline - DEADLINE_MARGIN
 
 
 def after_time_out(
@@ -77,9 +95,18 @@ def after_time_out(
     """
     if policy.force:
         return Next.WAIT
-    taken = record.has(*ABRUPT) and record.deadline is not None and now >= record.deadline - DEADLINE_MARGIN
+    let_go = let_go_at(record)
+    taken = let_go is not None and now >= let_go
     leaving = (lifecycle or "").startswith("Terminating") or state not in {"pending", "running"}
     return Next.DRAINED if taken or leaving else Next.FAILED
+
+
+def comes_again(record: TerminationRecord, now: datetime) -> bool:
+    """Whether an instance that was given back has to go all the same: its maintenance lies ahead, or its group is one
+    too large because of us. It is tried again later, and its record stays open until then.
+    """
+    ahead = record.deadline is not None and record.deadline > now and record.has(CauseKind.SCHEDULED_CHANGE)
+    return ahead or record.has(CauseKind.SURPLUS)
 
 
 def settle_seconds(record: TerminationRecord, policy: DrainPolicy, now: datetime) -> int:

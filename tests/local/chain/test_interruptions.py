@@ -91,6 +91,24 @@ def test_a_rebalance_recommendation_replaces_first_and_then_drains(stack, crew):
     team.until(lambda: ledger.group_size(stack, team.group) == (1, 1), 15, "the group at its size")
 
 
+def test_a_launch_that_the_old_instances_end_does_not_pay_for_is_paid_by_the_youngest_member(stack, crew):
+    """Somebody ends it at EC2 while it drains: the group replaces it, and would stay one too large."""
+    team = crew(2, spot=True)
+    victim, other = team.instances
+    team.run_pods(fleet.deployment("owed", 1, grace=1), fleet.budget("owed", maxUnavailable=0), instance=victim)
+    stack.emit(scenario.spot_warning(stack, victim))
+    team.until(lambda: (found := team.record(victim)) is not None and found.launched, 20, "a replacement launched")
+    stack.client("ec2").terminate_instances(InstanceIds=[victim])
+    record = team.closed(victim)
+    (payer,) = record.payers.values()
+    assert payer not in {victim, other}
+    paid = team.closed(payer)
+    assert paid.causes == ("surplus",)
+    assert paid.launched == ()
+    team.until(lambda: ledger.group_size(stack, team.group) == (2, 2), 20, "the group at its size")
+    stack.kubectl("delete", "pdb", "owed")
+
+
 def test_a_launch_hook_that_notifies_our_queue_is_answered_once_the_node_is_ready(stack, crew):
     team = crew(1)
     queue = f"arn:aws:sqs:{stack.region}:{stack.account}:leeward-interruption"

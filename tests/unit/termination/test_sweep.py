@@ -76,6 +76,7 @@ def test_an_instance_held_by_a_hook_of_ours_whose_event_was_lost_is_claimed_and_
     assert sweep_once(system.ports).claimed == [NODE]
     record = system.claims.records[NODE]
     assert record.causes[0].kind is CauseKind.ASG_TERMINATE
+    assert system.groups.heartbeats == [(GROUP, "leeward-terminate", NODE)]  # nobody knows how long it has waited
     assert system.executions.open == {"i-0abc-1"}
     assert sweep_once(system.ports).claimed == []
 

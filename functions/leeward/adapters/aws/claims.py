@@ -73,6 +73,7 @@ class DynamoClaims:
         times: Mapping[str, datetime] | None = None,
         heartbeats: Mapping[str, datetime] | None = None,
         replacement: Replacement | None = None,
+        payers: Mapping[str, str] | None = None,
         blocked_by: Sequence[str] | None = None,
         evicted: int = 0,
         node: str | None = None,
@@ -88,6 +89,8 @@ class DynamoClaims:
             change.set_in("heartbeats", name, at)
         if replacement is not None:
             change.set("replacement", replacement_item(replacement))
+        for debt, payer in (payers or {}).items():
+            change.set_in("payers", debt, payer, keep=True)
         if blocked_by is not None:
             change.set("blockedBy", list(blocked_by))
         if node is not None:

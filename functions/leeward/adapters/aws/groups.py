@@ -1,7 +1,7 @@
 """`ports.Groups` on Auto Scaling."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -11,7 +11,7 @@ from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import LAUNCH_REFUSED, aws_call, code_of, is_not_found, message_of
 from leeward.adapters.cache import ExpiringCache
 from leeward.model import keys
-from leeward.model.group import Group, HookResult, LifecycleHook
+from leeward.model.group import Group, HookResult, LifecycleHook, ScalingActivity
 from leeward.model.instance import cluster_of
 from leeward.model.termination import Replacement
 from leeward.ports import Clock
@@ -122,6 +122,21 @@ class AutoScalingGroups:
                     raise
                 return False
         return True
+
+    def activities(self, group: str, since: datetime) -> Sequence[ScalingActivity]:
+        """Newest first, as the API pages them: no page is read beyond the moment asked for."""
+        found: list[ScalingActivity] = []
+        with aws_call("autoscaling:DescribeScalingActivities", group):
+            try:
+                for page in pages(self._client, "describe_scaling_activities", AutoScalingGroupName=group):
+                    fresh = [ScalingActivity.from_json(raw) for raw in page.get("Activities", ())]
+                    found += [activity for activity in fresh if activity.at >= since]
+                    if any(activity.at < since for activity in fresh):
+                        break
+            except ClientError as error:
+                if not is_not_found(error):
+                    raise
+        return tuple(found)
 
     @property
     def _client(self) -> Any:

@@ -44,6 +44,7 @@ def new_record(subject: Subject, cause: Cause, now: datetime) -> Item:
         "causes": {cause.id: cause_item(cause, now)},
         "times": {"claimed": format_instant(now)},
         "heartbeats": {},
+        "payers": {},
         "blockedBy": [],
         "evicted": 0,
     }
@@ -102,6 +103,7 @@ def record_of(item: Mapping[str, Any]) -> TerminationRecord:
         causes=tuple(_cause_of(id, raw) for id, raw in causes),
         times=_instants(item.get("times", {})),
         replacement=_replacement_of(replacement) if replacement else None,
+        payers=dict(item.get("payers", {})),
         blocked_by=tuple(item.get("blockedBy", ())),
         pods_evicted=int(item.get("evicted", 0)),
         heartbeats=_instants(item.get("heartbeats", {})),

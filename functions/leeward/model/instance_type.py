@@ -1,0 +1,71 @@
+"""Instance types: what a node of that type has, as `describe-instance-types` tells it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+ARCHITECTURES = {"x86_64": "amd64", "arm64": "arm64"}  # EC2's word -> Kubernetes' word; others are none of EKS'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accelerator:
+    """GPUs or other chips of one maker. `maker` as EC2 writes it (NVIDIA, AMD, AWS, Habana)."""
+
+    maker: str
+    name: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceType:
+    """One type. `memory_mib` as EC2 advertises it; `max_enis` and `ips_per_eni` of the default network card."""
+
+    name: str
+    vcpus: int
+    memory_mib: int
+    max_enis: int = 0
+    ips_per_eni: int = 0
+    architectures: tuple[str, ...] = ("amd64",)
+    nitro: bool = True
+    bare_metal: bool = False
+    gpus: tuple[Accelerator, ...] = ()
+    inference: tuple[Accelerator, ...] = ()
+    neurons: tuple[Accelerator, ...] = ()
+    efas: int = 0
+    local_storage_gb: int = 0
+    max_volumes: int | None = None  # EBS attachments, where EC2 tells
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """From one element of `describe-instance-types`."""
+        network = raw.get("NetworkInfo", {})
+        cards = network.get("NetworkCards") or ()
+        default = network.get("DefaultNetworkCardIndex", 0)
+        enis = next((c["MaximumNetworkInterfaces"] for c in cards if c.get("NetworkCardIndex") == default), None)
+        return cls(
+            name=raw["InstanceType"],
+            vcpus=int(raw.get("VCpuInfo", {}).get("DefaultVCpus", 0)),
+            memory_mib=int(raw.get("MemoryInfo", {}).get("SizeInMiB", 0)),
+            max_enis=int(enis if enis is not None else network.get("MaximumNetworkInterfaces", 0)),
+            ips_per_eni=int(network.get("Ipv4AddressesPerInterface", 0)),
+            architectures=tuple(
+                ARCHITECTURES[name]
+                for name in raw.get("ProcessorInfo", {}).get("SupportedArchitectures", ("x86_64",))
+                if name in ARCHITECTURES
+            ),
+            nitro=raw.get("Hypervisor") == "nitro" or bool(raw.get("BareMetal")),
+            bare_metal=bool(raw.get("BareMetal", False)),
+            gpus=_accelerators(raw.get("GpuInfo", {}).get("Gpus")),
+            inference=_accelerators(raw.get("InferenceAcceleratorInfo", {}).get("Accelerators")),
+            neurons=_accelerators(raw.get("NeuronInfo", {}).get("NeuronDevices")),
+            efas=int(network.get("EfaInfo", {}).get("MaximumEfaInterfaces", 0)) if network.get("EfaSupported") else 0,
+            local_storage_gb=int(raw.get("InstanceStorageInfo", {}).get("TotalSizeInGB", 0)),
+            max_volumes=raw.get("EbsInfo", {}).get("MaximumEbsAttachments"),
+        )
+
+
+def _accelerators(raw: Any) -> tuple[Accelerator, ...]:
+    return tuple(
+        Accelerator(maker=one.get("Manufacturer", "AWS"), name=one.get("Name", ""), count=int(one.get("Count", 0)))
+        for one in raw or ()
+    )

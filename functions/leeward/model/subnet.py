@@ -1,0 +1,29 @@
+"""Subnets as Leeward sees them: where a node may land, and how many IPv4 addresses are free there."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subnet:
+    """One subnet. `free_ips` as EC2 counts them (its five reserved addresses are not among them)."""
+
+    id: str
+    zone: str
+    cidr: str = ""
+    free_ips: int = 0
+    vpc: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """From one element of `describe-subnets`."""
+        return cls(
+            id=raw["SubnetId"],
+            zone=raw.get("AvailabilityZone", ""),
+            cidr=raw.get("CidrBlock", ""),
+            free_ips=int(raw.get("AvailableIpAddressCount", 0)),
+            vpc=raw.get("VpcId", ""),
+            tags={tag["Key"]: tag.get("Value", "") for tag in raw.get("Tags", ())},
+        )

@@ -1,0 +1,86 @@
+"""The capacity ledger (docs/designs/capacity-ledger.md): what a termination owes, and whether its end has paid.
+
+Each launch of ours raised the desired size by one: a debt, named after the instance for which it was made. It is paid
+by one terminate-with-decrement, forgiven where somebody has shrunk the group on purpose since (they saw the larger
+size), and passed on to another named instance where the group replaced the one that should have paid."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from leeward.model.group import Group, GroupInstance, ScalingActivity
+from leeward.model.instance import Instance
+from leeward.model.termination import Cause, CauseKind, TerminationRecord
+
+DEBT = "debt#"  # a surplus cause is DEBT + the instance for which the launch was made
+STAYING = ("Pending", "InService")
+LATEST_WORD = timedelta(minutes=15)  # no word of the group by then: nothing is ended on a guess
+MARGIN = timedelta(minutes=5)  # between our clock and the group's
+
+_RESIZED = re.compile(r"changing the desired capacity from (\d+) to (\d+)")
+_ASKED_FOR = "in response to a user request, shrinking the capacity"
+
+
+class Ending(StrEnum):
+    """How the group parted with an instance."""
+
+    SHRUNK = "shrunk"  # it meant to become smaller: by our decrement, or by somebody else's wish
+    REPLACED = "replaced"  # it launches another in its place
+    UNKNOWN = "unknown"  # it has not said yet
+
+
+def debts(record: TerminationRecord) -> tuple[str, ...]:
+    """The launches that this instance's end has to pay for, by the instances for which they were made."""
+    own = (record.instance,) if record.replacement is not None and record.replacement.owed else ()
+    taken_over = tuple(cause.id.removeprefix(DEBT) for cause in record.causes if cause.kind is CauseKind.SURPLUS)
+    return tuple(debt for debt in dict.fromkeys((*own, *taken_over)) if debt not in record.payers)
+
+
+def passed_on(record: TerminationRecord) -> Mapping[str, str]:
+    """Debt -> the other instance that was asked to pay it."""
+    return {debt: payer for debt, payer in record.payers.items() if payer.startswith("i-") and payer != record.instance}
+
+
+def only_surplus(record: TerminationRecord) -> bool:
+    """Nothing else wants this instance gone."""
+    return all(cause.kind is CauseKind.SURPLUS for cause in record.causes)
+
+
+def owed_since(record: TerminationRecord, debt: str) -> datetime | None:
+    """When the group became one larger, as far as this record knows."""
+    joined = next((cause.at for cause in record.causes if cause.id == DEBT + debt), None)
+    return joined or record.times.get("replacement") or record.times.get("claimed")
+
+
+def shrunk_since(activities: Iterable[ScalingActivity], since: datetime) -> bool:
+    """Whether somebody has set a smaller size since then: a person, a schedule or a scaling policy. We never do.
+
+    Source: "How do I find out why a scale-in happened" of the AWS knowledge centre: each of the three leaves the words
+    "changing the desired capacity from X to Y" in the cause.
+    """
+    sizes = (found for activity in activities if activity.at >= since for found in _RESIZED.findall(activity.cause))
+    return any(int(after) < int(before) for before, after in sizes)
+
+
+def ending(instance: str, activities: Sequence[ScalingActivity]) -> Ending:
+    """How the group parted with it. Only TerminateInstance, DetachInstances and EnterStandby with decrement leave "user
+    request, shrinking the capacity"; zone balance shrinks as well, back from what it had launched beyond the size.
+    """
+    own = next((activity for activity in activities if activity.leaves == instance), None)
+    if own is None:
+        return Ending.UNKNOWN
+    return Ending.SHRUNK if _ASKED_FOR in own.cause else Ending.REPLACED
+
+
+def candidates(group: Group, instances: Mapping[str, Instance]) -> tuple[GroupInstance, ...]:
+    """Who could pay, best first: the youngest member that stays, because it carries the fewest pods."""
+    staying = [member for member in group.instances if member.lifecycle.startswith(STAYING)]
+    known = [member for member in staying if member.id in instances and not instances[member.id].ended]
+    return tuple(sorted(known, key=lambda member: (instances[member.id].launched, member.id), reverse=True))
+
+
+def surplus(debt: str, now: datetime) -> Cause:
+    """Why the payer goes. The id is the debt's, so that passing it on twice adds nothing."""
+    reason = f"a launch made for {debt} was not taken back when that instance went: the group is one too large"
+    return Cause(id=DEBT + debt, kind=CauseKind.SURPLUS, at=now, reason=reason)

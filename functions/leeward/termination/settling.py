@@ -1,0 +1,90 @@
+"""Closing the books on a termination: is the launch that was made for it paid for, and who pays otherwise?
+
+Every write keeps what was there first (who pays is decided once), and claiming the payer is idempotent by the debt's
+name: killed anywhere, it can be done again."""
+
+from dataclasses import replace
+
+from leeward.model.group import Group
+from leeward.model.instance import cluster_of
+from leeward.model.termination import NOBODY, Status, Subject, TerminationRecord
+from leeward.ports import Ports
+from leeward.termination import ledger
+from leeward.termination.ledger import Ending
+from leeward.termination.situation import Situation, read
+from leeward.termination.starting import start
+
+
+def settle(situation: Situation, ports: Ports) -> str | None:
+    """Pay, forgive or pass on what this instance's end owes. None when the books are closed, else the sentence that
+    says what is waited for: the group's own word on how it parted with the instance.
+    """
+    record = situation.record
+    for debt in ledger.debts(record):
+        payer = _payer(debt, situation, ports)
+        if payer is None:
+            return f"the group has not said yet how it ended {record.instance}, for which we launched another"
+        ports.claims.note(record.instance, payers={debt: payer})
+        if payer == record.instance:  # it pays for one; the next looks again
+            situation = replace(situation, record=read(record.instance, ports))
+    for debt, payer in ledger.passed_on(read(record.instance, ports)).items():
+        _ask(payer, debt, record, ports)
+    return None
+
+
+def forgiven(record: TerminationRecord, debt: str, group: Group, ports: Ports) -> bool:
+    """Whether nothing is left to pay: somebody has made the group smaller since, or it may not become smaller."""
+    since = ledger.owed_since(record, debt)
+    if group.desired <= group.minimum or since is None:
+        return True
+    return ledger.shrunk_since(ports.groups.activities(group.name, since), since)
+
+
+def _payer(debt: str, situation: Situation, ports: Ports) -> str | None:
+    """Who pays: this instance, another, nobody; None while the group has not spoken."""
+    record, group = situation.record, situation.group
+    if group is None:
+        return NOBODY
+    if not situation.ended and situation.lifecycle is not None:  # given back: it stays, and so would the other
+        return NOBODY if forgiven(record, debt, group, ports) else _another(record, group, ports)
+    since = min(record.times.get("claimed", ports.clock.now()), ledger.owed_since(record, debt) or ports.clock.now())
+    activities = ports.groups.activities(group.name, since - ledger.MARGIN)
+    already_paid = record.instance in record.payers.values()
+    match ledger.ending(record.instance, activities):
+        case Ending.SHRUNK if not already_paid:
+            return record.instance
+        case Ending.UNKNOWN if not already_paid:
+            waited = ports.clock.now() - record.times.get("terminated", ports.clock.now())
+            return NOBODY if waited > ledger.LATEST_WORD else None
+    return NOBODY if forgiven(record, debt, group, ports) else _another(record, group, ports)
+
+
+def _another(record: TerminationRecord, group: Group, ports: Ports) -> str:
+    """The youngest member that nobody is ending already, else the youngest; nobody in an empty group."""
+    instances = ports.instances.describe(member.id for member in group.instances)
+    others = [member.id for member in ledger.candidates(group, instances) if member.id != record.instance]
+    for id in others:
+        known = ports.claims.read(id)
+        if known is None or known.status is Status.CLOSED:
+            return id
+    return others[0] if others else NOBODY
+
+
+def _ask(payer: str, debt: str, record: TerminationRecord, ports: Ports) -> None:
+    """Claim the payer for the debt and start its termination."""
+    instance = ports.instances.describe([payer]).get(payer)
+    if instance is None:  # gone for so long that its own end has been settled
+        return
+    cluster = cluster_of(instance.tags, ports.clusters.names()) or record.subject.cluster
+    subject = Subject(
+        instance=payer,
+        cluster=cluster,
+        group=record.subject.group,
+        zone=instance.zone,
+        subnet=instance.subnet,
+        instance_type=instance.type,
+        capacity_type=instance.capacity_type,
+    )
+    claimed = ports.claims.claim(subject, ledger.surplus(debt, ports.clock.now()), ports.clock.now())
+    if claimed.status is Status.OPEN:
+        start(claimed, ports)

@@ -1,0 +1,59 @@
+"""A group's scaling history, in Auto Scaling's own sentences: DescribeScalingActivities as the product reads it.
+
+The sentences are those of the API reference's examples (TerminateInstanceInAutoScalingGroup) and of the AWS knowledge
+centre's articles on scale-in and on terminated instances."""
+
+from collections import deque
+from datetime import UTC, datetime
+
+from leeward.model.group import ScalingActivity
+from leeward.model.times import format_instant
+
+KEPT = 1000  # activities of a group; AWS keeps six weeks
+HEALTH = "an instance was taken out of service in response to an EC2 health check indicating it has been terminated"
+UNHEALTHY = "an instance was taken out of service in response to a user health-check"
+REBALANCED = "an instance was taken out of service in response to an instance rebalance recommendation"
+BALANCED = "instances were launched to balance instances with other zones, and an instance was taken out of service"
+DIFFERENCE = "an instance was taken out of service in response to a difference between desired and actual capacity"
+
+
+class History:
+    """Of one group, newest first when read."""
+
+    def __init__(self) -> None:
+        self._activities: deque[ScalingActivity] = deque(maxlen=KEPT)
+        self._resized = ""
+
+    def left(self, instance: str, cause: str, now: float, *, sizes: tuple[int, int] | None = None) -> None:
+        """An instance goes; `sizes` (before, after) where that shrinks the group."""
+        shrunk = "" if sizes is None else f", shrinking the capacity from {sizes[0]} to {sizes[1]}"
+        self._add(f"At {_when(now)} {cause}{shrunk}.", instance, now)
+
+    def asked(
+        self, instance: str, now: float, *, sizes: tuple[int, int] | None, verb: str = "taken out of service"
+    ) -> None:
+        """Somebody asked for this very instance, with decrement where `sizes` says so."""
+        self.left(instance, f"instance {instance} was {verb} in response to a user request", now, sizes=sizes)
+
+    def resized(self, before: int, after: int, now: float) -> None:
+        """Somebody set another desired size: told with whatever the group does about it."""
+        self._resized = (
+            f"At {_when(now)} a user request explicitly set group desired capacity changing the desired capacity from "
+            f"{before} to {after}.  "
+        )
+
+    def surplus(self, instance: str, now: float, sizes: tuple[int, int]) -> None:
+        """The group is larger than it should be and chose this one."""
+        shrunk = f"{DIFFERENCE}, shrinking the capacity from {sizes[0]} to {sizes[1]}"
+        self._add(f"{self._resized}At {_when(now)} {shrunk}.", instance, now)
+
+    def since(self, moment: datetime) -> tuple[ScalingActivity, ...]:
+        """Newest first."""
+        return tuple(activity for activity in reversed(self._activities) if activity.at >= moment)
+
+    def _add(self, cause: str, instance: str, now: float) -> None:
+        self._activities.append(ScalingActivity(at=datetime.fromtimestamp(now, UTC), cause=cause, leaves=instance))
+
+
+def _when(now: float) -> str:
+    return format_instant(datetime.fromtimestamp(int(now), UTC))

@@ -1,0 +1,220 @@
+"""Launches of ours and who pays for them, through node-termination's own definition, with others at work meanwhile."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from leeward.model.group import ScalingActivity
+from leeward.model.termination import NOBODY, CauseKind, Outcome, Status
+from tests.fakes.builders import GROUP, a_node, an_instance
+from tests.fakes.clock import START
+from tests.state_machines.test_walks import I, a_budget, a_pod, a_system, claim, ended, spot
+from tests.state_machines.walker import Walker
+
+SHRUNK = "a user request changing the desired capacity from 3 to 2.  An instance was taken out of service."
+
+
+def a_fleet(**more):
+    """A system in which what is launched becomes an instance and a node."""
+    system = a_system(**more)
+
+    def born(group, subnet, instance):
+        young = replace(an_instance(instance), launched=system.clock.now())
+        system.instances.put(young)
+        system.kubernetes.by_name[f"node-{instance}"] = a_node(instance)
+
+    system.groups.on_launch = born
+    return system
+
+
+def ends_the_instance(system, *, at="Drain", cause="taken out of service in response to an EC2 health check"):
+    """Before the state `at`, the group ends the instance by itself and fills up again, once."""
+    done = []
+
+    def meanwhile(state, _):
+        if state == at and not done:
+            done.append(state)
+            system.groups.begin_terminating(GROUP, I, cause)
+            system.groups.refill(GROUP)
+
+    return meanwhile
+
+
+def size(system):
+    group = system.groups.by_name[GROUP]
+    return group.desired, sum(not member.lifecycle.startswith("Terminating") for member in group.instances)
+
+
+def run_the_payer(system, **options):
+    (payer,) = system.claims.records[I].payers.values()
+    assert system.executions.running(payer, 1)
+    return payer, Walker(system, **options).run(payer)
+
+
+def test_where_the_group_replaced_the_instance_its_youngest_member_pays_for_the_launch():
+    system = a_fleet(pods=[a_pod()])
+    before = size(system)
+    spot(system)
+    assert Walker(system, before=ends_the_instance(system)).run(I).ended == "Terminated"
+    assert size(system) == (before[0] + 1, before[1] + 1)
+    payer, walk = run_the_payer(system)
+    assert walk.ended == "Terminated"
+    assert system.groups.terminated == [(payer, True)]
+    assert size(system) == before
+    assert system.claims.records[payer].payers == {I: payer}
+
+
+def test_a_decrement_whose_answer_was_lost_is_recognised_and_paid_once():
+    system = a_fleet(pods=[a_pod()])
+    spot(system)
+    walk = Walker(system, killed=["terminate"]).run(I)
+    assert walk.ended == "Terminated"
+    assert system.groups.terminated == [(I, True)]
+    assert system.claims.records[I].payers == {I: I}
+
+
+def test_somebody_who_shrank_the_group_meanwhile_is_not_charged_twice():
+    system = a_fleet(pods=[a_pod()])
+    spot(system)
+
+    def meanwhile(state, _):
+        if state == "Drain" and not system.groups.history:
+            wish = ScalingActivity(at=system.clock.now(), cause=SHRUNK, leaves="i-0other")
+            system.groups.history.append((GROUP, wish))
+            group = system.groups.by_name[GROUP]
+            system.groups.by_name[GROUP] = replace(group, desired=group.desired - 1)
+            system.groups.begin_terminating(GROUP, I)
+
+    assert Walker(system, before=meanwhile).run(I).ended == "Terminated"
+    assert system.claims.records[I].payers == {I: NOBODY}
+    assert list(system.claims.records) == [I]
+
+
+def test_an_owner_who_ends_the_very_instance_with_decrement_has_paid():
+    system = a_fleet(pods=[a_pod()])
+    spot(system)
+    cause = "taken out of service in response to a user request, shrinking the capacity from 3 to 2"
+    assert Walker(system, before=ends_the_instance(system, cause=cause)).run(I).ended == "Terminated"
+    assert system.claims.records[I].payers == {I: I}
+    assert list(system.claims.records) == [I]
+
+
+def test_a_payer_is_spared_when_the_group_has_been_made_smaller_before_its_turn():
+    system = a_fleet(pods=[a_pod()])
+    spot(system)
+    Walker(system, before=ends_the_instance(system)).run(I)
+
+    def meanwhile(state, _):
+        if state == "Terminate":
+            wish = ScalingActivity(at=system.clock.now(), cause=SHRUNK, leaves="i-0other")
+            system.groups.history.append((GROUP, wish))
+
+    payer, walk = run_the_payer(system, before=meanwhile)
+    assert walk.ended == "Spared"
+    assert system.groups.terminated == []
+    assert not system.kubernetes.by_name[f"node-{payer}"].marked
+    assert ended_of(system, payer) == (Status.CLOSED, Outcome.GIVEN_BACK)
+
+
+def ended_of(system, instance):
+    record = system.claims.records[instance]
+    return record.status, record.outcome
+
+
+def test_a_payer_that_its_group_replaces_as_well_hands_the_debt_on():
+    system = a_fleet(pods=[a_pod()])
+    before = size(system)
+    spot(system)
+    Walker(system, before=ends_the_instance(system)).run(I)
+    (payer,) = system.claims.records[I].payers.values()
+
+    def meanwhile(state, _):
+        if state == "Drain" and system.groups.by_name[GROUP].lifecycle_of(payer):
+            system.groups.begin_terminating(GROUP, payer)
+            system.groups.refill(GROUP)
+
+    assert Walker(system, before=meanwhile).run(payer).ended == "Terminated"
+    (heir,) = system.claims.records[payer].payers.values()
+    assert heir not in {I, payer}
+    assert Walker(system).run(heir).ended == "Terminated"
+    assert size(system) == before
+
+
+def test_a_payer_that_cannot_be_drained_stays_in_service_and_is_tried_again():
+    system = a_fleet(pods=[a_pod()])
+    spot(system)
+    Walker(system, before=ends_the_instance(system)).run(I)
+    (payer,) = system.claims.records[I].payers.values()
+    system.kubernetes.put_pod(a_pod("stuck", node=f"node-{payer}"))
+    system.kubernetes.budget_list = [a_budget(0)]
+    assert Walker(system).run(payer).ended == "PodEvictionFailure"
+    record = system.claims.records[payer]
+    assert record.status is Status.OPEN
+    assert record.times["retry"] > system.clock.now()
+    assert not system.kubernetes.by_name[f"node-{payer}"].marked
+
+
+def test_the_books_wait_for_the_groups_word_and_nothing_is_ended_without_it():
+    """EC2 has ended it, and the group has not noticed yet."""
+    system = a_fleet(pods=[a_pod()])
+    spot(system)
+    noticed = []
+
+    def meanwhile(state, _):
+        if state == "Drain":
+            system.instances.set_state(I, "terminated")
+        if state == "Finish":
+            noticed.append(list(system.claims.records))
+            if len(noticed) == 3:
+                ends_the_instance(system, at="Finish")(state, _)
+
+    assert Walker(system, before=meanwhile).run(I).ended == "Terminated"
+    assert noticed[:3] == [[I], [I], [I]]
+    assert len(system.claims.records) == 2
+
+
+def test_a_group_that_never_says_how_it_ended_the_instance_is_let_be():
+    system = a_fleet(pods=[])
+    spot(system)
+
+    def meanwhile(state, _):
+        if state == "Drain":
+            system.instances.set_state(I, "terminated")
+
+    assert Walker(system, before=meanwhile).run(I).ended == "Terminated"
+    assert system.clock.now() - START > timedelta(minutes=15)
+    assert system.claims.records[I].payers == {I: NOBODY}
+
+
+def test_a_group_at_its_minimum_owes_nothing():
+    system = a_fleet(pods=[a_pod()])
+    spot(system)
+
+    def meanwhile(state, data):
+        if state == "Drain":
+            group = system.groups.by_name[GROUP]
+            system.groups.by_name[GROUP] = replace(group, minimum=group.desired)
+        ends_the_instance(system)(state, data) if system.groups.by_name[GROUP].lifecycle_of(I) else None
+
+    assert Walker(system, before=meanwhile).run(I).ended == "Terminated"
+    assert system.claims.records[I].payers == {I: NOBODY}
+
+
+def test_asked_twice_to_pass_a_debt_on_the_same_instance_pays():
+    system = a_fleet(pods=[a_pod()])
+    spot(system)
+    walk = Walker(system, before=ends_the_instance(system), killed=["finish"]).run(I)
+    assert walk.ended == "Terminated"
+    assert len(system.claims.records) == 2
+    assert ended(system) == (Status.CLOSED, Outcome.TERMINATED)
+
+
+def test_a_rebalanced_node_that_cannot_be_drained_is_given_back_and_the_newcomer_goes_again():
+    system = a_fleet(pods=[a_pod()], budgets=[a_budget(0)])
+    before = size(system)
+    claim(system, CauseKind.REBALANCE_RECOMMENDATION)
+    assert Walker(system).run(I).ended == "PodEvictionFailure"
+    assert ended(system) == (Status.CLOSED, Outcome.GIVEN_BACK)
+    payer, walk = run_the_payer(system)
+    assert walk.ended == "Terminated"
+    assert system.groups.terminated == [(payer, True)]
+    assert size(system) == before
