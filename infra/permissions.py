@@ -130,6 +130,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
             action="autoscaling:TerminateInstanceInAutoScalingGroup", on=Scope.CLUSTER_GROUPS, reason=_ONLY_TAGGED
         ),
         _ANSWER_HOOK,
+        _EXTEND_HOOK,
         *_LAUNCHING,
         _READ_RECORD,
         _PUT_RECORD,

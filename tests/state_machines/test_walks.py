@@ -390,3 +390,13 @@ def test_nothing_is_launched_for_an_instance_that_ended_meanwhile():
 
     assert Walker(system, before=it_ends).run(I).ended == "Terminated"
     assert system.groups.launches == []
+
+
+def test_a_run_that_gives_up_heartbeats_the_hook_that_it_leaves_waiting():
+    system = a_system(hooks=[our_hook()], pods=[a_pod()])
+    system.groups.begin_terminating(GROUP, I)
+    claim(system, CauseKind.ASG_TERMINATE, hook="leeward-terminate")
+    system.clock.advance(minutes=4)
+    system.instances.fail("describe", AccessDeniedError("ec2:DescribeInstances"), times=1)
+    assert Walker(system).run(I).ended == "NodeTerminationFailure"
+    assert system.groups.heartbeats == [(GROUP, "leeward-terminate", I)]

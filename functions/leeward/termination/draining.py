@@ -17,6 +17,7 @@ from leeward.model.termination import TerminationRecord
 from leeward.ports import EvictionRefusedError, Kubernetes, Ports
 from leeward.termination import verdict
 from leeward.termination.drain import DrainOptions, DrainPlan, Eviction, How, last_calls, plan_drain
+from leeward.termination.heartbeats import beat
 from leeward.termination.run import Next, Run
 from leeward.termination.situation import Situation, read, survey
 from leeward.termination.steps import Step
@@ -56,21 +57,6 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     except (ClusterUnreachableError, ThrottledError) as error:
         why = f"waiting for an answer, nothing is ended meanwhile: {error}"
         return _pause(run, situation, started, last, why, ports, hint=10)
-
-
-def beat(situation: Situation, ports: Ports) -> Mapping[str, datetime]:
-    """Heartbeat the hooks of ours that hold the instance and want one; answers each hook's last heartbeat."""
-    record, now = situation.record, ports.clock.now()
-    last = dict(record.heartbeats)
-    if not situation.held or situation.group is None:
-        return last
-    since = min((cause.at for cause in record.causes), default=now)
-    for hook in verdict.heartbeats_due(situation.our_hooks, last, situation.policy.interruption.heartbeat, since, now):
-        if ports.groups.heartbeat(group=situation.group.name, hook=hook.name, instance=record.instance):
-            last[hook.name] = now
-    if last != record.heartbeats:
-        ports.claims.note(record.instance, heartbeats=last)
-    return last
 
 
 def give_back(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:

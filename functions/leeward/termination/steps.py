@@ -26,6 +26,7 @@ from leeward.model.times import format_instant
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.termination import verdict
+from leeward.termination.heartbeats import beat
 from leeward.termination.ledger import debts, only_surplus
 from leeward.termination.run import Next, Run
 from leeward.termination.settling import forgiven, settle
@@ -141,10 +142,13 @@ def finish(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
-    """After a step has used up its retries: keep the record open and say when the sweeper may start it again."""
+    """After a step has used up its retries: keep the record open and say when the sweeper may start it again. The steps
+    that failed may have kept a hook waiting for long: it is heartbeaten here.
+    """
     record = read(run.instance, ports)
     again = ports.clock.now() + verdict.retry_after(record.attempt)
     ports.claims.note(record.instance, times={"retry": again})
+    beat(survey(record, ports), ports)
     failure = f"{call.get('error') or 'unknown error'}: {call.get('cause') or ''}"[:500]
     return replace(run, version=record.version, next=Next.FAILED, why=f"{failure}; tried again at {again:%H:%M:%SZ}")
 

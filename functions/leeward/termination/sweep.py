@@ -22,7 +22,8 @@ from leeward.policy.document import ClusterPolicies, NodePolicy
 from leeward.policy.selection import is_ours, policy_for
 from leeward.ports import Ports
 from leeward.termination import verdict
-from leeward.termination.draining import beat, mark
+from leeward.termination.draining import mark
+from leeward.termination.heartbeats import beat
 from leeward.termination.situation import survey
 from leeward.termination.starting import start
 
@@ -50,7 +51,7 @@ class Found:
 def sweep_once(ports: Ports) -> Found:
     """One sweep over all clusters. A part that fails is named in `errors` and does not stop the others."""
     found = Found()
-    records = _open_records(ports)
+    records = _open_records(ports, found)
     for record in records.values():
         with _apart(record.instance, found):
             _revive(record, ports, found)
@@ -69,9 +70,19 @@ def _apart(what: str, found: Found) -> Iterator[None]:
         found.errors.append(f"{what}: {type(error).__name__}: {error}")
 
 
-def _open_records(ports: Ports) -> Mapping[str, TerminationRecord]:
-    read = (ports.claims.read(instance) for instance in ports.claims.open_instances())
-    return {record.instance: record for record in read if record and record.status is Status.OPEN}
+def _open_records(ports: Ports, found: Found) -> Mapping[str, TerminationRecord]:
+    """By instance. Each minute begins with another one, so that a sweep that dies early leaves no record behind for
+    good.
+    """
+    names = ports.claims.open_instances()
+    first = ports.clock.now().minute % len(names) if names else 0
+    records: dict[str, TerminationRecord] = {}
+    for instance in (*names[first:], *names[:first]):
+        with _apart(instance, found):
+            record = ports.claims.read(instance)
+            if record is not None and record.status is Status.OPEN:
+                records[instance] = record
+    return records
 
 
 def _revive(record: TerminationRecord, ports: Ports, found: Found) -> None:

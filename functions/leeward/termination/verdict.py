@@ -67,10 +67,14 @@ def terminates_first(record: TerminationRecord, lifecycle: str | None, *, hook_g
 
 
 def out_of_time(record: TerminationRecord, policy: DrainPolicy, started: datetime, now: datetime) -> str | None:
-    """Why the drain's time is over, None while it is not: its own time-out, or the moment the instance is taken."""
+    """Why the drain's time is over, None while it is not: its own time-out, or the moment the instance is taken. What
+    EC2 takes is not given back before: it would get pods again, for a minute.
+    """
     let_go = let_go_at(record)
     if let_go is not None and now >= let_go:
         return "the instance is being taken now"
+    if let_go is not None and not policy.force:
+        return None
     if now >= started + policy.timeout:
         return f"drain.timeout of {int(policy.timeout.total_seconds())} s has passed"
     return None

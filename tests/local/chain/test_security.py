@@ -11,6 +11,7 @@ RARELY = {
     ("interruption", "states:DescribeExecution"): "an execution that ended badly, or a name that is taken",
     ("terminate", "states:DescribeExecution"): "a run by hand whose execution's name is taken",
     ("sweep", "dynamodb:UpdateItem"): "a run that ended badly and that the event did not start again before the sweep",
+    ("terminate", "autoscaling:RecordLifecycleActionHeartbeat"): "a run that failed while a hook holds its instance",
     ("sweep", "autoscaling:RecordLifecycleActionHeartbeat"): "a launch whose node is not Ready, a run that rests",
     ("interruption", "autoscaling:CompleteLifecycleAction"): "a hook of ours whose instance is gone or in a warm pool",
 }

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from leeward.errors import ClusterUnreachableError
+from leeward.errors import ClusterUnreachableError, ThrottledError
 from leeward.model import keys
 from leeward.model.group import LAUNCHING, LifecycleHook
 from leeward.model.node import Taint
@@ -163,3 +163,25 @@ def test_an_unreachable_cluster_is_named_and_ends_nothing():
     found = sweep_once(system.ports)
     assert found.errors == ["blue: ClusterUnreachableError: no answer"]
     assert system.groups.answered == []
+
+
+def test_a_record_that_cannot_be_read_does_not_keep_the_others_from_being_looked_at():
+    system = a_system()
+    claim(system, CauseKind.MANUAL)
+    system.claims.claim(a_subject("i-0def"), Cause(id="x", kind=CauseKind.MANUAL, at=START), START)
+    system.claims.fail("read", ThrottledError("rate exceeded"), times=1)
+    found = sweep_once(system.ports)
+    assert [len(found.errors), len(found.restarted)] == [1, 1]
+
+
+def test_each_minute_begins_with_another_record():
+    system = a_system()
+    for number in range(3):
+        cause = Cause(id="x", kind=CauseKind.MANUAL, at=START)
+        system.claims.claim(a_subject(f"i-0{number}"), cause, START)
+    firsts = []
+    for _ in range(3):
+        system.executions.open.clear()
+        firsts.append(sweep_once(system.ports).restarted[0])
+        system.clock.advance(minutes=1)
+    assert sorted(firsts) == ["i-00", "i-01", "i-02"]
