@@ -6,13 +6,19 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
+from leeward.model.facts import FactKind, Sheet
 from leeward.model.group import Group, HookResult, LifecycleHook, ScalingActivity
 from leeward.model.instance import Instance
+from leeward.model.instance_type import InstanceType
+from leeward.model.launch import LaunchSettings
+from leeward.model.instance_type import InstanceType
 from leeward.model.node import Node, Taint
+from leeward.model.nodegroup import Nodegroup
 from leeward.model.pod import Pod, PodDisruptionBudget
-from leeward.model.termination import Cause, Outcome, Replacement, Subject, TerminationRecord
+from leeward.model.subnet import Subnet
+from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Subject, TerminationRecord
 from leeward.policy.document import ClusterPolicies
 
 
@@ -61,6 +67,18 @@ class Kubernetes(Protocol):
 
     def daemon_sets(self) -> frozenset[str]:
         """`namespace/name` of every apps/v1 DaemonSet that exists."""
+        ...
+
+    def aws_node(self) -> Mapping[str, Any] | None:
+        """The VPC CNI's DaemonSet kube-system/aws-node as raw JSON, None when it is not there."""
+        ...
+
+    def volumes(self) -> Sequence[Mapping[str, Any]]:
+        """All PersistentVolumes as raw JSON, from the API server's cache: name, labels, claim and node affinity."""
+        ...
+
+    def label(self, node: Node, labels: Mapping[str, str]) -> Node:
+        """Put on those labels that the node lacks; others are never changed. Raises ObjectGoneError."""
         ...
 
     def mark(self, node: Node, taint: Taint, *, unschedulable: bool = True) -> Node:
@@ -119,6 +137,46 @@ class Instances(Protocol):
         ...
 
 
+class Network(Protocol):
+    """EC2's subnets and instance types."""
+
+    def subnets(self, ids: Iterable[str]) -> Mapping[str, Subnet]:
+        """Those that EC2 knows, by id, with the addresses that are free now."""
+        ...
+
+    def subnets_tagged(self, vpcs: Iterable[str], key: str) -> Mapping[str, Subnet]:
+        """Those of the VPCs that carry a tag with the key, by id."""
+        ...
+
+    def instance_types(self, names: Iterable[str]) -> Mapping[str, InstanceType]:
+        """Those that the Region has, by name."""
+        ...
+
+
+class PriceList(Protocol):
+    """What instances cost in the home Region, US dollars an hour."""
+
+    def on_demand(self, types: Iterable[str]) -> Mapping[str, float]:
+        """By type; those without a price are absent. Raises ObjectGoneError in a partition without a price list."""
+        ...
+
+    def spot(self, types: Iterable[str], zones: Iterable[str], now: datetime) -> Mapping[str, Mapping[str, float]]:
+        """By type and zone, as it stands now."""
+        ...
+
+
+class Catalog(Protocol):
+    """What fn sync has written down."""
+
+    def read(self, cluster: str) -> Mapping[FactKind, Sheet]:
+        """All sheets of the cluster, with one call; what was never gathered is absent."""
+        ...
+
+    def keep(self, cluster: str, kind: FactKind, sheet: Sheet) -> None:
+        """Overwrite the sheet, unless one of a later look is there."""
+        ...
+
+
 class Groups(Protocol):
     """Auto Scaling."""
 
@@ -167,6 +225,30 @@ class Groups(Protocol):
         ...
 
 
+class Nodegroups(Protocol):
+    """EKS' managed node groups."""
+
+    def describe(self, cluster: str, name: str) -> Nodegroup:
+        """As EKS describes it now. Raises ObjectGoneError, and InvalidInputError for an answer that cannot be used."""
+        ...
+
+
+class LaunchSources(Protocol):
+    """What groups launch, and what instance types have."""
+
+    def settings(self, group: Group) -> LaunchSettings | None:
+        """What its launch template version or launch configuration says, None when there is none (any more)."""
+        ...
+
+    def instance_types(self, names: Iterable[str]) -> Mapping[str, InstanceType]:
+        """Those that EC2 offers, by name, kept for the life of the process."""
+        ...
+
+    def all_instance_types(self) -> Mapping[str, InstanceType]:
+        """Every type of the Region, kept for the life of the process."""
+        ...
+
+
 class Claims(Protocol):
     """The table's termination records. Conditional writes: whoever loses reads again."""
 
@@ -196,6 +278,7 @@ class Claims(Protocol):
         times: Mapping[str, datetime] | None = None,
         heartbeats: Mapping[str, datetime] | None = None,
         replacement: Replacement | None = None,
+        plan: LaunchPlan | None = None,
         payers: Mapping[str, str] | None = None,
         blocked_by: Sequence[str] | None = None,
         evicted: int = 0,
@@ -262,6 +345,9 @@ class Ports:
     clock: Clock
     clusters: Clusters
     instances: Instances
+    network: Network
+    price_list: PriceList
+    catalog: Catalog
     groups: Groups
     claims: Claims
     executions: Executions

@@ -400,3 +400,19 @@ def test_a_run_that_gives_up_heartbeats_the_hook_that_it_leaves_waiting():
     system.instances.fail("describe", AccessDeniedError("ec2:DescribeInstances"), times=1)
     assert Walker(system).run(I).ended == "NodeTerminationFailure"
     assert system.groups.heartbeats == [(GROUP, "leeward-terminate", I)]
+
+
+def test_a_hook_that_joins_while_the_node_is_removed_is_answered():
+    """EC2 ended the instance first; its group notices later, and its hook holds what is already dead."""
+    system = a_system(hooks=[our_hook()])
+    claim(system, CauseKind.STATE_CHANGE)
+    system.instances.set_state(I, "shutting-down")
+
+    def meanwhile(state, _):
+        if state == "RemoveNode" and not system.groups.history:
+            system.groups.begin_terminating(GROUP, I)
+            claim(system, CauseKind.ASG_TERMINATE, id_="lifecycle", hook="leeward-terminate")
+
+    walk = Walker(system, before=meanwhile).run(I)
+    assert walk.ended == "Terminated"
+    assert [hook for _, hook, _, _ in system.groups.answered] == ["leeward-terminate"]

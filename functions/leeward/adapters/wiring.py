@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cache
 
 from leeward.adapters.aws.access import Access, AssumedRole, NoAccess, OwnCredentials
+from leeward.adapters.aws.catalog import DynamoCatalog
 from leeward.adapters.aws.claims import DynamoClaims
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.clusters import EksClusters
@@ -15,7 +16,9 @@ from leeward.adapters.aws.errors import aws_call
 from leeward.adapters.aws.executions import StepFunctionsExecutions
 from leeward.adapters.aws.groups import AutoScalingGroups
 from leeward.adapters.aws.instances import Ec2Instances
+from leeward.adapters.aws.network import Ec2Network
 from leeward.adapters.aws.policies import ParameterStorePolicies
+from leeward.adapters.aws.prices import AwsPriceList
 from leeward.adapters.aws.redelivery import SqsRedelivery
 from leeward.adapters.aws.table import Table
 from leeward.adapters.clock import SystemClock
@@ -58,12 +61,16 @@ def command_line_ports(cluster: str, region: str | None = None, account: str | N
 def build(settings: Settings, clients: AwsClients, clock: Clock, *, access: Callable[[ServedCluster], Access]) -> Ports:
     """Every adapter, over one set of clients. `access`: with which credentials a cluster is entered."""
     policies = ParameterStorePolicies(clients, clock, settings.policy_prefix)
+    table = Table(clients, settings.table_name)
     return Ports(
         clock=clock,
         clusters=EksClusters(clients, clock, settings.clusters, policies, access),
         instances=Ec2Instances(clients),
+        network=Ec2Network(clients),
+        price_list=AwsPriceList(clients),
+        catalog=DynamoCatalog(table),
         groups=AutoScalingGroups(clients, clock),
-        claims=DynamoClaims(Table(clients, settings.table_name), clock),
+        claims=DynamoClaims(table, clock),
         executions=StepFunctionsExecutions(clients, settings.state_machine_arn),
         dead_letters=SqsDeadLetters(clients, settings.dead_letter_queue_url),
         redelivery=SqsRedelivery(clients, settings.queue_url),

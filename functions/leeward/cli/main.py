@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from leeward import __version__
-from leeward.cli import drain, explain_event, report
+from leeward.cli import drain, explain_event, ips, place, report, zones
 from leeward.cli.options import account, cluster, instant, region, seed
 from leeward.cli.output import Output, tolerate_any_terminal
 from leeward.errors import InvalidInputError, LeewardError
 
-VERBS = (drain, explain_event, report)
+VERBS = (drain, explain_event, ips, place, report, zones)
 DONE, REFUSED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 _DESCRIPTION = """Looks after the nodes of Amazon EKS clusters whose nodes live in Auto Scaling groups.
 

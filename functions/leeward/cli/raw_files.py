@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from leeward.cli.place_shapes import CLAIM_SPEC, DAEMON_SET_SPEC, INSTANCE_TYPE, POD_PLACE, SUBNET, VOLUME_SPEC
 from leeward.cli.shapes import (
     Shape,
     ShapeError,
@@ -19,6 +20,7 @@ from leeward.cli.shapes import (
     list_of,
     mapping_of,
     name,
+    quantity,
     record,
     seconds,
     text,
@@ -42,6 +44,7 @@ _META = record(
         "ownerReferences": list_of(record({"kind": name, "name": name}, {"apiVersion": text, "controller": boolean})),
     },
 )
+_CPU = record({}, {"cpu": quantity})
 _CONDITIONS = list_of(record({}, {"type": text, "status": text}))
 _TAINT = record({"key": name}, {"effect": text, "value": text})
 _TOLERATION = record({}, {"key": text, "operator": text, "value": text, "effect": text})
@@ -60,7 +63,7 @@ def _object(kind: str, spec: Shape = anything, status: Shape = anything) -> Shap
 _NODE = _object(
     "Node",
     record({}, {"providerID": text, "unschedulable": boolean, "taints": list_of(_TAINT)}),
-    record({}, {"conditions": _CONDITIONS}),
+    record({}, {"conditions": _CONDITIONS, "capacity": _CPU, "allocatable": _CPU}),
 )
 _POD = _object(
     "Pod",
@@ -72,6 +75,7 @@ _POD = _object(
             "terminationGracePeriodSeconds": seconds,
             "tolerations": list_of(_TOLERATION),
             "volumes": list_of(_VOLUME),
+            **POD_PLACE,
         },
     ),
     record({}, {"phase": text, "startTime": instant, "conditions": _CONDITIONS}),
@@ -136,9 +140,11 @@ FILES: Mapping[str, RawFile] = {
         RawFile(name="nodes", command="kubectl get nodes -o json", shape=_NODE),
         RawFile(name="pods", command="kubectl get pods -A -o json", shape=_POD),
         RawFile(name="pdbs", command="kubectl get pdb -A -o json", shape=_BUDGET),
-        RawFile(name="daemonsets", command="kubectl get daemonsets -A -o json", shape=_object("DaemonSet")),
-        RawFile(name="pvs", command="kubectl get pv -o json", shape=_object("PersistentVolume")),
-        RawFile(name="pvcs", command="kubectl get pvc -A -o json", shape=_object("PersistentVolumeClaim")),
+        RawFile(
+            name="daemonsets", command="kubectl get daemonsets -A -o json", shape=_object("DaemonSet", DAEMON_SET_SPEC)
+        ),
+        RawFile(name="pvs", command="kubectl get pv -o json", shape=_object("PersistentVolume", VOLUME_SPEC)),
+        RawFile(name="pvcs", command="kubectl get pvc -A -o json", shape=_object("PersistentVolumeClaim", CLAIM_SPEC)),
         RawFile(
             name="volumeattachments",
             command="kubectl get volumeattachments -o json",
@@ -169,9 +175,14 @@ FILES: Mapping[str, RawFile] = {
         RawFile(
             name="instances", command="aws ec2 describe-instances", keys=("Reservations", "Instances"), shape=_INSTANCE
         ),
-        RawFile(name="instance-types", command="aws ec2 describe-instance-types", keys=("InstanceTypes",)),
+        RawFile(
+            name="instance-types",
+            command="aws ec2 describe-instance-types",
+            keys=("InstanceTypes",),
+            shape=INSTANCE_TYPE,
+        ),
         RawFile(name="instance-status", command="aws ec2 describe-instance-status", keys=("InstanceStatuses",)),
-        RawFile(name="subnets", command="aws ec2 describe-subnets", keys=("Subnets",)),
+        RawFile(name="subnets", command="aws ec2 describe-subnets", keys=("Subnets",), shape=SUBNET),
         RawFile(name="nodegroups", command="aws eks describe-nodegroup", keys=(), shape=record({"nodegroup": _OBJECT})),
         RawFile(name="prices", command="prices", keys=()),
     )

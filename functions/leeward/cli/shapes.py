@@ -5,6 +5,8 @@ Decides only types, so that a broken file ends in one sentence with its path and
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from leeward.errors import InvalidInputError
+from leeward.model.quantity import amount
 from leeward.model.times import parse_instant
 from leeward.policy.fields import shown
 
@@ -51,6 +53,14 @@ def seconds(value: Any, path: str) -> None:
     """Whole seconds that a time can be reckoned with."""
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 10**9:
         raise ShapeError(path, shown(value), "whole seconds, at most 1000000000")
+
+
+def quantity(value: Any, path: str) -> None:
+    """A Kubernetes quantity."""
+    try:
+        amount("", value)
+    except InvalidInputError:
+        raise ShapeError(path, shown(value), "a quantity such as 500m, 2 or 1.5Gi") from None
 
 
 def boolean(value: Any, path: str) -> None:

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Self
 
 from leeward.model import keys
+from leeward.model.launch import LaunchSource
 from leeward.model.times import as_instant
 
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
@@ -73,6 +74,7 @@ class GroupInstance:
     zone: str
     lifecycle: str
     healthy: bool = True
+    type: str = ""
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -82,6 +84,7 @@ class GroupInstance:
             zone=raw.get("AvailabilityZone", ""),
             lifecycle=raw.get("LifecycleState", "InService"),
             healthy=str(raw.get("HealthStatus", "Healthy")).lower() == "healthy",
+            type=raw.get("InstanceType") or "",
         )
 
 
@@ -101,6 +104,7 @@ class Group:
     on_demand_percentage: int | None = None  # of a mixed instances policy, None without one
     on_demand_base: int = 0
     launch_template: bool = True
+    launch: LaunchSource = field(default_factory=LaunchSource)
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -120,12 +124,28 @@ class Group:
             on_demand_percentage=spread.get("OnDemandPercentageAboveBaseCapacity", 100) if mixed else None,
             on_demand_base=spread.get("OnDemandBaseCapacity", 0),
             launch_template=bool(raw.get("LaunchTemplate") or mixed),
+            launch=LaunchSource.from_group(raw),
         )
 
     @property
     def nodegroup(self) -> str | None:
         """The EKS managed node group that owns this group, None for a self-managed one."""
         return self.tags.get(keys.NODEGROUP_TAG)
+
+    @property
+    def cluster(self) -> str | None:
+        """The EKS cluster that its managed node group belongs to, None where no tag of EKS names it."""
+        return next((self.tags[key] for key in keys.EKS_CLUSTER_TAGS if self.tags.get(key)), None)
+
+    @property
+    def override_types(self) -> tuple[str, ...]:
+        """The instance types that its mixed instances policy names, in its order; none where requirements choose."""
+        return tuple(dict.fromkeys(one.instance_type for one in self.launch.overrides if one.instance_type))
+
+    @property
+    def running_types(self) -> tuple[str, ...]:
+        """What its members are, by name."""
+        return tuple(sorted({member.type for member in self.instances if member.type}))
 
     def lifecycle_of(self, instance: str) -> str | None:
         """The group's word for the instance, None when the group no longer lists it."""

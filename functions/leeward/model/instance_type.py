@@ -9,16 +9,23 @@ ARCHITECTURES = {"x86_64": "amd64", "arm64": "arm64"}  # EC2's word -> Kubernete
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accelerator:
-    """GPUs or other chips of one maker. `maker` as EC2 writes it (NVIDIA, AMD, AWS, Habana)."""
+    """GPUs or other chips of one maker. `maker` as EC2 writes it (NVIDIA, AMD, AWS, Habana); `memory_mib` and `cores`
+    of each chip, 0 where EC2 does not tell.
+    """
 
     maker: str
     name: str
     count: int
+    memory_mib: int = 0
+    cores: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceType:
-    """One type. `memory_mib` as EC2 advertises it; `max_enis` and `ips_per_eni` of the default network card."""
+    """One type. `memory_mib` as EC2 advertises it; `max_enis` and `ips_per_eni` of the default network card, `all_enis`
+    of all cards; `storage_kinds`: of local disks, ssd or hdd; `ebs_mbps`: EBS bandwidth that lasts; `inference` and
+    `neurons` name the same chips where both are told.
+    """
 
     name: str
     vcpus: int
@@ -34,6 +41,14 @@ class InstanceType:
     efas: int = 0
     local_storage_gb: int = 0
     max_volumes: int | None = None  # EBS attachments, where EC2 tells
+    fpgas: tuple[Accelerator, ...] = ()
+    media: tuple[Accelerator, ...] = ()
+    all_enis: int = 0
+    storage_kinds: tuple[str, ...] = ()
+    ebs_mbps: int = 0
+    cpu_maker: str = ""  # EC2's word: Intel, AMD, AWS, Apple
+    current_generation: bool = True
+    burstable: bool = False
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -61,11 +76,27 @@ class InstanceType:
             efas=int(network.get("EfaInfo", {}).get("MaximumEfaInterfaces", 0)) if network.get("EfaSupported") else 0,
             local_storage_gb=int(raw.get("InstanceStorageInfo", {}).get("TotalSizeInGB", 0)),
             max_volumes=raw.get("EbsInfo", {}).get("MaximumEbsAttachments"),
+            fpgas=_accelerators(raw.get("FpgaInfo", {}).get("Fpgas")),
+            media=_accelerators(raw.get("MediaAcceleratorInfo", {}).get("Accelerators")),
+            all_enis=int(network.get("MaximumNetworkInterfaces", 0)),
+            storage_kinds=tuple(
+                dict.fromkeys(disk.get("Type", "") for disk in raw.get("InstanceStorageInfo", {}).get("Disks", ()))
+            ),
+            ebs_mbps=int(raw.get("EbsInfo", {}).get("EbsOptimizedInfo", {}).get("BaselineBandwidthInMbps", 0)),
+            cpu_maker=raw.get("ProcessorInfo", {}).get("Manufacturer", ""),
+            current_generation=bool(raw.get("CurrentGeneration", True)),
+            burstable=bool(raw.get("BurstablePerformanceSupported", False)),
         )
 
 
 def _accelerators(raw: Any) -> tuple[Accelerator, ...]:
     return tuple(
-        Accelerator(maker=one.get("Manufacturer", "AWS"), name=one.get("Name", ""), count=int(one.get("Count", 0)))
+        Accelerator(
+            maker=one.get("Manufacturer", "AWS"),
+            name=one.get("Name", ""),
+            count=int(one.get("Count", 0)),
+            memory_mib=int(one.get("MemoryInfo", {}).get("SizeInMiB", 0)),
+            cores=int(one.get("CoreInfo", {}).get("Count", 0)),
+        )
         for one in raw or ()
     )

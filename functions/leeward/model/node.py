@@ -100,6 +100,11 @@ def marked(node: Node, taint: Taint, *, cordon: bool) -> Node:
     )
 
 
+def labelled(node: Node, labels: Mapping[str, str]) -> Node:
+    """The node as it should be with the labels; one that it has already, with whatever value, is somebody's choice."""
+    return replace(node, labels={**labels, **node.labels}) if labels.keys() - node.labels.keys() else node
+
+
 def unmarked(node: Node, taint_key: str) -> Node:
     """The node as it should be without the taint: back in service, unless somebody else had cordoned it before.
 

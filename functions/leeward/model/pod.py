@@ -41,7 +41,9 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
-    """A pod. `grace_seconds` is its own termination grace period."""
+    """A pod. `grace_seconds` is its own termination grace period, `node_terms` the raw nodeSelectorTerms that it requires
+    of its node.
+    """
 
     namespace: str
     name: str
@@ -59,6 +61,9 @@ class Pod:
     claims: tuple[str, ...] = ()  # names of PersistentVolumeClaims
     deletion: datetime | None = None  # when its grace ends, None while it is not being deleted
     started: datetime | None = None
+    host_network: bool = False
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    node_terms: tuple[Mapping[str, Any], ...] = ()
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -86,6 +91,9 @@ class Pod:
             ),
             deletion=parse_instant(deletion) if deletion else None,
             started=parse_instant(started) if started else None,
+            host_network=bool(spec.get("hostNetwork")),
+            node_selector=spec.get("nodeSelector") or {},
+            node_terms=_required_terms(spec),
         )
 
     @property
@@ -97,6 +105,11 @@ class Pod:
     def mirror(self) -> bool:
         """The API's copy of a static pod: the kubelet owns it, evicting it does nothing."""
         return keys.MIRROR_POD in self.annotations
+
+    @property
+    def of_daemon_set(self) -> bool:
+        """A DaemonSet controls it: it ends with its node, and the next node has one of its own."""
+        return self.owner is not None and self.owner.kind == "DaemonSet" and self.owner.api_version == "apps/v1"
 
     @property
     def finished(self) -> bool:
@@ -170,6 +183,12 @@ def _matches(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
             return key not in labels
         case other:
             raise ValueError(f"unknown selector operator {other!r}")
+
+
+def _required_terms(spec: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    return tuple(required.get("nodeSelectorTerms") or ())
 
 
 def controller_of(references: Sequence[Mapping[str, Any]]) -> Owner | None:

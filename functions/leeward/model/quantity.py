@@ -11,8 +11,9 @@ from leeward.errors import InvalidInputError
 
 CPU, MEMORY, PODS, EPHEMERAL_STORAGE = "cpu", "memory", "pods", "ephemeral-storage"
 Amounts = Mapping[str, int]
+LARGEST = 2**63 - 1
 
-_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d+)|(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei))?")
+_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d{1,3})|(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei))?")
 _BINARY = {name: Decimal(1024) ** power for power, name in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1)}
 _DECIMAL = {name: Decimal(1000) ** power for power, name in enumerate(("k", "M", "G", "T", "P", "E"), 1)}
 _SMALL = {"n": Decimal("1e-9"), "u": Decimal("1e-6"), "m": Decimal("1e-3"), "": Decimal(1)}
@@ -22,7 +23,8 @@ _FACTORS = {**_BINARY, **_DECIMAL, **_SMALL}
 def amount(resource: str, text: object, *, down: bool = False) -> int:
     """The quantity as a whole number, rounded up as kube-scheduler rounds requests; `down` for what a node offers.
 
-    Source: Kubernetes' resource.Quantity (serialisation format). Raises InvalidInputError naming what was found.
+    Source: Kubernetes' resource.Quantity (serialisation format), which caps what is larger than 2^63 - 1. Raises
+    InvalidInputError naming what was found.
     """
     found = _QUANTITY.fullmatch(str(text).strip())
     if found is None:
@@ -31,7 +33,8 @@ def amount(resource: str, text: object, *, down: bool = False) -> int:
     value = Decimal(number + exponent) * _FACTORS[suffix]
     if resource == CPU:
         value *= 1000
-    return int(value.to_integral_value(ROUND_FLOOR if down else ROUND_CEILING))
+    whole = int(value.to_integral_value(ROUND_FLOOR if down else ROUND_CEILING))
+    return max(-LARGEST, min(LARGEST, whole))
 
 
 def amounts(raw: Mapping[str, Any] | None, *, down: bool = False) -> dict[str, int]:

@@ -70,15 +70,41 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replacement:
-    """What came of asking for another instance. `launched` empty: none of ours, `reason` says why."""
+    """What came of asking for another instance. `launched` empty: none of ours, `reason` says why; else it says why it
+    is where it is. `no_capacity`: refused for want of room in that place alone, another may have it.
+    """
 
     launched: tuple[str, ...] = ()
     reason: str = ""
+    subnet: str = ""
+    no_capacity: bool = False
 
     @property
     def owed(self) -> bool:
         """Each launch of ours is a debt, paid by exactly one terminate-with-decrement."""
         return bool(self.launched)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchOption:
+    """A subnet that was chosen for the replacement, and the sentence that says why."""
+
+    subnet: str
+    zone: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchPlan:
+    """Where the replacement is to be launched: `options` still open, the first is the one being tried.
+
+    Written before the first try and whenever one was refused, so that a step that is run again tries the same subnet
+    with the same client token. `refused`: what LaunchInstances said so far. `nowhere`: why no option is left.
+    """
+
+    options: tuple[LaunchOption, ...] = ()
+    refused: tuple[str, ...] = ()
+    nowhere: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +122,7 @@ class TerminationRecord:
     causes: tuple[Cause, ...]
     times: Mapping[str, datetime] = field(default_factory=dict)
     replacement: Replacement | None = None
+    plan: LaunchPlan | None = None
     payers: Mapping[str, str] = field(default_factory=dict)
     blocked_by: tuple[str, ...] = ()
     pods_evicted: int = 0

@@ -8,41 +8,32 @@ from aws_lambda_powertools.metrics import Metrics, MetricUnit
 
 from leeward.adapters import wiring
 from leeward.errors import LeewardError
-from leeward.model.group import HookResult
-from leeward.ports import Ports
-from leeward.sync.hooks import missing_hook
+from leeward.sync.once import sync_once
 
 HOOKS_PUT = "HooksPut"
+NODES_LABELLED = "NodesLabelled"
+FACTS_NOT_KEPT = "FactsNotKept"
 
 logger = Logger(service="sync")
 metrics = Metrics(namespace="Leeward", service="sync")
 
 
 def handle(_event: Mapping[str, Any], _context: object) -> dict[str, Any]:
-    """Answers `{"hooksPut": [group …], "errors": [sentence …]}`."""
-    outcome = sync_hooks(wiring.lambda_ports())
-    logger.info("synced", extra=outcome)
-    metrics.add_metric(name=HOOKS_PUT, unit=MetricUnit.Count, value=len(outcome["hooksPut"]))
-    metrics.flush_metrics()
-    if outcome["errors"]:
-        raise LeewardError("; ".join(outcome["errors"]))
-    return outcome
+    """Answers `{"hooksPut": [group …], "nodesLabelled": [node …], "factsKept": [cluster/kind …], "warnings", "errors"}`.
 
-
-def sync_hooks(ports: Ports) -> dict[str, list[str]]:
-    """Put our terminate hook where it is missing. PutLifecycleHook twice is one hook; a group that fails is named and
-    does not stop the others.
+    Raises LeewardError when a hook could not be kept in place. Facts that could not be gathered are only named: the
+    older ones stay, and whoever uses them says how old they are.
     """
-    put: list[str] = []
-    errors: list[str] = []
-    for cluster in ports.clusters.names():
-        policies = ports.clusters.policies(cluster)
-        for group in ports.groups.of_clusters([cluster]):
-            try:
-                hook = missing_hook(group, ports.groups.hooks(group.name), policies, ports.queue_arns)
-                if hook is not None:
-                    ports.groups.put_hook(hook, default_result=HookResult.CONTINUE)
-                    put.append(group.name)
-            except LeewardError as error:
-                errors.append(f"{group.name}: {error}")
-    return {"hooksPut": put, "errors": errors}
+    synced = sync_once(wiring.lambda_ports())
+    outcome = synced.to_json()
+    (logger.warning if synced.warnings else logger.info)("synced", extra=outcome)
+    for name, value in (
+        (HOOKS_PUT, len(synced.hooks)),
+        (NODES_LABELLED, len(synced.labelled)),
+        (FACTS_NOT_KEPT, len(synced.warnings)),
+    ):
+        metrics.add_metric(name=name, unit=MetricUnit.Count, value=value)
+    metrics.flush_metrics()
+    if synced.errors:
+        raise LeewardError("; ".join(synced.errors))
+    return dict(outcome)

@@ -78,11 +78,11 @@ def give_back(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 def remove_node(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Delete the Node object, only once EC2 says that the instance ends. Raises ClusterUnreachableError, so that the
-    state machine tries again for a while.
+    state machine tries again for a while. The run keeps the version at which its hooks were answered: a hook that joins
+    while the API server is away must send it round once more.
     """
     situation = survey(read(run.instance, ports), ports)
     record = situation.record
-    run = replace(run, version=record.version)
     if not situation.ended:
         return replace(run, next=Next.WAIT, pause=verdict.SHORTEST_PAUSE, why=f"EC2 says {situation.state}")
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)

@@ -12,6 +12,7 @@ from leeward.adapters.aws.record_items import (
     instance_of,
     new_record,
     once_key,
+    plan_item,
     record_key,
     record_of,
     replacement_item,
@@ -20,7 +21,7 @@ from leeward.adapters.aws.record_items import (
 )
 from leeward.adapters.aws.table import Table
 from leeward.errors import AwsUnavailableError, ObjectGoneError, RecordChangedError
-from leeward.model.termination import Cause, Outcome, Replacement, Status, Subject, TerminationRecord
+from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Status, Subject, TerminationRecord
 from leeward.model.times import format_instant
 from leeward.ports import Clock
 
@@ -46,7 +47,7 @@ class DynamoClaims:
         """Open, join or open again. A repeat after a lost answer finds its cause in the record and adds nothing.
 
         What a record that is opened again keeps: its causes (the same event must not open it twice) and its
-        replacement (a launch that is still to be paid). Raises AwsUnavailableError after too many lost races.
+        plan and replacement (a launch that is still to be paid). Raises AwsUnavailableError after too many lost races.
         """
         for lost in range(ROUNDS):
             if lost:
@@ -73,6 +74,7 @@ class DynamoClaims:
         times: Mapping[str, datetime] | None = None,
         heartbeats: Mapping[str, datetime] | None = None,
         replacement: Replacement | None = None,
+        plan: LaunchPlan | None = None,
         payers: Mapping[str, str] | None = None,
         blocked_by: Sequence[str] | None = None,
         evicted: int = 0,
@@ -89,6 +91,8 @@ class DynamoClaims:
             change.set_in("heartbeats", name, at)
         if replacement is not None:
             change.set("replacement", replacement_item(replacement))
+        if plan is not None:
+            change.set("plan", plan_item(plan))
         for debt, payer in (payers or {}).items():
             change.set_in("payers", debt, payer, keep=True)
         if blocked_by is not None:

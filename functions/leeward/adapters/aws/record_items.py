@@ -8,7 +8,17 @@ from datetime import datetime
 from typing import Any
 
 from leeward.model.instance import CapacityType
-from leeward.model.termination import Cause, CauseKind, Outcome, Replacement, Status, Subject, TerminationRecord
+from leeward.model.termination import (
+    Cause,
+    CauseKind,
+    LaunchOption,
+    LaunchPlan,
+    Outcome,
+    Replacement,
+    Status,
+    Subject,
+    TerminationRecord,
+)
 from leeward.model.times import format_instant, parse_instant
 
 TERMINATION = "termination"  # value of the sparse index's hash key, and first part of a record's key
@@ -83,7 +93,18 @@ def cause_item(cause: Cause, joined: datetime) -> Item:
 
 def replacement_item(replacement: Replacement) -> Item:
     """The map `replacement`."""
-    return {"launched": list(replacement.launched), "reason": replacement.reason}
+    return {
+        "launched": list(replacement.launched),
+        "reason": replacement.reason,
+        "subnet": replacement.subnet,
+        "noCapacity": replacement.no_capacity,
+    }
+
+
+def plan_item(plan: LaunchPlan) -> Item:
+    """The map `plan`."""
+    options = [{"subnet": option.subnet, "zone": option.zone, "why": option.why} for option in plan.options]
+    return {"options": options, "refused": list(plan.refused), "nowhere": plan.nowhere}
 
 
 def times_item(times: Mapping[str, datetime]) -> Item:
@@ -94,7 +115,7 @@ def times_item(times: Mapping[str, datetime]) -> Item:
 def record_of(item: Mapping[str, Any]) -> TerminationRecord:
     """The record that an item holds."""
     causes = sorted(item.get("causes", {}).items(), key=lambda entry: (entry[1].get("joined", ""), entry[1]["at"]))
-    replacement, outcome = item.get("replacement"), item.get("outcome")
+    replacement, plan, outcome = item.get("replacement"), item.get("plan"), item.get("outcome")
     return TerminationRecord(
         subject=_subject_of(item["subject"]),
         status=Status(item["status"]),
@@ -103,6 +124,7 @@ def record_of(item: Mapping[str, Any]) -> TerminationRecord:
         causes=tuple(_cause_of(id, raw) for id, raw in causes),
         times=_instants(item.get("times", {})),
         replacement=_replacement_of(replacement) if replacement else None,
+        plan=_plan_of(plan) if plan else None,
         payers=dict(item.get("payers", {})),
         blocked_by=tuple(item.get("blockedBy", ())),
         pods_evicted=int(item.get("evicted", 0)),
@@ -139,7 +161,17 @@ def _cause_of(id: str, raw: Mapping[str, Any]) -> Cause:
 
 
 def _replacement_of(raw: Mapping[str, Any]) -> Replacement:
-    return Replacement(launched=tuple(raw.get("launched", ())), reason=raw.get("reason", ""))
+    return Replacement(
+        launched=tuple(raw.get("launched", ())),
+        reason=raw.get("reason", ""),
+        subnet=raw.get("subnet", ""),
+        no_capacity=bool(raw.get("noCapacity", False)),
+    )
+
+
+def _plan_of(raw: Mapping[str, Any]) -> LaunchPlan:
+    options = (LaunchOption(subnet=one["subnet"], zone=one["zone"], why=one["why"]) for one in raw.get("options", ()))
+    return LaunchPlan(options=tuple(options), refused=tuple(raw.get("refused", ())), nowhere=raw.get("nowhere", ""))
 
 
 def _instants(raw: Mapping[str, str]) -> dict[str, datetime]:

@@ -1,8 +1,8 @@
-"""The table's four calls with plain Python values: the wire's types and the names of expressions stay here.
+"""The table's five calls with plain Python values: the wire's types and the names of expressions stay here.
 
 Texts, whole numbers, booleans, lists and maps are all that the records are made of."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -10,8 +10,10 @@ from botocore.exceptions import ClientError
 from leeward.adapters.aws.batches import pages
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import aws_call, is_lost_condition
+from leeward.errors import ThrottledError
 
 OPEN_INDEX = "open"
+UNPROCESSED = 5  # rounds of asking for what an answer left over
 
 Item = dict[str, Any]
 
@@ -29,6 +31,20 @@ class Table:
             answer = self._client.get_item(TableName=self._name, Key=self._key(pk), ConsistentRead=True)
         item = answer.get("Item")
         return _plain(item) if item else None
+
+    def get_all(self, pks: Iterable[str]) -> Iterator[Item]:
+        """Those that are there of at most 100, eventually consistent, with one BatchGetItem; what DynamoDB leaves over
+        when it is throttled or the answer grows beyond 16 MB is asked for again.
+        """
+        wanted: dict[str, Any] = {self._name: {"Keys": [self._key(pk) for pk in pks]}}
+        for _ in range(UNPROCESSED):
+            with aws_call("dynamodb:BatchGetItem", self._name):
+                answer = self._client.batch_get_item(RequestItems=wanted)
+            yield from (_plain(item) for item in answer.get("Responses", {}).get(self._name, ()))
+            wanted = answer.get("UnprocessedKeys") or {}
+            if not wanted:
+                return
+        raise ThrottledError(f"dynamodb:BatchGetItem on {self._name}: keys were left over {UNPROCESSED} times")
 
     def put(self, item: Item, *, condition: str, values: Mapping[str, Any] | None = None) -> tuple[bool, Item | None]:
         """(True, None), or (False, the item that is there) when the condition does not hold."""

@@ -9,7 +9,7 @@ from leeward.adapters.kubernetes import bodies
 from leeward.adapters.kubernetes.answers import Answer, Request, as_error, refusal
 from leeward.adapters.kubernetes.client import ClusterClient
 from leeward.errors import ObjectGoneError, ThrottledError
-from leeward.model.node import Node, Taint, marked, unmarked
+from leeward.model.node import Node, Taint, labelled, marked, unmarked
 from leeward.model.pod import Pod, PodDisruptionBudget
 
 CONFLICTS = 5  # of a patch, each followed by a fresh read
@@ -47,6 +47,20 @@ class ClusterApi:
         """`namespace/name` of every DaemonSet."""
         request = Request(verb="list", resource="daemonsets", path="/apis/apps/v1/daemonsets")
         return frozenset(self._client.list(request, _key))
+
+    def aws_node(self) -> Mapping[str, Any] | None:
+        """The VPC CNI's DaemonSet."""
+        return self._get("daemonsets", "/apis/apps/v1/namespaces/kube-system/daemonsets/aws-node")
+
+    def volumes(self) -> Sequence[Mapping[str, Any]]:
+        """All PersistentVolumes from the API server's watch cache, cut down as the pages arrive."""
+        path = "/api/v1/persistentvolumes"
+        request = Request(verb="list", resource="persistentvolumes", path=path, query={"resourceVersion": "0"})
+        return self._client.list(request, bodies.volume)
+
+    def label(self, node: Node, labels: Mapping[str, str]) -> Node:
+        """Put on what is missing; a repeat finds it there. Raises ObjectGoneError."""
+        return self._patch_node(node, lambda current: labelled(current, labels))
 
     def mark(self, node: Node, taint: Taint, *, unschedulable: bool = True) -> Node:
         """Taint and cordon; a repeat finds both there. Raises ObjectGoneError."""

@@ -2,6 +2,7 @@
 
 import hashlib
 from datetime import datetime
+from collections.abc import Mapping
 from typing import Any
 
 from leeward.model.node import Node, Taint
@@ -17,15 +18,24 @@ NODE_EVENTS_NAMESPACE = "default"  # where Events about things without a namespa
 def node_patch(current: Node, wanted: Node) -> dict[str, Any]:
     """A merge patch replaces the whole list of taints: the version makes sure that it is the list that was read."""
     metadata: dict[str, Any] = {"resourceVersion": current.resource_version}
-    changed = {
-        key
-        for key in {*current.annotations, *wanted.annotations}
-        if current.annotations.get(key) != wanted.annotations.get(key)
-    }
-    if changed:
-        metadata["annotations"] = {key: wanted.annotations.get(key) for key in sorted(changed)}
+    for name, old, new in (
+        ("annotations", current.annotations, wanted.annotations),
+        ("labels", current.labels, wanted.labels),
+    ):
+        changed = {key for key in {*old, *new} if old.get(key) != new.get(key)}
+        if changed:
+            metadata[name] = {key: new.get(key) for key in sorted(changed)}
     taints = [_taint(taint) for taint in wanted.taints]
     return {"metadata": metadata, "spec": {"taints": taints or None, "unschedulable": wanted.unschedulable or None}}
+
+
+def volume(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """A PersistentVolume without what nobody here reads."""
+    meta, spec = raw["metadata"], raw.get("spec") or {}
+    return {
+        "metadata": {"name": meta["name"], "labels": meta.get("labels") or {}},
+        "spec": {name: spec[name] for name in ("claimRef", "nodeAffinity") if spec.get(name)},
+    }
 
 
 def eviction(pod: Pod) -> dict[str, Any]:

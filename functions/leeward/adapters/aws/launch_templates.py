@@ -1,0 +1,76 @@
+"""`ports.LaunchSources` on EC2 and Auto Scaling: what groups launch, and what instance types have."""
+
+from collections.abc import Iterable, Mapping
+
+from botocore.exceptions import ClientError
+
+from leeward.adapters.aws.batches import chunks, pages
+from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.errors import aws_call, code_of
+from leeward.model.group import Group
+from leeward.model.instance_type import InstanceType
+from leeward.model.launch import LaunchSettings, LaunchTemplateRef
+
+TYPES_PER_CALL = 100  # DescribeInstanceTypes takes at most 100 names
+NO_TEMPLATE = frozenset(
+    {
+        "InvalidLaunchTemplateId.NotFound",
+        "InvalidLaunchTemplateId.VersionNotFound",
+        "InvalidLaunchTemplateName.NotFoundException",
+    }
+)
+
+
+class Ec2LaunchSources:
+    """Launch templates are read each time, for `$Latest` and `$Default` move; instance types once per process, for
+    they never change.
+    """
+
+    def __init__(self, clients: AwsClients) -> None:
+        self._clients = clients
+        self._types: dict[str, InstanceType] = {}
+        self._all_read = False
+
+    def settings(self, group: Group) -> LaunchSettings | None:
+        """What the group's launch template version or launch configuration says, None when there is none (any more)."""
+        source = group.launch
+        if source.template is not None:
+            return self._version(source.template)
+        return self._configuration(source.configuration) if source.configuration else None
+
+    def instance_types(self, names: Iterable[str]) -> Mapping[str, InstanceType]:
+        """Those that EC2 offers in the Region, by name. Asked by filter: an unknown name is merely absent."""
+        wanted = set(names)
+        missing = sorted(wanted - self._types.keys())
+        for chunk in chunks(missing if not self._all_read else (), TYPES_PER_CALL):
+            self._read(f"{len(chunk)} types from {chunk[0]}", Filters=[{"Name": "instance-type", "Values": chunk}])
+        return {name: self._types[name] for name in wanted if name in self._types}
+
+    def all_instance_types(self) -> Mapping[str, InstanceType]:
+        """Every type of the Region, about ten pages, read once: InstanceRequirements choose among all of them."""
+        if not self._all_read:
+            self._read("all types")
+            self._all_read = True
+        return dict(self._types)
+
+    def _version(self, wanted: LaunchTemplateRef) -> LaunchSettings | None:
+        which = {"LaunchTemplateId": wanted.id} if wanted.id else {"LaunchTemplateName": wanted.name}
+        with aws_call("ec2:DescribeLaunchTemplateVersions", wanted.told):
+            try:
+                answer = self._clients.get("ec2").describe_launch_template_versions(**which, Versions=[wanted.version])
+            except ClientError as error:
+                if code_of(error) not in NO_TEMPLATE:
+                    raise
+                return None
+        return next((LaunchSettings.from_template(raw) for raw in answer.get("LaunchTemplateVersions", ())), None)
+
+    def _configuration(self, name: str) -> LaunchSettings | None:
+        with aws_call("autoscaling:DescribeLaunchConfigurations", name):
+            answer = self._clients.get("autoscaling").describe_launch_configurations(LaunchConfigurationNames=[name])
+        return next((LaunchSettings.from_configuration(raw) for raw in answer.get("LaunchConfigurations", ())), None)
+
+    def _read(self, what: str, **which: object) -> None:
+        with aws_call("ec2:DescribeInstanceTypes", what):
+            for page in pages(self._clients.get("ec2"), "describe_instance_types", **which):
+                found = (InstanceType.from_json(raw) for raw in page.get("InstanceTypes", ()))
+                self._types.update((kind.name, kind) for kind in found)

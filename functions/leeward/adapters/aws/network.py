@@ -1,0 +1,48 @@
+"""`ports.Network` on EC2: subnets with their free addresses, and what instance types have."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from leeward.adapters.aws.batches import chunks, pages
+from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.errors import aws_call
+from leeward.model.instance_type import InstanceType
+from leeward.model.subnet import Subnet
+
+FILTER_VALUES = 200  # EC2 takes at most 200 values in one filter
+
+
+class Ec2Network:
+    """Everything by filter: asking by id fails as a whole for one that is unknown."""
+
+    def __init__(self, clients: AwsClients) -> None:
+        self._clients = clients
+
+    def subnets(self, ids: Iterable[str]) -> Mapping[str, Subnet]:
+        """Those that EC2 knows, with the addresses that are free now."""
+        return {subnet.id: subnet for subnet in self._subnets("subnet-id", ids)}
+
+    def subnets_tagged(self, vpcs: Iterable[str], key: str) -> Mapping[str, Subnet]:
+        """Those of the VPCs that carry a tag with the key."""
+        return {subnet.id: subnet for subnet in self._subnets("vpc-id", vpcs, ("tag-key", key))}
+
+    def instance_types(self, names: Iterable[str]) -> Mapping[str, InstanceType]:
+        """Those that the Region has, by name."""
+        found: dict[str, InstanceType] = {}
+        for chunk in chunks(names, FILTER_VALUES):
+            with aws_call("ec2:DescribeInstanceTypes", f"{len(chunk)} types from {chunk[0]}"):
+                for page in self._pages("describe_instance_types", ("instance-type", chunk)):
+                    kinds = (InstanceType.from_json(raw) for raw in page.get("InstanceTypes", ()))
+                    found.update((kind.name, kind) for kind in kinds)
+        return found
+
+    def _subnets(self, name: str, values: Iterable[str], *more: tuple[str, str]) -> Iterator[Subnet]:
+        for chunk in chunks(values, FILTER_VALUES):
+            with aws_call("ec2:DescribeSubnets", f"{len(chunk)} with {name} from {chunk[0]}"):
+                filters = [(name, chunk), *((key, [value]) for key, value in more)]
+                for page in self._pages("describe_subnets", *filters):
+                    yield from (Subnet.from_json(raw) for raw in page.get("Subnets", ()))
+
+    def _pages(self, operation: str, *filters: tuple[str, list[str]]) -> Iterator[Mapping[str, Any]]:
+        wanted = [{"Name": name, "Values": values} for name, values in filters]
+        return pages(self._clients.get("ec2"), operation, Filters=wanted)

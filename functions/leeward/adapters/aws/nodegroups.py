@@ -1,0 +1,27 @@
+"""`ports.Nodegroups` on Amazon EKS."""
+
+from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.errors import aws_call
+from leeward.errors import InvalidInputError
+from leeward.model.nodegroup import Nodegroup
+
+
+class EksNodegroups:
+    """DescribeNodegroup, one call each time: `leeward.node_template.cache` keeps the answers. `region`: the cluster's,
+    the home Region when None.
+    """
+
+    def __init__(self, clients: AwsClients, region: str | None = None) -> None:
+        self._clients = clients
+        self._region = region
+
+    def describe(self, cluster: str, name: str) -> Nodegroup:
+        """Raises ObjectGoneError for no such node group, InvalidInputError for a taint effect that nobody knows."""
+        with aws_call("eks:DescribeNodegroup", f"{cluster}/{name}"):
+            answer = self._clients.get("eks", region=self._region).describe_nodegroup(
+                clusterName=cluster, nodegroupName=name
+            )
+        try:
+            return Nodegroup.from_json(answer["nodegroup"])
+        except InvalidInputError as error:
+            raise InvalidInputError(f"eks:DescribeNodegroup on {cluster}/{name}: {error}") from error

@@ -1,0 +1,119 @@
+"""`leeward ips`: how many addresses of its subnet a node takes.
+
+Decides whose settings count (flags, then policies, then the aws-node DaemonSet) and how the answer is printed; the
+counting is done in `leeward.placement.cni`."""
+
+import argparse
+import re
+from typing import Any
+
+from rich.table import Table
+
+from leeward.cli.ips_limits import limits_of
+from leeward.cli.output import emit
+from leeward.cli.place_scene import cni_variables, read_snapshot
+from leeward.cli.snapshot import Snapshot
+from leeward.errors import InvalidInputError
+from leeward.model.instance_type import InstanceType
+from leeward.placement.accounting import Accounting, accounting_of
+from leeward.placement.cni import CniSettings, NodeIps, node_ips
+
+FLAGS = ("WARM_ENI_TARGET", "WARM_IP_TARGET", "MINIMUM_IP_TARGET", "MAX_ENI")
+_DESCRIPTION = """Counts the IPv4 addresses that a node of an instance type takes from its subnet under the VPC
+CNI, with N pods that need an address of their own and M on the host's network. The CNI's settings are its
+defaults, or with --snapshot those of the aws-node DaemonSet and of the policies; each flag wins over both."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """The verb, the node, and the CNI's settings."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "ips", help="count the addresses that a node takes from its subnet", description=_DESCRIPTION
+    )
+    parser.add_argument("--instance-type", metavar="T", required=True, help="such as m5.large")
+    parser.add_argument("--pods", metavar="N", type=count, required=True, help="pods that need an address")
+    parser.add_argument(
+        "--host-network-pods", metavar="M", type=count, default=0, help="pods beside them that need none"
+    )
+    for name in FLAGS:
+        parser.add_argument(
+            f"--{name.lower().replace('_', '-')}", dest=name, metavar="N", type=_setting, help=f"instead of {name}"
+        )
+
+
+def count(text: str) -> int:
+    """A whole number from 0 on. Raises ArgumentTypeError."""
+    if not re.fullmatch(r"\d{1,6}", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a whole number, 0 to 999999")
+    return int(text)
+
+
+def _setting(text: str) -> str:
+    """Whole numbers only: a typing error is not to count as the default. Negative ones do, as in the CNI; empty is
+    unset.
+    """
+    if text and not re.fullmatch(r"[+-]?\d{1,9}", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a whole number")
+    return text
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Count and print."""
+    snapshot = None
+    if arguments.snapshot is not None or arguments.cluster is not None:
+        snapshot = read_snapshot(arguments, "ips")
+    kind = _limits(arguments.instance_type, snapshot)
+    policies = snapshot.policies.policies if snapshot is not None and snapshot.policies is not None else ()
+    variables = {} if snapshot is None else cni_variables(snapshot, policies)
+    given = {name: value for name in FLAGS if (value := getattr(arguments, name)) is not None}
+    settings = CniSettings.from_variables({**variables, **given})
+    held = node_ips(settings, kind, arguments.pods, arguments.host_network_pods)
+    document = to_json(held, accounting_of(settings))
+    emit(document, arguments.output, lambda: _table(arguments.instance_type, document))
+    return 0
+
+
+def _limits(name: str, snapshot: Snapshot | None) -> InstanceType:
+    kind = limits_of(name, snapshot)
+    if kind is None:
+        where = (
+            "the built-in table" if snapshot is None else f"{snapshot.directory / 'instance-types.json'} or the table"
+        )
+        raise InvalidInputError(
+            f"ips: --instance-type: found {name!r}, expected an EC2 instance type that is in {where}"
+        )
+    return kind
+
+
+def to_json(held: NodeIps, accounting: Accounting) -> dict[str, Any]:
+    """docs/command-line.md; `docs/schema/ips.json` describes it."""
+    return {
+        "enis": held.enis,
+        "maxEnis": held.max_enis,
+        "ipsPerEni": list(held.ips_per_eni),
+        "secondaryIps": held.secondary_ips,
+        "unusedIps": held.unused_ips,
+        "subnetIps": held.subnet_ips,
+        "maxPods": held.max_pods,
+        "unservablePods": held.unservable,
+        "accounting": "on" if accounting.on else "off",
+        "why": _why(held, accounting),
+    }
+
+
+def _why(held: NodeIps, accounting: Accounting) -> str:
+    if not accounting.on:
+        return f"{accounting.why}: placement counts no addresses; the figures are those of the CNI's default mode"
+    rest = f"; {held.unservable} of the pods cannot be served" if held.unservable else ""
+    enis = "1 interface takes an address" if held.enis == 1 else f"{held.enis} interfaces take an address each"
+    return f"{accounting.why}: {enis}, and {held.secondary_ips} are for pods{rest}"
+
+
+def _table(name: str, document: dict[str, Any]) -> Table:
+    table = Table(
+        title=f"{name}: {document['subnetIps']} addresses of its subnet", title_justify="left", title_style="bold"
+    )
+    table.add_column("what")
+    table.add_column("figure", overflow="fold")
+    for key, value in document.items():
+        table.add_row(key, ", ".join(map(str, value)) if isinstance(value, list) else str(value))
+    return table

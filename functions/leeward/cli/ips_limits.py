@@ -1,0 +1,45 @@
+"""How many interfaces and addresses an instance type may have: from the snapshot's instance-types.json, else from a
+table.
+
+The table (`ips_limits.json`: interfaces of the default network card, addresses of each, vCPUs) holds what EC2's
+DescribeInstanceTypes said when it was made; a type that is newer has to come with a snapshot."""
+
+import json
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from leeward.cli.snapshot import Snapshot
+from leeward.model.instance_type import InstanceType
+
+_TABLE = Path(__file__).with_name("ips_limits.json")
+
+
+@cache
+def _table() -> dict[str, tuple[int, int, int]]:
+    return {name: tuple(row) for name, row in json.loads(_TABLE.read_text(encoding="utf-8")).items()}
+
+
+def limits_of(name: str, snapshot: Snapshot | None) -> InstanceType | None:
+    """The type, None when neither the snapshot nor the table knows it. Raises InvalidInputError for a broken file."""
+    raw = () if snapshot is None else snapshot.raw("instance-types")
+    found = next((one for one in raw if one["InstanceType"] == name), None)
+    if found is not None:
+        return InstanceType.from_json(found)
+    row = _table().get(name)
+    if row is None:
+        return None
+    enis, addresses, vcpus = row
+    return InstanceType(name=name, vcpus=vcpus, memory_mib=0, max_enis=enis, ips_per_eni=addresses)
+
+
+def types_named(names: Iterable[str], snapshot: Snapshot | None) -> tuple[InstanceType, ...]:
+    """By name; one that nobody knows comes without limits, so that accounting says so."""
+    return tuple(
+        limits_of(name, snapshot) or InstanceType(name=name, vcpus=0, memory_mib=0) for name in sorted(set(names))
+    )
+
+
+def vcpus_by_type(names: Iterable[str], snapshot: Snapshot | None) -> dict[str, int]:
+    """Thousandths of a core by type, for nodes whose status does not say."""
+    return {kind.name: kind.vcpus * 1000 for kind in types_named(names, snapshot)}

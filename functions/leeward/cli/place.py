@@ -1,0 +1,91 @@
+"""`leeward place`: into which subnets new nodes of a group would go.
+
+Decides how the answer is printed; the choice is made in `leeward.placement.subnets`."""
+
+import argparse
+import random
+from typing import Any
+
+from rich.console import Group as Rows
+from rich.console import RenderableType
+from rich.table import Table
+
+from leeward.cli.ips import count
+from leeward.cli.output import emit
+from leeward.cli.place_scene import group_scene, known_group, read_snapshot
+from leeward.placement.subnets import place
+from leeward.placement.verdict import Choice, Placement
+
+_DESCRIPTION = """Chooses subnets for N new nodes of an Auto Scaling group, each with P pods that need an
+address: the zone with the fewest allocated CPU cores, in it the subnet with the most free addresses. A zone
+whose subnets cannot hold a node is left out. Where addresses cannot be counted (the answer says why) the subnet
+is drawn by lot (--seed)."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """The verb, the group, and what is to be placed."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "place", help="choose subnets for new nodes of a group", description=_DESCRIPTION
+    )
+    parser.add_argument("group", metavar="GROUP", help="name of the Auto Scaling group")
+    parser.add_argument("--count", metavar="N", type=_nodes, required=True, help="nodes, 1 to 1000")
+    parser.add_argument("--pods", metavar="P", type=count, required=True, help="pods on each that need an address")
+    parser.add_argument("--zones", metavar="A,B", type=_zones, default=(), help="only these zones of the group's")
+
+
+def _nodes(text: str) -> int:
+    number = count(text)
+    if not 1 <= number <= 1000:
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a whole number, 1 to 1000")
+    return number
+
+
+def _zones(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected zones such as us-east-1a,us-east-1b")
+    return names
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Choose and print; 1 when there is a place for none of the nodes."""
+    snapshot = read_snapshot(arguments, "place")
+    scene = group_scene(snapshot, known_group(snapshot, arguments.group), arguments.pods, arguments.zones)
+    placement = place(scene, arguments.count, random.Random(arguments.seed))
+    document = to_json(placement)
+    emit(document, arguments.output, lambda: _table(arguments.group, document, placement))
+    return int(not placement.choices)
+
+
+def to_json(placement: Placement) -> dict[str, Any]:
+    """docs/command-line.md; `docs/schema/place.json` describes it. Subnets in the order in which they were first
+    chosen.
+    """
+    chosen: dict[str, list[Choice]] = {}
+    for choice in placement.choices:
+        chosen.setdefault(choice.subnet, []).append(choice)
+    return {
+        "subnets": [
+            {
+                "subnet": subnet,
+                "zone": choices[0].zone,
+                "count": len(choices),
+                "freeIps": choices[0].free_ips,
+                "why": choices[0].why,
+            }
+            for subnet, choices in chosen.items()
+        ],
+        "refused": [{"zone": verdict.zone, "why": verdict.why} for verdict in placement.refused],
+    }
+
+
+def _table(group: str, document: dict[str, Any], placement: Placement) -> RenderableType:
+    placed = f"{len(placement.choices)} of {placement.wanted}"
+    table = Table(title=f"{group}: {placed} nodes placed", title_justify="left", title_style="bold")
+    for column in ("subnet", "zone", "nodes", "free IPs", "why"):
+        table.add_column(column, overflow="fold")
+    for entry in document["subnets"]:
+        table.add_row(entry["subnet"], entry["zone"], str(entry["count"]), str(entry["freeIps"]), entry["why"])
+    for entry in document["refused"]:
+        table.add_row("", entry["zone"], "0", "", entry["why"])
+    return table if placement.complete else Rows(table, placement.sentence)

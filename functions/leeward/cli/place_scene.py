@@ -1,0 +1,159 @@
+"""What a placement is made from, offline: subnets, nodes, the CNI's settings and the group's instance types of a
+snapshot.
+
+Decides where each part comes from; `leeward.placement` decides what follows from them."""
+
+import argparse
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from leeward.cli.ips_limits import types_named, vcpus_by_type
+from leeward.cli.place_types import group_types
+from leeward.cli.snapshot import Snapshot
+from leeward.errors import InvalidInputError, TerminalError
+from leeward.model import keys
+from leeward.model.group import Group
+from leeward.model.instance_type import InstanceType
+from leeward.model.subnet import Subnet
+from leeward.placement.accounting import Demand, accounting_of, demand_of
+from leeward.placement.cni import DAEMON_SET, CniSettings, variables_of
+from leeward.placement.scene import PlacementScene, cores_by_zone
+from leeward.policy.document import NodePolicy
+
+
+def read_snapshot(arguments: argparse.Namespace, verb: str) -> Snapshot:
+    """The folder that --snapshot names. Raises InvalidInputError without one, TerminalError for a live cluster."""
+    if arguments.snapshot is None and arguments.cluster is None:
+        raise InvalidInputError(f"{verb}: found no --snapshot, expected --snapshot DIR")
+    if arguments.snapshot is None:
+        raise TerminalError(f"{verb}: live answers are not there yet: use --snapshot DIR")
+    return Snapshot.read(arguments.snapshot, cluster=arguments.cluster)
+
+
+def cni_variables(snapshot: Snapshot, policies: Iterable[NodePolicy]) -> dict[str, str]:
+    """The aws-node DaemonSet's, each overridden by the first of the policies that names it (docs/policy.md)."""
+    found: dict[str, str] = {}
+    for raw in snapshot.raw("daemonsets"):
+        meta = raw["metadata"]
+        if f"{meta.get('namespace', 'default')}/{meta['name']}" == DAEMON_SET:
+            found = variables_of(raw)
+    overrides: dict[str, str] = {}
+    for policy in policies:
+        overrides = {**policy.cni, **overrides}
+    return {**found, **overrides}
+
+
+def all_subnets(snapshot: Snapshot) -> tuple[Subnet, ...]:
+    """Raises InvalidInputError when there are none: nothing could be placed, and nobody would know why."""
+    subnets = tuple(Subnet.from_json(raw) for raw in snapshot.raw("subnets"))
+    if not subnets:
+        found = "no subnet" if snapshot.has("subnets") else "no such file"
+        file = snapshot.directory / "subnets.json"
+        raise InvalidInputError(f"{file}: Subnets: found {found}, expected the output of: aws ec2 describe-subnets")
+    return subnets
+
+
+def known_group(snapshot: Snapshot, name: str) -> Group:
+    """Raises InvalidInputError with the groups that are there."""
+    group = snapshot.groups.get(name)
+    if group is None:
+        names = ", ".join(sorted(snapshot.groups)[:10]) or "none at all"
+        file = snapshot.directory / "auto-scaling-groups.json"
+        raise InvalidInputError(
+            f"{file}: AutoScalingGroups: found no group {name!r}, expected one of its groups: {names}"
+        )
+    return group
+
+
+def group_scene(snapshot: Snapshot, group: Group, pods: int, zones: Sequence[str] = ()) -> PlacementScene:
+    """For nodes of the group with `pods` pods that need an address, in its subnets, of `zones` alone where there are
+    any.
+    """
+    everything = all_subnets(snapshot)
+    subnets = _subnets_of(snapshot, group, everything)
+    asked = tuple(sorted(set(zones))) or tuple(sorted({subnet.zone for subnet in subnets}))
+    subnets = tuple(subnet for subnet in subnets if subnet.zone in asked)
+    policy = snapshot.policy_of(group.name)
+    types = types_named(group_types(snapshot, group), snapshot)
+    demand = _demand(snapshot, everything, subnets, types, pods, () if policy is None else (policy,))
+    allocated = cores_by_zone(snapshot.nodes, node_type_cores(snapshot))
+    return PlacementScene(
+        subnets=subnets,
+        demand=demand,
+        cores={zone: amount for zone, amount in allocated.items() if zone in asked},
+        asked_zones=asked,
+    )
+
+
+def cluster_scene(snapshot: Snapshot, instance_type: str | None, pods: int | None) -> PlacementScene:
+    """For one more node of the cluster: the commonest instance type and the pods of its busiest such node unless told.
+
+    The subnets of the groups that policies select, all of them where none is.
+    """
+    everything = all_subnets(snapshot)
+    selected = [group for group in snapshot.groups.values() if snapshot.policy_of(group.name) is not None]
+    ids = {name for group in selected for name in group.subnets}
+    subnets = tuple(subnet for subnet in everything if subnet.id in ids) or everything
+    kind = instance_type or commonest_type(snapshot)
+    expected = busiest(snapshot, kind) if pods is None else pods
+    types = types_named([kind] if kind else [], snapshot)
+    policies = snapshot.policies.policies if snapshot.policies is not None else ()
+    return PlacementScene(
+        subnets=subnets,
+        demand=_demand(snapshot, everything, subnets, types, expected, policies),
+        cores=cores_by_zone(snapshot.nodes, node_type_cores(snapshot)),
+    )
+
+
+def node_type_cores(snapshot: Snapshot) -> Mapping[str, int]:
+    """Thousandths of a core by instance type of the nodes."""
+    labels = (node.labels.get(keys.INSTANCE_TYPE_LABEL, "") for node in snapshot.nodes)
+    return vcpus_by_type(labels, snapshot)
+
+
+def commonest_type(snapshot: Snapshot) -> str | None:
+    """Of the nodes; the first by name among equals."""
+    known = Counter(node.labels.get(keys.INSTANCE_TYPE_LABEL, "") for node in snapshot.nodes)
+    known.pop("", None)
+    return min(known, key=lambda name: (-known[name], name), default=None)
+
+
+def busiest(snapshot: Snapshot, instance_type: str | None) -> int:
+    """Pods with an address of their own on the node of the type that has most; 0 without such nodes."""
+    nodes = {node.name for node in snapshot.nodes if node.labels.get(keys.INSTANCE_TYPE_LABEL) == instance_type}
+    on_host = {_key(raw) for raw in snapshot.raw("pods") if (raw.get("spec") or {}).get("hostNetwork")}
+    held = Counter(
+        pod.node for pod in snapshot.pods if pod.node in nodes and not pod.finished and pod.key not in on_host
+    )
+    return max(held.values(), default=0)
+
+
+def _subnets_of(snapshot: Snapshot, group: Group, subnets: Sequence[Subnet]) -> tuple[Subnet, ...]:
+    """A group without subnets of its own takes any of its zones."""
+    if group.subnets:
+        found = tuple(subnet for subnet in subnets if subnet.id in group.subnets)
+        wanted = ", ".join(group.subnets)
+    else:
+        found = tuple(subnet for subnet in subnets if subnet.zone in group.zones)
+        wanted = f"a subnet in {', '.join(group.zones) or 'one of its zones'}"
+    if not found:
+        file = snapshot.directory / "subnets.json"
+        raise InvalidInputError(f"{file}: Subnets: found none of group {group.name}'s, expected {wanted}")
+    return found
+
+
+def _demand(
+    snapshot: Snapshot,
+    everything: Sequence[Subnet],
+    candidates: Sequence[Subnet],
+    types: Sequence[InstanceType],
+    pods: int,
+    policies: Iterable[NodePolicy],
+) -> Demand:
+    settings = CniSettings.from_variables(cni_variables(snapshot, policies))
+    return demand_of(accounting_of(settings, everything, candidates), settings, types, pods)
+
+
+def _key(raw: Mapping[str, Any]) -> str:
+    return f"{raw['metadata'].get('namespace', 'default')}/{raw['metadata']['name']}"

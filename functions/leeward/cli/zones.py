@@ -1,0 +1,89 @@
+"""`leeward zones`: in which order zones get the next node, which have no addresses left, and why they are not alike.
+
+Decides how the report is put together and printed; the order is decided in `leeward.placement.zones`."""
+
+import argparse
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Group as Rows
+from rich.console import RenderableType
+from rich.table import Table
+
+from leeward.cli.ips import count
+from leeward.cli.output import emit
+from leeward.cli.place_scene import cluster_scene, node_type_cores, read_snapshot
+from leeward.cli.snapshot import Snapshot
+from leeward.placement.explain import ZoneFacts, explain_zone, imbalance, typical_node, zone_facts
+from leeward.placement.restrictions import of_volumes
+from leeward.placement.scene import PlacementScene
+from leeward.placement.verdict import ZoneVerdict
+from leeward.placement.zones import judge_zones
+
+_DESCRIPTION = """Shows the zones in the order in which the next node would be tried: fewest allocated CPU cores
+first, by lot among equals (--seed), zones whose subnets cannot hold the node's pods left out. Says in words
+what makes the zones differ: large nodes, pods bound by their volumes, subnets without addresses."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """The verb, and the node that the zones are judged for."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "zones", help="show the order of zones and why they differ", description=_DESCRIPTION
+    )
+    parser.add_argument("--instance-type", metavar="T", help="of the next node (default: the commonest of the nodes)")
+    parser.add_argument(
+        "--pods", metavar="P", type=count, help="that need an address there (default: as on the busiest such node)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Judge and print; a report is done, also where no zone can take a node."""
+    snapshot = read_snapshot(arguments, "zones")
+    scene = cluster_scene(snapshot, arguments.instance_type, arguments.pods)
+    facts = facts_of(snapshot, scene)
+    verdicts = judge_zones(scene, random.Random(arguments.seed))
+    document = to_json(verdicts, facts)
+    emit(document, arguments.output, lambda: _table(document, imbalance(verdicts, facts)))
+    return 0
+
+
+def facts_of(snapshot: Snapshot, scene: PlacementScene) -> dict[str, ZoneFacts]:
+    """What each zone of the scene holds, finished pods left out."""
+    claims = {
+        f"{raw['metadata'].get('namespace', 'default')}/{raw['metadata']['name']}": raw for raw in snapshot.raw("pvcs")
+    }
+    volumes = {raw["metadata"]["name"]: raw for raw in snapshot.raw("pvs")}
+    demands = [of_volumes(pod, claims, volumes) for pod in snapshot.pods if not pod.finished]
+    return zone_facts(scene.zones, snapshot.nodes, demands, node_type_cores(snapshot))
+
+
+def to_json(verdicts: Sequence[ZoneVerdict], facts: Mapping[str, ZoneFacts]) -> dict[str, Any]:
+    """docs/command-line.md; `docs/schema/zones.json` describes it."""
+    typical = typical_node(facts.values())
+    return {
+        "zones": [
+            {
+                "zone": verdict.zone,
+                "cores": _cores(verdict.millicores),
+                "freeIps": verdict.free_ips,
+                "verdict": verdict.standing.value,
+                "why": f"{verdict.why}; {explain_zone(facts[verdict.zone], typical)}",
+            }
+            for verdict in verdicts
+        ]
+    }
+
+
+def _cores(millicores: int) -> float:
+    """Whole where it is whole, as programs and people expect of cores."""
+    return millicores // 1000 if millicores % 1000 == 0 else millicores / 1000
+
+
+def _table(document: dict[str, Any], sentences: Sequence[str]) -> RenderableType:
+    table = Table(title="zones, in the order of the next node", title_justify="left", title_style="bold")
+    for column in ("zone", "cores", "free IPs", "verdict", "why"):
+        table.add_column(column, overflow="fold")
+    for zone in document["zones"]:
+        table.add_row(zone["zone"], f"{zone['cores']:g}", str(zone["freeIps"]), zone["verdict"], zone["why"])
+    return Rows(table, *sentences)

@@ -1,0 +1,126 @@
+"""What `fn sync` has written down about a cluster, so that a step reads it with one call instead of asking AWS anew."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Self
+
+from leeward.model.instance_type import Accelerator, InstanceType
+from leeward.model.subnet import Subnet
+
+
+class FactKind(StrEnum):
+    """What is kept, each with its own age."""
+
+    SUBNETS = "subnets"
+    INSTANCE_TYPES = "instance-types"
+    PRICES = "prices"
+    NODES = "nodes"
+    CNI = "cni"
+
+
+FRESH_FOR = timedelta(minutes=15)  # three runs of fn sync
+PRICES_FRESH_FOR = timedelta(minutes=75)  # they are asked for once an hour
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """One kind of facts of one cluster, as JSON, and when it was gathered."""
+
+    synced: datetime
+    content: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prices:
+    """US dollars an hour: on demand by instance type, spot by instance type and zone."""
+
+    on_demand: Mapping[str, float] = field(default_factory=dict)
+    spot: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterFacts:
+    """`cores`: capacity of all nodes in thousandths of a core, by zone. `ready`: instances whose Node was Ready.
+
+    `cni`: the environment of aws-node, None when that DaemonSet is not there. A kind that is missing from `synced` was
+    never gathered: its part is empty.
+    """
+
+    synced: Mapping[FactKind, datetime] = field(default_factory=dict)
+    subnets: tuple[Subnet, ...] = ()
+    types: Mapping[str, InstanceType] = field(default_factory=dict)
+    prices: Prices = Prices()
+    cores: Mapping[str, int] = field(default_factory=dict)
+    ready: frozenset[str] = frozenset()
+    cni: Mapping[str, str] | None = None
+
+    @classmethod
+    def from_sheets(cls, sheets: Mapping[FactKind, Sheet]) -> Self:
+        """What the sheets hold."""
+        content = {kind: sheet.content for kind, sheet in sheets.items()}
+        prices, nodes = content.get(FactKind.PRICES, {}), content.get(FactKind.NODES, {})
+        return cls(
+            synced={kind: sheet.synced for kind, sheet in sheets.items()},
+            subnets=tuple(Subnet(**raw) for raw in content.get(FactKind.SUBNETS, {}).get("subnets", ())),
+            types={raw["name"]: _type_of(raw) for raw in content.get(FactKind.INSTANCE_TYPES, {}).get("types", ())},
+            prices=Prices(on_demand=prices.get("on-demand", {}), spot=prices.get("spot", {})),
+            cores=nodes.get("cores", {}),
+            ready=frozenset(nodes.get("ready", ())),
+            cni=content.get(FactKind.CNI, {}).get("variables"),
+        )
+
+    def stale(self, now: datetime, of: Iterable[FactKind] = tuple(FactKind)) -> tuple[FactKind, ...]:
+        """Those that are older than they should be. What was never gathered is not old, but missing."""
+        return tuple(kind for kind in of if kind in self.synced and now - self.synced[kind] > fresh_for(kind))
+
+    def missing(self, of: Iterable[FactKind] = tuple(FactKind)) -> tuple[FactKind, ...]:
+        """Those that were never gathered."""
+        return tuple(kind for kind in of if kind not in self.synced)
+
+
+def fresh_for(kind: FactKind) -> timedelta:
+    """How old facts of the kind may be before whoever uses them says so."""
+    return PRICES_FRESH_FOR if kind is FactKind.PRICES else FRESH_FOR
+
+
+def subnets_content(subnets: Iterable[Subnet]) -> dict[str, Any]:
+    """By id, so that the same subnets are the same text."""
+    return {"subnets": [asdict(subnet) for subnet in sorted(subnets, key=lambda subnet: subnet.id)]}
+
+
+def types_content(types: Iterable[InstanceType]) -> dict[str, Any]:
+    """By name."""
+    return {"types": [asdict(kind) for kind in sorted(types, key=lambda kind: kind.name)]}
+
+
+def prices_content(prices: Prices) -> dict[str, Any]:
+    """In the words of a snapshot folder's prices.json."""
+    return {"on-demand": dict(prices.on_demand), "spot": {name: dict(by) for name, by in prices.spot.items()}}
+
+
+def nodes_content(cores: Mapping[str, int], ready: Iterable[str]) -> dict[str, Any]:
+    """Thousandths of a core by zone, and the instances whose Node is Ready."""
+    return {"cores": dict(cores), "ready": sorted(ready)}
+
+
+def cni_content(variables: Mapping[str, str] | None) -> dict[str, Any]:
+    """None where there is no aws-node."""
+    return {"variables": None if variables is None else dict(variables)}
+
+
+def _type_of(raw: Mapping[str, Any]) -> InstanceType:
+    """What another version of this code wrote may have more or fewer fields: those unknown here are passed over."""
+    known = {each.name for each in fields(InstanceType)}
+    return InstanceType(**{name: _value(value) for name, value in raw.items() if name in known})
+
+
+def _value(value: Any) -> Any:
+    if not isinstance(value, list):
+        return value
+    known = {each.name for each in fields(Accelerator)}
+    return tuple(
+        Accelerator(**{name: part for name, part in one.items() if name in known}) if isinstance(one, dict) else one
+        for one in value
+    )

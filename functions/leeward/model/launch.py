@@ -1,0 +1,129 @@
+"""What an Auto Scaling group launches: its launch template or configuration, its overrides, and what those say."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchTemplateRef:
+    """One version of a launch template, by id or by name. `version`: a number, `$Latest` or `$Default`."""
+
+    id: str = ""
+    name: str = ""
+    version: str = "$Default"
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """From a LaunchTemplateSpecification."""
+        return cls(
+            id=raw.get("LaunchTemplateId") or "",
+            name=raw.get("LaunchTemplateName") or "",
+            version=str(raw.get("Version") or "$Default"),
+        )
+
+    @property
+    def told(self) -> str:
+        """As people read it: `lt-0abc version $Latest`."""
+        return f"{self.id or self.name} version {self.version}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Override:
+    """One override of a mixed instances policy: a type, or requirements that types have to meet (EC2's
+    InstanceRequirements as they stand), perhaps with a launch template of its own.
+    """
+
+    instance_type: str = ""
+    requirements: Mapping[str, Any] | None = None
+    template: LaunchTemplateRef | None = None
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """From one element of MixedInstancesPolicy.LaunchTemplate.Overrides."""
+        template = raw.get("LaunchTemplateSpecification")
+        return cls(
+            instance_type=raw.get("InstanceType") or "",
+            requirements=raw.get("InstanceRequirements"),
+            template=LaunchTemplateRef.from_json(template) if template else None,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchSource:
+    """Where a group's instances come from: a launch template or a launch configuration (by name)."""
+
+    template: LaunchTemplateRef | None = None
+    configuration: str | None = None
+    overrides: tuple[Override, ...] = ()
+
+    @classmethod
+    def from_group(cls, raw: Mapping[str, Any]) -> Self:
+        """From one element of `describe-auto-scaling-groups`."""
+        mixed = (raw.get("MixedInstancesPolicy") or {}).get("LaunchTemplate") or {}
+        template = mixed.get("LaunchTemplateSpecification") or raw.get("LaunchTemplate")
+        return cls(
+            template=LaunchTemplateRef.from_json(template) if template else None,
+            configuration=raw.get("LaunchConfigurationName") or None,
+            overrides=tuple(Override.from_json(one) for one in mixed.get("Overrides") or ()),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchSettings:
+    """What a launch template version or a launch configuration says. `volumes`: GiB by device name, only where a size
+    is given; `user_data` base64 as EC2 keeps it; `efas`: interfaces of the kinds efa and efa-only.
+    """
+
+    template: str = ""
+    version: int = 0
+    default: bool = False
+    image: str = ""
+    instance_type: str = ""
+    requirements: Mapping[str, Any] | None = None
+    user_data: str = ""
+    volumes: Mapping[str, int] = field(default_factory=dict)
+    efas: int = 0
+    spot: bool = False
+
+    @classmethod
+    def from_template(cls, raw: Mapping[str, Any]) -> Self:
+        """From one element of `describe-launch-template-versions`."""
+        data = raw.get("LaunchTemplateData") or {}
+        interfaces = data.get("NetworkInterfaces") or ()
+        market = data.get("InstanceMarketOptions") or {}
+        return cls(
+            template=raw.get("LaunchTemplateId") or "",
+            version=int(raw.get("VersionNumber") or 0),
+            default=bool(raw.get("DefaultVersion", False)),
+            requirements=data.get("InstanceRequirements"),
+            efas=sum(1 for one in interfaces if str(one.get("InterfaceType", "")).startswith("efa")),
+            spot=market.get("MarketType") == "spot",
+            **_both(data),
+        )
+
+    @classmethod
+    def from_configuration(cls, raw: Mapping[str, Any]) -> Self:
+        """From one element of `describe-launch-configurations`."""
+        return cls(spot=bool(raw.get("SpotPrice")), **_both(raw))
+
+
+def chosen(versions: tuple[LaunchSettings, ...], version: str) -> LaunchSettings | None:
+    """The version that `$Latest`, `$Default` or a number means, None when it is not among them."""
+    if version == "$Latest":
+        return max(versions, key=lambda one: one.version, default=None)
+    if version == "$Default":
+        return next((one for one in versions if one.default), None)
+    return next((one for one in versions if str(one.version) == version), None)
+
+
+def _both(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that launch templates and launch configurations spell alike."""
+    mappings = raw.get("BlockDeviceMappings") or ()
+    sizes = {one.get("DeviceName", ""): (one.get("Ebs") or {}).get("VolumeSize") for one in mappings}
+    return {
+        "image": raw.get("ImageId") or "",
+        "instance_type": raw.get("InstanceType") or "",
+        "user_data": raw.get("UserData") or "",
+        "volumes": {device: int(size) for device, size in sizes.items() if size},
+    }

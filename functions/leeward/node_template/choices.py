@@ -1,0 +1,90 @@
+"""All that a group can launch: instance types in the group's own order, zones, and how the instances are paid for."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from leeward.model.group import Group
+from leeward.model.instance import CapacityType
+from leeward.model.instance_type import InstanceType
+from leeward.model.launch import LaunchSettings
+from leeward.model.nodegroup import Nodegroup
+from leeward.node_template.requirements import matching
+
+_ARM, _WINDOWS = "ARM", "WINDOWS"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """`types` by name, the first is what is taken where one has to stand for all; `zones` in the group's order;
+    `capacity` None where the group mixes on-demand and spot. `remarks`: why a list may not be whole.
+    """
+
+    types: tuple[str, ...]
+    zones: tuple[str, ...]
+    capacity: CapacityType | None
+    remarks: tuple[str, ...] = ()
+
+
+def choices(
+    group: Group,
+    settings: LaunchSettings | None,
+    nodegroup: Nodegroup | None = None,
+    *,
+    known: Mapping[str, InstanceType],
+    running: Iterable[str] = (),
+) -> Choices:
+    """Types: of the overrides, else of the launch template or configuration, else of DescribeNodegroup, else those that
+    the group runs. Requirements stand for all types in `known` that meet them.
+    """
+    types: list[str] = []
+    remarks: list[str] = []
+    wanted = [(one.instance_type, one.requirements) for one in group.launch.overrides]
+    if settings is not None and not any(name or needs for name, needs in wanted):
+        wanted = [(settings.instance_type, settings.requirements)]
+    for name, needs in wanted:
+        if name:
+            types.append(name)
+        elif needs is not None:
+            found = matching(needs, known.values(), architecture_of(nodegroup))
+            types += [kind.name for kind in found]
+            if not found:
+                remarks.append(f"no known instance type meets the requirements of {group.name}")
+    types = types or list(nodegroup.instance_types if nodegroup else ()) or sorted(running)
+    if not types:
+        remarks.append(f"nothing tells which instance type {group.name} launches")
+    return Choices(
+        types=tuple(dict.fromkeys(types)),
+        zones=group.zones,
+        capacity=_capacity(group, settings, nodegroup),
+        remarks=tuple(remarks),
+    )
+
+
+def narrowed(found: Choices, *, zone: str | None = None, instance_type: str | None = None) -> Choices:
+    """With the asked zone and type in front of the others: what stands first stands for all."""
+    zones = (zone, *(name for name in found.zones if name != zone)) if zone else found.zones
+    first = (instance_type,) if instance_type else ()
+    return replace(found, zones=zones, types=(*first, *(name for name in found.types if name not in first)))
+
+
+def architecture_of(nodegroup: Nodegroup | None) -> str | None:
+    """Of the image, in Kubernetes' word, from EKS' amiType; None where that does not tell (a custom image)."""
+    if nodegroup is None or not nodegroup.ami_type or nodegroup.ami_type == "CUSTOM":
+        return None
+    return "arm64" if _ARM in nodegroup.ami_type else "amd64"
+
+
+def is_windows(nodegroup: Nodegroup | None) -> bool:
+    """Whether EKS' amiType is one of Windows."""
+    return nodegroup is not None and nodegroup.ami_type.startswith(_WINDOWS)
+
+
+def _capacity(group: Group, settings: LaunchSettings | None, nodegroup: Nodegroup | None) -> CapacityType | None:
+    if nodegroup is not None and nodegroup.capacity_type:
+        return CapacityType.SPOT if nodegroup.capacity_type == "SPOT" else CapacityType.ON_DEMAND
+    if group.on_demand_percentage is None:
+        return CapacityType.SPOT if settings is not None and settings.spot else CapacityType.ON_DEMAND
+    if group.on_demand_percentage == 100:
+        return CapacityType.ON_DEMAND
+    filled = len(group.instances) >= group.on_demand_base
+    return CapacityType.SPOT if group.on_demand_percentage == 0 and filled else None

@@ -1,0 +1,69 @@
+"""What tags say about a group's nodes: `k8s.io/cluster-autoscaler/node-template/{label,taint,resources}/…`.
+
+Source: Cluster Autoscaler, cloudprovider/aws/aws_manager.go (extractLabelsFromAsg, extractTaintsFromAsg,
+extractAllocatableResourcesFromTags); `autoscaling-options/…` and `csi-driver` are about something else."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from leeward.errors import InvalidInputError
+from leeward.model.node import Taint
+from leeward.model.nodegroup import EFFECTS
+from leeward.model.quantity import Amounts, amount
+
+PREFIX = "k8s.io/cluster-autoscaler/node-template/"
+LABEL, TAINT, RESOURCE = PREFIX + "label/", PREFIX + "taint/", PREFIX + "resources/"
+EKS_PREFIXES = ("eks:", "aws:eks:")  # eks:nodegroup-name becomes the label nodegroup-name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagFacts:
+    """`remarks`: sentences about tags that say nothing that can be used."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    resources: Amounts = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+
+
+def tag_facts(tags: Mapping[str, str]) -> TagFacts:
+    """Of a group's tags. A taint is written `VALUE:EFFECT`; one without a known effect is passed over, as is a
+    resource whose quantity cannot be read.
+    """
+    labels, taints, remarks = {}, [], []
+    for key, value in tags.items():
+        if name := _label(key):
+            labels[name] = value
+        elif key.startswith(TAINT) and (name := key.removeprefix(TAINT)):
+            content, _, effect = value.rpartition(":")
+            if ":" in value and effect in EFFECTS:
+                taints.append(Taint(key=name, value=content, effect=EFFECTS[effect]))
+            else:
+                remarks.append(f"tag {key}: found {value!r}, expected VALUE:EFFECT; it is passed over")
+    amounts = resources(tags)
+    remarks += [
+        f"tag {key}: found {value!r}, expected a quantity; it is passed over"
+        for key, value in tags.items()
+        if key.startswith(RESOURCE) and len(key) > len(RESOURCE) and key.removeprefix(RESOURCE) not in amounts
+    ]
+    return TagFacts(labels=labels, taints=tuple(taints), resources=amounts, remarks=tuple(remarks))
+
+
+def resources(tags: Mapping[str, str]) -> dict[str, int]:
+    """The resource tags of a group or of a managed node group, as whole numbers."""
+    found: dict[str, int] = {}
+    for key, value in tags.items():
+        name = key.removeprefix(RESOURCE)
+        if key.startswith(RESOURCE) and name:
+            try:
+                found[name] = amount(name, value, down=True)
+            except InvalidInputError:
+                continue  # said by tag_facts
+    return found
+
+
+def _label(key: str) -> str:
+    for prefix in (LABEL, *EKS_PREFIXES):
+        if key.startswith(prefix):
+            return key.removeprefix(prefix)
+    return ""

@@ -1,0 +1,155 @@
+"""User data taken apart: which of it speaks to kubelet, and what it says.
+
+Understands a NodeConfig (AL2023; alone or in MIME parts), a call of EKS' bootstrap.sh or any script with kubelet's
+flags (AL2), and Bottlerocket's TOML. What is not understood is a remark, never an error: the node then counts with EKS'
+own defaults. Sources: awslabs/amazon-eks-ami, nodeadm/api/v1alpha1/nodeconfig_types.go and files/bootstrap.sh;
+Bottlerocket's settings reference (settings.kubernetes)."""
+
+import base64
+import binascii
+import json
+import tomllib
+import zlib
+from collections.abc import Iterator, Mapping
+from email import message_from_string
+from typing import Any
+
+from leeward.errors import InvalidInputError
+from leeward.model.node import Taint
+from leeward.model.nodegroup import EFFECTS
+from leeward.node_template import plain_yaml
+from leeward.node_template.flags import of_flags, of_script
+from leeward.node_template.kubelet import Family, KubeletSettings
+
+LARGEST = 64 * 1024  # EC2 takes 16 KB; unpacked it may be more
+NODE_CONFIG_TYPE = "application/node.eks.aws"
+_NOT_TOLD = KubeletSettings()
+
+
+def kubelet_settings(encoded: str) -> KubeletSettings:
+    """From base64 user data as a launch template keeps it. Never raises; `remarks` say what was passed over."""
+    try:
+        text = _decoded(encoded)
+        found = _NOT_TOLD
+        for kind, part in _parts(text):
+            found = found.joined(_of_part(kind, part))
+    except (InvalidInputError, RecursionError) as error:
+        return KubeletSettings(remarks=(f"user data: {error}; EKS' defaults are taken",))
+    return found
+
+
+def _decoded(encoded: str) -> str:
+    """Base64 and, where it is packed, gzip, which cloud-init unpacks too. Raises InvalidInputError."""
+    if len(encoded) > 2 * LARGEST:
+        raise InvalidInputError(f"found {len(encoded)} characters, expected at most {2 * LARGEST}")
+    try:
+        raw = base64.b64decode("".join(encoded.split()), validate=True)
+        if raw[:2] == b"\x1f\x8b":
+            raw = zlib.decompressobj(wbits=31).decompress(raw, LARGEST + 1)
+    except (binascii.Error, ValueError, zlib.error) as error:
+        raise InvalidInputError(f"found {error}, expected base64") from error
+    if len(raw) > LARGEST:
+        raise InvalidInputError(f"found more than {LARGEST} bytes, expected at most those")
+    return raw.decode("utf-8", errors="replace")
+
+
+def _parts(text: str) -> Iterator[tuple[str, str]]:
+    """(content type, text) of each MIME part, or the whole as one part of no type."""
+    if not text.lstrip().lower().startswith(("mime-version:", "content-type: multipart/")):
+        yield "", text
+        return
+    for part in message_from_string(text.lstrip()).walk():
+        if part.is_multipart():
+            continue
+        payload = part.get_payload(decode=True)
+        if isinstance(payload, bytes):
+            yield part.get_content_type(), payload[:LARGEST].decode("utf-8", errors="replace")
+
+
+def _of_part(kind: str, text: str) -> KubeletSettings:
+    if kind == NODE_CONFIG_TYPE or (not kind and "node.eks.aws/" in text and not text.startswith("#!")):
+        return _of_node_config(text)
+    if kind in {"", "text/plain"} and "[settings" in text and not text.startswith("#!"):
+        return _of_toml(text)
+    return of_script(text) if kind in {"", "text/plain", "text/x-shellscript"} else _NOT_TOLD
+
+
+def _of_node_config(text: str) -> KubeletSettings:
+    stripped = text.strip()
+    try:
+        config = json.loads(stripped) if stripped.startswith("{") else plain_yaml.load(text)
+    except json.JSONDecodeError as error:
+        raise InvalidInputError(f"NodeConfig: {error}") from error
+    except InvalidInputError as error:
+        raise InvalidInputError(f"NodeConfig: {error}") from error
+    spec = _mapping(_mapping(config).get("spec"))
+    kubelet = _mapping(spec.get("kubelet"))
+    written = _mapping(kubelet.get("config"))
+    strategy = _mapping(_mapping(spec.get("instance")).get("localStorage")).get("strategy")
+    of_config = KubeletSettings(
+        family=Family.AMAZON_LINUX,
+        max_pods=_count(written.get("maxPods")),
+        taints=tuple(_taints(written.get("registerWithTaints"))),
+        kube_reserved=_texts(written.get("kubeReserved")),
+        system_reserved=_texts(written.get("systemReserved")),
+        eviction_hard=_texts(written.get("evictionHard")),
+        local_disks=strategy in {"RAID0", "RAID10"},
+    )
+    flags = kubelet.get("flags")
+    return of_config.joined(of_flags([str(flag) for flag in flags] if isinstance(flags, list) else []))
+
+
+def _of_toml(text: str) -> KubeletSettings:
+    try:
+        document = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, ValueError) as error:
+        raise InvalidInputError(f"Bottlerocket settings: {error}") from error
+    settings = _mapping(_mapping(document.get("settings")).get("kubernetes"))
+    taints = [
+        taint
+        for key, values in _mapping(settings.get("node-taints")).items()
+        for taint in _bottlerocket_taints(key, values)
+    ]
+    return KubeletSettings(
+        family=Family.BOTTLEROCKET,
+        max_pods=_count(settings.get("max-pods")),
+        labels=_texts(settings.get("node-labels")),
+        taints=tuple(taints),
+        kube_reserved=_texts(settings.get("kube-reserved")),
+        system_reserved=_texts(settings.get("system-reserved")),
+        eviction_hard=_texts(settings.get("eviction-hard")),
+    )
+
+
+def _bottlerocket_taints(key: str, values: Any) -> Iterator[Taint]:
+    """`key = "value:Effect"`, or a list of such."""
+    for text in values if isinstance(values, list) else [values]:
+        value, _, effect = str(text).rpartition(":")
+        if effect in EFFECTS:
+            yield Taint(key=key, value=value, effect=EFFECTS[effect])
+
+
+def _taints(raw: Any) -> Iterator[Taint]:
+    """KubeletConfiguration's registerWithTaints."""
+    for one in raw if isinstance(raw, list) else ():
+        entry = _mapping(one)
+        if entry.get("key") and entry.get("effect") in EFFECTS:
+            yield Taint(key=str(entry["key"]), value=str(entry.get("value") or ""), effect=EFFECTS[entry["effect"]])
+
+
+def _count(value: Any) -> int | None:
+    text = str(value).strip()
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 6 and not isinstance(value, bool) else None
+
+
+def _texts(value: Any) -> dict[str, str]:
+    pairs = _mapping(value).items()
+    return {
+        str(key): str(text).lower() if isinstance(text, bool) else str(text)
+        for key, text in pairs
+        if isinstance(text, str | int | float)
+    }
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,102 @@
+"""Whether a subnet's free addresses can be compared with what a node will take, and what that is.
+
+Decides on or off, with the setting that switches it off; a chooser then only asks `demand.ips`. Source: Cast AI,
+"Subnet usage calculation", its table of CNI settings that disable it, and the CNI's subnet discovery
+(amazon-vpc-cni-k8s README, ENABLE_SUBNET_DISCOVERY)."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from leeward.model.instance_type import InstanceType
+from leeward.model.subnet import Subnet
+from leeward.placement.cni import CniSettings, NodeIps, node_ips
+
+CNI_ROLE_TAG = "kubernetes.io/role/cni"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accounting:
+    """`why` says what switches it off, or what is counted."""
+
+    on: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """What one new node takes. `ips` from its subnet, `millicores` in thousandths of a core, `pods` that need an
+    address.
+    """
+
+    accounting: Accounting
+    ips: int
+    pods: int = 0
+    millicores: int = 0
+    types: tuple[str, ...] = ()
+
+    @property
+    def node(self) -> str:
+        """The node in words: `a node with 8 pods`, `a node (m5.large) with 1 pod`."""
+        kind = "" if not self.types else f" ({self.types[0] if len(self.types) == 1 else f'{len(self.types)} types'})"
+        return f"a node{kind} with {self.pods} {'pod' if self.pods == 1 else 'pods'}"
+
+
+def accounting_of(
+    settings: CniSettings, subnets: Iterable[Subnet] = (), candidates: Iterable[Subnet] = ()
+) -> Accounting:
+    """On, unless a setting forbids it or subnet discovery would put a candidate's interfaces into another of the
+    `subnets`.
+    """
+    if settings.off_by:
+        names = " and ".join(settings.off_by)
+        return Accounting(on=False, why=f"{names} {'is' if len(settings.off_by) == 1 else 'are'} on")
+    other = _discovered(subnets, candidates) if settings.discovery else None
+    if other is not None:
+        why = f"ENABLE_SUBNET_DISCOVERY is on and {other.id} in {other.zone} carries {CNI_ROLE_TAG}: pods may use it"
+        return Accounting(on=False, why=why)
+    return Accounting(on=True, why=_counted(settings))
+
+
+def _counted(settings: CniSettings) -> str:
+    cap = f", MAX_ENI {settings.max_enis}" if settings.max_enis else ""
+    if not settings.by_address:
+        return f"WARM_ENI_TARGET {settings.warm_enis}{cap}"
+    targets = [
+        f"{name} {value}"
+        for name, value in (("WARM_IP_TARGET", settings.warm_ips), ("MINIMUM_IP_TARGET", settings.minimum_ips))
+        if value
+    ]
+    return f"{', '.join(targets)}{cap} (WARM_ENI_TARGET is ignored)"
+
+
+def _discovered(subnets: Iterable[Subnet], candidates: Iterable[Subnet]) -> Subnet | None:
+    """The CNI takes tagged subnets of the interface's VPC and zone, beside the node's own; the first by id."""
+    tagged = sorted(
+        (subnet for subnet in subnets if subnet.tags.get(CNI_ROLE_TAG, "0") != "0"), key=lambda subnet: subnet.id
+    )
+    own: dict[tuple[str, str], set[str]] = {}
+    for candidate in candidates:
+        own.setdefault((candidate.vpc, candidate.zone), set()).add(candidate.id)
+    return next((other for other in tagged if own.get((other.vpc, other.zone), {other.id}) - {other.id}), None)
+
+
+def demand_of(accounting: Accounting, settings: CniSettings, types: Sequence[InstanceType], pods: int) -> Demand:
+    """Of a node whose type may be any of `types`: the most that one of them takes, for at most its max pods.
+
+    Without accounting a node is still an instance: one address. Types whose network limits are unknown switch it off
+    too.
+    """
+    names = tuple(sorted({kind.name for kind in types}))
+    cores = max((kind.vcpus * 1000 for kind in types), default=0)
+    unknown = sorted({kind.name for kind in types if kind.max_enis < 1 or kind.ips_per_eni < 2})
+    if accounting.on and (unknown or not types):
+        of = ", ".join(unknown) or "the node's instance type"
+        accounting = Accounting(on=False, why=f"the network limits of {of} are not known")
+    if not accounting.on:
+        return Demand(accounting=accounting, ips=1, pods=pods, millicores=cores, types=names)
+    ips = max(_held(settings, kind, pods).subnet_ips for kind in types)
+    return Demand(accounting=accounting, ips=ips, pods=pods, millicores=cores, types=names)
+
+
+def _held(settings: CniSettings, kind: InstanceType, pods: int) -> NodeIps:
+    return node_ips(settings, kind, min(pods, node_ips(settings, kind, 0).max_pods))

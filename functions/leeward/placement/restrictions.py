@@ -1,0 +1,117 @@
+"""Who has a say in where a node lands: the group's subnets, a pod's node selector and affinity, the zone of its
+volume.
+
+Decides whether a subnet is allowed. Only labels that follow from the subnet count (its id, its zone); every other
+label is the node template's matter and taken as given. Source: Cast AI, "Available subnets detection"."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from leeward.model import keys
+from leeward.model.pod import Pod
+from leeward.model.subnet import Subnet
+
+SUBNET_KEYS = (keys.SUBNET_LABEL, keys.CAST_SUBNET_LABEL)
+ZONE_KEYS = (keys.ZONE_LABEL, "failure-domain.beta.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone")
+_SEVERAL_ZONES = "__"  # a regional volume's label joins its zones so
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expression:
+    """One of `matchExpressions`, for a key that follows from the subnet."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+    def holds(self, subnet: Subnet) -> bool:
+        """Kubernetes' node selector operators; Gt and Lt compare whole numbers and never hold for names."""
+        value = subnet.id if self.key in SUBNET_KEYS else subnet.zone
+        match self.operator:
+            case "In":
+                return value in self.values
+            case "NotIn":
+                return value not in self.values
+            case "Exists":
+                return True
+            case _:
+                return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restriction:
+    """One of several `terms` has to hold, each of them whole. `source` says whose wish it is."""
+
+    source: str
+    terms: tuple[tuple[Expression, ...], ...]
+
+    def allows(self, subnet: Subnet) -> bool:
+        """Whether a node in the subnet would do."""
+        return any(all(expression.holds(subnet) for expression in term) for term in self.terms)
+
+
+def only_subnets(source: str, ids: Iterable[str]) -> Restriction:
+    """Nothing but these subnets, such as the group's."""
+    expression = Expression(key=keys.SUBNET_LABEL, operator="In", values=tuple(sorted(ids)))
+    return Restriction(source=source, terms=((expression,),))
+
+
+def only_zones(source: str, zones: Iterable[str]) -> Restriction:
+    """Nothing but these zones, such as those that were asked for."""
+    expression = Expression(key=keys.ZONE_LABEL, operator="In", values=tuple(sorted(zones)))
+    return Restriction(source=source, terms=((expression,),))
+
+
+def of_pod(name: str, spec: Mapping[str, Any]) -> tuple[Restriction, ...]:
+    """A pod's `nodeSelector` and its required node affinity, from its raw `spec`; `name` as namespace/name."""
+    found: list[Restriction] = []
+    selector = {key: value for key, value in (spec.get("nodeSelector") or {}).items() if key in _KEYS}
+    if selector:
+        term = tuple(Expression(key=key, operator="In", values=(value,)) for key, value in sorted(selector.items()))
+        found.append(Restriction(source=f"the node selector of pod {name}", terms=(term,)))
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    found += _of_terms(f"the node affinity of pod {name}", required.get("nodeSelectorTerms") or ())
+    return tuple(found)
+
+
+def of_volumes(
+    pod: Pod, claims: Mapping[str, Mapping[str, Any]], volumes: Mapping[str, Mapping[str, Any]]
+) -> tuple[Restriction, ...]:
+    """What the pod's bound volumes demand; `claims` by namespace/name and `volumes` by name, as raw JSON.
+
+    A claim that is not bound yet binds nobody: its volume is made where the pod runs.
+    """
+    bound = ((claims.get(f"{pod.namespace}/{name}") or {}).get("spec") or {} for name in pod.claims)
+    names = [spec["volumeName"] for spec in bound if spec.get("volumeName") in volumes]
+    return tuple(restriction for name in names for restriction in of_volume(pod.key, volumes[name]))
+
+
+def of_volume(pod: str, volume: Mapping[str, Any]) -> tuple[Restriction, ...]:
+    """A PersistentVolume's node affinity, else its zone label; from its raw JSON."""
+    source = f"volume {volume['metadata']['name']} of pod {pod}"
+    required = ((volume.get("spec") or {}).get("nodeAffinity") or {}).get("required") or {}
+    restrictions = _of_terms(source, required.get("nodeSelectorTerms") or ())
+    labels = volume["metadata"].get("labels") or {}
+    zones = next((labels[key].split(_SEVERAL_ZONES) for key in ZONE_KEYS if labels.get(key)), None)
+    if restrictions or zones is None:
+        return restrictions
+    return (only_zones(source, zones),)
+
+
+def _of_terms(source: str, raw: Sequence[Mapping[str, Any]]) -> tuple[Restriction, ...]:
+    """None when a term leaves every subnet open; a term without any expression matches nothing, as in Kubernetes."""
+    terms = tuple(
+        tuple(
+            Expression(key=one["key"], operator=one["operator"], values=tuple(one.get("values") or ()))
+            for one in term.get("matchExpressions") or ()
+            if one["key"] in _KEYS
+        )
+        for term in raw
+        if term.get("matchExpressions") or term.get("matchFields")
+    )
+    return (Restriction(source=source, terms=terms),) if raw and all(terms) else ()
+
+
+_KEYS = frozenset((*SUBNET_KEYS, *ZONE_KEYS))

@@ -1,0 +1,74 @@
+"""Everything that a choice of subnets is made from, gathered beforehand: offline from a snapshot, live from the
+cluster and EC2."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from leeward.model import keys
+from leeward.model.node import Node
+from leeward.model.subnet import Subnet
+from leeward.placement.accounting import Demand
+from leeward.placement.restrictions import ZONE_KEYS, Restriction
+
+
+class Chance(Protocol):
+    """The source of what is random, seeded by the caller: `random.Random`."""
+
+    def randrange(self, stop: int, /) -> int:
+        """A whole number from 0 to stop - 1."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementScene:
+    """`subnets`: all that might be used. `cores`: thousandths of a core by zone, of all nodes. `promised`: addresses by
+    subnet id that launches will take which EC2 does not count yet. `asked_zones` are reported even when no subnet is
+    there.
+    """
+
+    subnets: tuple[Subnet, ...]
+    demand: Demand
+    cores: Mapping[str, int] = field(default_factory=dict)
+    restrictions: tuple[Restriction, ...] = ()
+    promised: Mapping[str, int] = field(default_factory=dict)
+    asked_zones: tuple[str, ...] = ()
+
+    @property
+    def zones(self) -> tuple[str, ...]:
+        """By name: of subnets, of nodes, and those that were asked for."""
+        return tuple(sorted({subnet.zone for subnet in self.subnets} | {*self.cores} | {*self.asked_zones}))
+
+    def forbidding(self, subnet: Subnet) -> Restriction | None:
+        """The first restriction that does not allow the subnet."""
+        return next((one for one in self.restrictions if not one.allows(subnet)), None)
+
+    def free_ips(self, subnet: Subnet) -> int:
+        """As EC2 counts them, less what is promised; never below 0."""
+        return max(subnet.free_ips - self.promised.get(subnet.id, 0), 0)
+
+
+def zone_of(node: Node) -> str:
+    """From its labels, else from its provider id (`aws:///ZONE/INSTANCE`), else empty."""
+    labelled = node.labels.get(ZONE_KEYS[0]) or node.labels.get(ZONE_KEYS[1])
+    if labelled:
+        return labelled
+    parts = node.provider_id.removeprefix("aws://").split("/")
+    return parts[1] if len(parts) == 3 else ""
+
+
+def cores_by_zone(nodes: Iterable[Node], type_cores: Mapping[str, int] | None = None) -> dict[str, int]:
+    """Capacity of all nodes, cordoned and leaving ones too, in thousandths of a core. `type_cores`: by instance type,
+    for nodes whose status does not say. Nodes without a zone count nowhere.
+    """
+    found: dict[str, int] = {}
+    for node in nodes:
+        zone = zone_of(node)
+        if zone:
+            found[zone] = found.get(zone, 0) + node_cores(node, type_cores)
+    return found
+
+
+def node_cores(node: Node, type_cores: Mapping[str, int] | None = None) -> int:
+    """Thousandths of a core: the node's own figure, else its instance type's, else 0."""
+    return node.cpu or (type_cores or {}).get(node.labels.get(keys.INSTANCE_TYPE_LABEL, ""), 0)

@@ -1,0 +1,86 @@
+"""The order of zones: fewest allocated CPU cores first, chance among equals, zones without room dropped.
+
+Decides which zone the next node goes to and why each other one does not get it. Source: Cast AI, "How zone
+allocation works"."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from leeward.model.subnet import Subnet
+from leeward.placement.scene import Chance, PlacementScene
+from leeward.placement.verdict import Standing, ZoneVerdict, cores, ips, listed
+
+
+def zone_order(zones: Iterable[str], allocated: Mapping[str, int], chance: Chance) -> tuple[str, ...]:
+    """By allocated thousandths of a core; equals in random order, whatever order they came in."""
+    left = sorted(zones)
+    drawn: list[str] = []
+    while left:
+        drawn.append(left.pop(chance.randrange(len(left))))
+    return tuple(sorted(drawn, key=lambda zone: allocated.get(zone, 0)))
+
+
+def judge_zones(scene: PlacementScene, chance: Chance) -> tuple[ZoneVerdict, ...]:
+    """Every zone in the order in which it would be tried: the first usable one is `next`."""
+    by_zone = _by_zone(scene.subnets)
+    ordered = [judge(scene, zone, by_zone.get(zone, ())) for zone in zone_order(scene.zones, scene.cores, chance)]
+    first = next((index for index, verdict in enumerate(ordered) if verdict.usable), None)
+    if first is not None:
+        ordered[first] = replace(
+            ordered[first], standing=Standing.NEXT, why=f"{_why_next(ordered, first)}; {ordered[first].why}"
+        )
+    return tuple(ordered)
+
+
+def judge(scene: PlacementScene, zone: str, subnets: Sequence[Subnet]) -> ZoneVerdict:
+    """One zone by itself: may a node land there, has a subnet enough addresses; `subnets` are the zone's."""
+    allowed = [subnet for subnet in subnets if scene.forbidding(subnet) is None]
+    free = {subnet.id: scene.free_ips(subnet) for subnet in allowed}
+    verdict = ZoneVerdict(
+        zone=zone,
+        millicores=scene.cores.get(zone, 0),
+        free_ips=sum(free.values()),
+        standing=Standing.USABLE,
+        why="",
+    )
+    if not subnets:
+        return replace(verdict, standing=Standing.NO_SUBNET, why="no subnet that a node could use is there")
+    if not allowed:
+        sources = listed(sorted({one.source for subnet in subnets if (one := scene.forbidding(subnet))}))
+        return replace(verdict, standing=Standing.NOT_ALLOWED, why=f"not allowed by {sources}")
+    best = max(sorted(free), key=lambda name: free[name])
+    standing = Standing.USABLE if free[best] >= scene.demand.ips else Standing.NO_IPS
+    return replace(verdict, standing=standing, why=_room(scene, best, free[best], len(free)))
+
+
+def _room(scene: PlacementScene, best: str, free: int, subnets: int) -> str:
+    demand = scene.demand
+    most = f"{best} has {free} free" if subnets == 1 else f"the freest of {subnets} subnets, {best}, has {free} free"
+    promised = scene.promised.get(best, 0)
+    less = f" ({promised} promised to launches)" if promised else ""
+    if not demand.accounting.on:
+        return f"{most}{less}; a node takes at least 1, pods are not counted: {demand.accounting.why}"
+    return f"{most}{less}, {demand.node} takes {ips(demand.ips)}"
+
+
+def _why_next(ordered: Sequence[ZoneVerdict], first: int) -> str:
+    """In words with numbers; what stood before it has been dropped."""
+    chosen = ordered[first]
+    rivals = [verdict for verdict in ordered if verdict.usable and verdict is not chosen]
+    equal = [verdict.zone for verdict in rivals if verdict.millicores == chosen.millicores]
+    amount = cores(chosen.millicores)
+    if not rivals:
+        why = f"the only zone left, {amount} allocated"
+    elif equal:
+        why = f"{amount} allocated, as in {listed(sorted(equal))}: drawn by lot"
+    else:
+        why = f"fewest cores allocated ({amount}; {listed(f'{one.zone} {cores(one.millicores)}' for one in rivals)})"
+    dropped = listed(verdict.zone for verdict in ordered[:first])
+    return f"{why}; {dropped} dropped" if dropped else why
+
+
+def _by_zone(subnets: Iterable[Subnet]) -> dict[str, list[Subnet]]:
+    found: dict[str, list[Subnet]] = {}
+    for subnet in subnets:
+        found.setdefault(subnet.zone, []).append(subnet)
+    return found

@@ -1,0 +1,55 @@
+"""What a try comes to: where the pods go, the new nodes that takes, and why the others have no place."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewNode:
+    """A node that does not exist yet. `pods`: `namespace/name` of those placed on it, its daemon pods left out."""
+
+    name: str
+    template: str
+    zone: str
+    price: float  # dollars an hour
+    pods: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unplaced:
+    """A pod without a place, and the reason in kube-scheduler's words."""
+
+    pod: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packing:
+    """Pod (`namespace/name`) to node, the new nodes, and what has no place."""
+
+    placements: Mapping[str, str]
+    new_nodes: tuple[NewNode, ...] = ()
+    unplaced: tuple[Unplaced, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Every pod has a place."""
+        return not self.unplaced
+
+    @property
+    def price(self) -> float:
+        """Of the new nodes, in dollars an hour."""
+        return sum(node.price for node in self.new_nodes)
+
+
+def unavailable(refusals: Mapping[str, int], nodes: int) -> str:
+    """The sentence of a FailedScheduling Event: `0/3 nodes are available: 1 Insufficient cpu, 2 Too many pods.`"""
+    if not nodes:
+        return "no nodes available to schedule pods"
+    reasons = ", ".join(sorted(f"{count} {why}" for why, count in refusals.items()))
+    return f"0/{nodes} nodes are available: {reasons}."
+
+
+def no_new_node(template: str, zone: str, refusals: Mapping[str, int]) -> str:
+    """Why not even a new node would do."""
+    return f"A new node of {template} in {zone}: {', '.join(sorted(refusals))}."

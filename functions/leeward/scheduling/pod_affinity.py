@@ -1,0 +1,110 @@
+"""What a pod asks about other pods: (anti-)affinity terms and topology spread constraints."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from leeward.scheduling.node_affinity import PREFERRED, REQUIRED
+from leeward.scheduling.selectors import Selector, selector
+
+Namespaces = Mapping[str, Mapping[str, str]]  # name -> labels
+NAME_LABEL = "kubernetes.io/metadata.name"  # the API server puts it on every namespace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodGroup:
+    """The pods that a rule is about; `namespaces` None: those of every namespace."""
+
+    namespaces: frozenset[str] | None
+    selector: Selector
+
+    def holds(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        """Whether a pod of that namespace with these labels is one of them."""
+        return (self.namespaces is None or namespace in self.namespaces) and self.selector.matches(labels)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodTerm:
+    """One (anti-)affinity term: near, or away from, a group of pods, within a topology domain."""
+
+    group: PodGroup
+    key: str
+    weight: int = 0  # of a preferred one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpreadConstraint:
+    """One topologySpreadConstraint. `required`: DoNotSchedule; else ScheduleAnyway, a preference."""
+
+    key: str
+    skew: int
+    group: PodGroup
+    min_domains: int = 1
+    required: bool = True
+    honours_affinity: bool = True
+    honours_taints: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asker:
+    """The pod whose rules are read, and the namespaces that its namespaceSelectors can select."""
+
+    namespace: str
+    labels: Mapping[str, str]
+    namespaces: Namespaces
+
+
+def required_terms(spec: Mapping[str, Any], kind: str, asker: Asker) -> tuple[PodTerm, ...]:
+    """Of `podAffinity` or `podAntiAffinity`. Raises InvalidInputError."""
+    raw = ((spec.get("affinity") or {}).get(kind) or {}).get(REQUIRED) or ()
+    return tuple(_term(term, asker) for term in raw)
+
+
+def preferred_terms(spec: Mapping[str, Any], kind: str, asker: Asker) -> tuple[PodTerm, ...]:
+    """The heaviest first. Raises InvalidInputError."""
+    raw = ((spec.get("affinity") or {}).get(kind) or {}).get(PREFERRED) or ()
+    found = [_term(one["podAffinityTerm"], asker, int(one["weight"])) for one in raw]
+    return tuple(sorted(found, key=lambda term: -term.weight))
+
+
+def _term(raw: Mapping[str, Any], asker: Asker, weight: int = 0) -> PodTerm:
+    same, different = raw.get("matchLabelKeys") or (), raw.get("mismatchLabelKeys") or ()
+    chosen = selector(raw.get("labelSelector"), asker.labels, same=same, different=different)
+    return PodTerm(
+        group=PodGroup(namespaces=_namespaces(raw, asker), selector=chosen), key=raw["topologyKey"], weight=weight
+    )
+
+
+def _namespaces(raw: Mapping[str, Any], asker: Asker) -> frozenset[str] | None:
+    """InterPodAffinity: the listed ones and those that `namespaceSelector` selects; without either, the pod's own."""
+    listed, chosen = raw.get("namespaces") or (), raw.get("namespaceSelector")
+    if chosen is None:
+        return frozenset(listed or (asker.namespace,))
+    wanted = selector(chosen, {})
+    if wanted.empty:
+        return None
+    found = {name for name, labels in asker.namespaces.items() if wanted.matches({NAME_LABEL: name, **labels})}
+    return frozenset(listed) | found
+
+
+def spread_constraints(spec: Mapping[str, Any], asker: Asker) -> tuple[SpreadConstraint, ...]:
+    """Of a pod's `spec`. Raises InvalidInputError.
+
+    An empty selector counts no pod, as PodTopologySpread's countPodsMatchSelector does.
+    """
+    return tuple(_constraint(raw, asker) for raw in spec.get("topologySpreadConstraints") or ())
+
+
+def _constraint(raw: Mapping[str, Any], asker: Asker) -> SpreadConstraint:
+    chosen = selector(raw.get("labelSelector"), asker.labels, same=raw.get("matchLabelKeys") or ())
+    if chosen.empty:
+        chosen = Selector(nothing=True)
+    return SpreadConstraint(
+        key=raw["topologyKey"],
+        skew=int(raw.get("maxSkew", 1)),
+        group=PodGroup(namespaces=frozenset({asker.namespace}), selector=chosen),
+        min_domains=int(raw.get("minDomains") or 1),
+        required=raw.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule",
+        honours_affinity=raw.get("nodeAffinityPolicy", "Honor") == "Honor",
+        honours_taints=raw.get("nodeTaintsPolicy", "Ignore") == "Honor",
+    )

@@ -1,0 +1,169 @@
+"""Pods cut down to what decides where they can run. Pods of one template share their `Needs` and `Identity`."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from leeward.model import keys
+from leeward.model.pod import FINISHED, Owner, Toleration, controller_of, toleration
+from leeward.model.quantity import CPU, MEMORY
+from leeward.scheduling.node_affinity import ANY_NODE, NodeChoice, PreferredNodes, preferred_nodes
+from leeward.scheduling.pod_affinity import (
+    Asker,
+    Namespaces,
+    PodTerm,
+    SpreadConstraint,
+    preferred_terms,
+    required_terms,
+    spread_constraints,
+)
+from leeward.scheduling.requests import HostPort, host_ports, pod_requests
+from leeward.scheduling.volumes import NO_VOLUMES, Storage, VolumeNeeds
+
+NO_STORAGE = Storage(claims={}, volumes={}, classes={})
+# what the DaemonSet controller adds to its pods (util.AddOrUpdateDaemonPodTolerations)
+_DAEMON_EFFECTS = {
+    "not-ready": "NoExecute",
+    "unreachable": "NoExecute",
+    "disk-pressure": "NoSchedule",
+    "memory-pressure": "NoSchedule",
+    "pid-pressure": "NoSchedule",
+    "unschedulable": "NoSchedule",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What a pod asks of a node. `requests`: (resource, amount), with one of `pods`, sorted."""
+
+    requests: tuple[tuple[str, int], ...]
+    ports: tuple[HostPort, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    nodes: NodeChoice = ANY_NODE
+    volumes: VolumeNeeds = NO_VOLUMES
+    near: tuple[PodTerm, ...] = ()
+    away: tuple[PodTerm, ...] = ()
+    spread: tuple[SpreadConstraint, ...] = ()
+    preferred_nodes: tuple[PreferredNodes, ...] = ()
+    preferred_near: tuple[PodTerm, ...] = ()
+    preferred_away: tuple[PodTerm, ...] = ()
+
+    def asked(self, resource: str) -> int:
+        """How much of one resource."""
+        return dict(self.requests).get(resource, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """What other pods' rules look at. `leaving`: it is being deleted, so spread constraints do not count it."""
+
+    namespace: str
+    labels: tuple[tuple[str, str], ...] = ()
+    leaving: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PodSpec:
+    """A pod, itself and no other that looks the same. `node`: where it runs, empty while it is pending."""
+
+    namespace: str
+    name: str
+    needs: Needs
+    identity: Identity
+    order: tuple[int, int, int, str, str]  # the first is placed first: priority, cpu and memory falling, then names
+    node: str = ""
+    owner: Owner | None = None
+    mirror: bool = False
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`, as people write it."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def stays(self) -> bool:
+        """It ends with its node and is not placed again: daemon pods, static pods, pods that are being deleted."""
+        return self.mirror or self.identity.leaving or (self.owner is not None and self.owner.kind == "DaemonSet")
+
+    def renamed(self, name: str) -> "PodSpec":
+        """Another pod of the same needs."""
+        return replace(self, name=name, order=(*self.order[:4], name))
+
+
+class PodReader:
+    """Raw pods to PodSpecs. What pods have in common is kept once, which is what makes placing them fast.
+
+    `namespaces`: labels by name, for namespaceSelector; `storage`: what claims are bound to.
+    """
+
+    def __init__(self, *, namespaces: Namespaces | None = None, storage: Storage = NO_STORAGE) -> None:
+        self._namespaces = namespaces or {}
+        self._storage = storage
+        self._needs: dict[Needs, Needs] = {}
+        self._identities: dict[Identity, Identity] = {}
+
+    def read(self, raw: Mapping[str, Any]) -> PodSpec:
+        """One pod. Raises InvalidInputError for a malformed quantity or an unknown operator."""
+        meta, spec = raw["metadata"], raw.get("spec") or {}
+        namespace, labels = meta.get("namespace", "default"), meta.get("labels") or {}
+        identity = Identity(
+            namespace=namespace, labels=tuple(sorted(labels.items())), leaving="deletionTimestamp" in meta
+        )
+        needs = self._needs_of(raw, spec, Asker(namespace=namespace, labels=labels, namespaces=self._namespaces))
+        return PodSpec(
+            namespace=namespace,
+            name=meta["name"],
+            needs=needs,
+            identity=self._identities.setdefault(identity, identity),
+            order=(-int(spec.get("priority") or 0), -needs.asked(CPU), -needs.asked(MEMORY), namespace, meta["name"]),
+            node=spec.get("nodeName") or "",
+            owner=controller_of(meta.get("ownerReferences") or ()),
+            mirror=keys.MIRROR_POD in (meta.get("annotations") or {}),
+        )
+
+    def read_all(self, pods: Iterable[Mapping[str, Any]]) -> list[PodSpec]:
+        """Those that have not finished: a finished pod holds nothing and counts nowhere."""
+        return [self.read(raw) for raw in pods if (raw.get("status") or {}).get("phase") not in FINISHED]
+
+    def daemon(self, raw: Mapping[str, Any]) -> PodSpec:
+        """The pod that a raw DaemonSet runs on each node that will have it, with the tolerations that it is given."""
+        meta, template = raw["metadata"], raw["spec"]["template"]
+        spec = template.get("spec") or {}
+        effects = {**_DAEMON_EFFECTS, **({"network-unavailable": "NoSchedule"} if spec.get("hostNetwork") else {})}
+        added = [{"key": f"node.kubernetes.io/{k}", "operator": "Exists", "effect": effects[k]} for k in effects]
+        owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": meta["name"], "controller": True}
+        return self.read(
+            {
+                "metadata": {
+                    "name": meta["name"],
+                    "namespace": meta.get("namespace", "default"),
+                    "labels": (template.get("metadata") or {}).get("labels") or {},
+                    "ownerReferences": [owner],
+                },
+                "spec": {**spec, "tolerations": [*(spec.get("tolerations") or ()), *added]},
+            }
+        )
+
+    def _needs_of(self, raw: Mapping[str, Any], spec: Mapping[str, Any], asker: Asker) -> Needs:
+        about_pods = _about_pods(spec, asker) if spec.get("affinity") else {}
+        needs = Needs(
+            requests=tuple(sorted(pod_requests(spec).items())),
+            ports=host_ports(spec),
+            tolerations=tuple(toleration(one) for one in spec.get("tolerations") or ()),
+            nodes=NodeChoice.from_json(spec),
+            volumes=self._storage.needs(raw),
+            spread=spread_constraints(spec, asker),
+            preferred_nodes=preferred_nodes(spec),
+            **about_pods,
+        )
+        return self._needs.setdefault(needs, needs)
+
+
+def _about_pods(spec: Mapping[str, Any], asker: Asker) -> dict[str, tuple[PodTerm, ...]]:
+    near, away = "podAffinity", "podAntiAffinity"
+    return {
+        "near": required_terms(spec, near, asker),
+        "away": required_terms(spec, away, asker),
+        "preferred_near": preferred_terms(spec, near, asker),
+        "preferred_away": preferred_terms(spec, away, asker),
+    }

@@ -1,0 +1,69 @@
+"""What a pod asks for, added up as kube-scheduler's NodeResourcesFit does, and the host ports that it takes."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from leeward.model.quantity import CPU, MEMORY, PODS, amounts, total
+
+ANY_ADDRESS = "0.0.0.0"
+_OF_PODS = (CPU, MEMORY)  # what `spec.resources` may set, with huge pages
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class HostPort:
+    """A port of the node. Two clash when port and protocol agree and one address is the other's or every address."""
+
+    port: int
+    protocol: str = "TCP"
+    address: str = ANY_ADDRESS
+
+
+def pod_requests(spec: Mapping[str, Any]) -> dict[str, int]:
+    """By resource, with one of `pods`. Source: component-helpers' resource.PodRequests (KEP 753, 2837, 688).
+
+    Containers and sidecars (init containers with restartPolicy Always) are summed; an ordinary init container runs
+    beside the sidecars started before it, and the largest such moment counts; requests of the pod itself replace the
+    sum; the overhead is added. Raises InvalidInputError for a malformed quantity.
+    """
+    running, sidecars = total(map(_requests, spec.get("containers") or ())), dict[str, int]()
+    peak: dict[str, int] = {}
+    for container in spec.get("initContainers") or ():
+        wanted = total((_requests(container), sidecars))
+        if container.get("restartPolicy") == "Always":
+            running, sidecars = total((running, _requests(container))), wanted
+        _raise_to(peak, wanted)
+    _raise_to(running, peak)
+    of_pod = amounts((spec.get("resources") or {}).get("requests"))
+    running.update({name: value for name, value in of_pod.items() if _of_pod(name)})
+    return {name: value for name, value in total((running, amounts(spec.get("overhead")))).items() if value} | {PODS: 1}
+
+
+def _requests(container: Mapping[str, Any]) -> dict[str, int]:
+    """A limit without a request is the request: the API server writes it so into pods, not into templates."""
+    resources = container.get("resources") or {}
+    return {**amounts(resources.get("limits")), **amounts(resources.get("requests"))}
+
+
+def _raise_to(target: dict[str, int], least: Mapping[str, int]) -> None:
+    for name, value in least.items():
+        target[name] = max(target.get(name, 0), value)
+
+
+def _of_pod(name: str) -> bool:
+    return name in _OF_PODS or name.startswith("hugepages-")
+
+
+def host_ports(spec: Mapping[str, Any]) -> tuple[HostPort, ...]:
+    """NodePorts: `hostPort` of containers and sidecars; with hostNetwork, every container port."""
+    sidecars = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
+    found = {port for one in (*(spec.get("containers") or ()), *sidecars) for port in _ports(one, spec)}
+    return tuple(sorted(found))
+
+
+def _ports(container: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterable[HostPort]:
+    for raw in container.get("ports") or ():
+        port = raw.get("hostPort") or (raw["containerPort"] if spec.get("hostNetwork") else 0)
+        if port:
+            protocol, address = raw.get("protocol") or "TCP", raw.get("hostIP") or ANY_ADDRESS
+            yield HostPort(port=int(port), protocol=protocol, address=address)

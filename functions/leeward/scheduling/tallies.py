@@ -1,0 +1,134 @@
+"""How many pods of a group each topology domain holds, kept up pod by pod and shared by all pods with the same rule."""
+
+from collections.abc import Iterable, Mapping
+
+from leeward.scheduling.fleet import Fleet, Topology
+from leeward.scheduling.node_sets import NodeSet
+
+
+class Presence:
+    """For (anti-)affinity: which nodes lie in a domain that holds one of the group. `total`: pods counted."""
+
+    __slots__ = ("_occupied", "_upto", "counts", "topology", "total")
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology = topology
+        self.counts: dict[int, int] = {}
+        self.total = 0
+        self._occupied = 0
+        self._upto = len(topology.of)
+
+    def change(self, number: int, by: int) -> None:
+        """Pods of the group came to a node (`by` > 0) or left it; a node without the label counts for nothing."""
+        topology = self.topology
+        domain = topology.of[number]
+        if domain < 0:
+            return
+        before = self.counts.get(domain, 0)
+        after = self.counts[domain] = before + by
+        self.total += by
+        if not before:
+            self._occupied |= topology.masks[domain]
+        elif not after:
+            del self.counts[domain]
+            self._occupied &= ~topology.masks[domain]
+
+    def nodes(self) -> int:
+        """Nodes in a domain with at least one; a node that came into such a domain since is one too."""
+        topology = self.topology
+        if self._upto != len(topology.of):
+            for number in range(self._upto, len(topology.of)):
+                domain = topology.of[number]
+                if domain in self.counts:
+                    self._occupied |= topology.masks[domain]
+            self._upto = len(topology.of)
+        return self._occupied
+
+
+class Tally:
+    """For one spread constraint: pods by domain, over the nodes that it counts (`scope`).
+
+    `_levels`: nodes by the count of their domain, above zero; `_sizes`: how many domains have a count, zero included,
+    among those with a node that is present and counted, because only these decide the global minimum.
+    """
+
+    __slots__ = ("_fleet", "_levels", "_scope", "_seen", "_sizes", "_upto", "_version", "counts", "topology")
+
+    def __init__(self, fleet: Fleet, topology: Topology, scope: NodeSet) -> None:
+        self._fleet, self.topology, self._scope = fleet, topology, scope
+        self.counts: dict[int, int] = {}
+        self._levels: dict[int, int] = {}
+        self._sizes: dict[int, int] = {}
+        self._seen = 0
+        self._upto = len(topology.of)
+        self._version = -1
+
+    def start(self, placed: Iterable[Mapping[int, int]]) -> None:
+        """Count the pods of the group that are there already, given as node -> pods."""
+        if self.topology.keyed.bit_count() == len(self.topology.masks):  # a domain for each node, such as host names
+            self._seen, self._version = self._scope.nodes() & self._fleet.present, self._fleet.version
+            self._sizes = {0: self._seen.bit_count()} if self._seen else {}
+        for pods in placed:
+            for number, count in pods.items():
+                self.change(number, count)
+
+    def change(self, number: int, by: int) -> None:
+        """Pods of the group came to a node (`by` > 0) or left it."""
+        if self._version != self._fleet.version:
+            self._catch_up()
+        if not self._seen & self._fleet.bits[number]:
+            return
+        domain = self.topology.of[number]
+        mask, before = self.topology.masks[domain], self.counts.get(domain, 0)
+        after = before + by
+        if before:
+            left = self._levels.pop(before) & ~mask
+            if left:
+                self._levels[before] = left
+        if after:
+            self.counts[domain] = after
+            self._levels[after] = self._levels.get(after, 0) | mask
+        else:
+            del self.counts[domain]
+        self._resize(before, -1)
+        self._resize(after, 1)
+
+    def _resize(self, count: int, by: int) -> None:
+        size = self._sizes.get(count, 0) + by
+        if size:
+            self._sizes[count] = size
+        else:
+            del self._sizes[count]
+
+    def _catch_up(self) -> None:
+        """Nodes have come or gone since: a domain counts while one of its counted nodes is there."""
+        of, masks = self.topology.of, self.topology.masks
+        for number in range(self._upto, len(of)):
+            count = self.counts.get(of[number], 0)
+            if count:
+                self._levels[count] |= self._fleet.bits[number]
+        seen = self._scope.nodes() & self._fleet.present
+        changed = seen ^ self._seen
+        while changed:
+            domain = of[(changed & -changed).bit_length() - 1]
+            mask = masks[domain]
+            changed &= ~mask
+            there, was = bool(mask & seen), bool(mask & self._seen)
+            if there != was:
+                self._resize(self.counts.get(domain, 0), 1 if there else -1)
+        self._seen, self._upto, self._version = seen, len(of), self._fleet.version
+
+    def allowed(self, skew: int, own: int, min_domains: int) -> int:
+        """The nodes where one more pod keeps the skew: count + own - minimum <= skew (PodTopologySpread's Filter).
+
+        `own`: 1 when the pod is of the group itself. With fewer domains than `min_domains` the minimum is 0.
+        """
+        if self._version != self._fleet.version:
+            self._catch_up()
+        sizes = self._sizes
+        least = min(sizes) if sizes and (min_domains == 1 or sum(sizes.values()) >= min_domains) else 0
+        most, full = skew - own + least, 0
+        for count, nodes in self._levels.items():
+            if count > most:
+                full |= nodes
+        return self.topology.keyed & ~full

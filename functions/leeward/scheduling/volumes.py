@@ -1,0 +1,123 @@
+"""What a pod's persistent volumes ask of a node: where they can be reached, and how many can be attached."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from leeward.model.keys import ZONE_LABEL
+from leeward.scheduling.node_affinity import NodeTerm, node_terms
+from leeward.scheduling.selectors import Operator, Requirement
+
+Raw = Mapping[str, Any]
+REGION_LABEL = "topology.kubernetes.io/region"
+_BETA = {"failure-domain.beta.kubernetes.io/zone": ZONE_LABEL, "failure-domain.beta.kubernetes.io/region": REGION_LABEL}
+TOPOLOGY_LABELS = (ZONE_LABEL, REGION_LABEL, *_BETA)
+UNBOUND = "pod has unbound immediate PersistentVolumeClaims"
+_EBS = "ebs.csi.aws.com"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VolumeNeeds:
+    """Of one pod. One term of each entry of `reach` has to match the node (VolumeBinding); `zones` are labels with
+    the values that volumes carry (VolumeZone); `attached` counts volumes by CSI driver (NodeVolumeLimits); `missing`
+    says why no node will do."""
+
+    reach: tuple[tuple[NodeTerm, ...], ...] = ()
+    zones: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    attached: tuple[tuple[str, int], ...] = ()
+    missing: str = ""
+
+
+NO_VOLUMES = VolumeNeeds()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """PersistentVolumeClaims by (namespace, name), PersistentVolumes and StorageClasses by name, raw."""
+
+    claims: Mapping[tuple[str, str], Raw]
+    volumes: Mapping[str, Raw]
+    classes: Mapping[str, Raw]
+
+    @classmethod
+    def from_json(cls, claims: Iterable[Raw] = (), volumes: Iterable[Raw] = (), classes: Iterable[Raw] = ()) -> Self:
+        """From the items of three lists."""
+        return cls(
+            claims={(c["metadata"].get("namespace", "default"), c["metadata"]["name"]): c for c in claims},
+            volumes={volume["metadata"]["name"]: volume for volume in volumes},
+            classes={one["metadata"]["name"]: one for one in classes},
+        )
+
+    def needs(self, pod: Raw) -> VolumeNeeds:
+        """Of a raw pod. A claim not yet bound may come up wherever its class allows (WaitForFirstConsumer)."""
+        names = sorted(_claim_names(pod))
+        if not names:
+            return NO_VOLUMES
+        namespace = pod["metadata"].get("namespace", "default")
+        reach: set[tuple[NodeTerm, ...]] = set()
+        zones: set[tuple[str, tuple[str, ...]]] = set()
+        attached: Counter[str] = Counter()
+        for name in names:
+            claim = self.claims.get((namespace, name))
+            if claim is None:
+                return VolumeNeeds(missing=f'persistentvolumeclaim "{name}" not found')
+            volume = self.volumes.get((claim.get("spec") or {}).get("volumeName") or "")
+            if volume is None:
+                storage = self._class_of(claim)
+                if storage.get("volumeBindingMode") != "WaitForFirstConsumer":
+                    return VolumeNeeds(missing=UNBOUND)
+                reach |= _allowed(storage)
+                attached[storage.get("provisioner", "")] += 1
+                continue
+            reach |= _reach(volume)
+            zones |= _zones(volume)
+            attached[_driver(volume)] += 1
+        attached.pop("", None)
+        return VolumeNeeds(
+            reach=tuple(sorted(reach, key=repr)), zones=tuple(sorted(zones)), attached=tuple(sorted(attached.items()))
+        )
+
+    def _class_of(self, claim: Raw) -> Raw:
+        return self.classes.get((claim.get("spec") or {}).get("storageClassName") or "", {})
+
+
+def _claim_names(pod: Raw) -> set[str]:
+    """Claims by name, and those that ephemeral volumes bring (`POD-VOLUME`)."""
+    found = set()
+    for volume in (pod.get("spec") or {}).get("volumes") or ():
+        if volume.get("persistentVolumeClaim"):
+            found.add(volume["persistentVolumeClaim"]["claimName"])
+        elif "ephemeral" in volume:
+            found.add(f"{pod['metadata']['name']}-{volume['name']}")
+    return found
+
+
+def _reach(volume: Raw) -> set[tuple[NodeTerm, ...]]:
+    required = ((volume.get("spec") or {}).get("nodeAffinity") or {}).get("required")
+    return set() if required is None else {node_terms(required)}
+
+
+def _zones(volume: Raw) -> set[tuple[str, tuple[str, ...]]]:
+    """`a__b` names two zones of a regional disk; beta labels count as today's."""
+    labels = volume["metadata"].get("labels") or {}
+    return {(_BETA.get(k, k), tuple(sorted(labels[k].split("__")))) for k in TOPOLOGY_LABELS if k in labels}
+
+
+def _driver(volume: Raw) -> str:
+    spec = volume.get("spec") or {}
+    if "awsElasticBlockStore" in spec:
+        return _EBS  # in-tree volumes are attached by the CSI driver since 1.23
+    return str((spec.get("csi") or {}).get("driver") or "")
+
+
+def _allowed(storage: Raw) -> set[tuple[NodeTerm, ...]]:
+    topologies = storage.get("allowedTopologies") or ()
+    terms = []
+    for topology in topologies:
+        lines = topology.get("matchLabelExpressions") or ()
+        asked = (
+            Requirement(key=one["key"], operator=Operator.IN, values=tuple(sorted(one["values"]))) for one in lines
+        )
+        terms.append(NodeTerm(expressions=tuple(asked)))
+    return {tuple(terms)} if terms else set()

@@ -1,0 +1,211 @@
+"""A cluster to try things in: nodes, the pods on them, and steps that can be taken back.
+
+A candidate is tried in place: `checkpoint`, take nodes away, place their pods elsewhere, `rollback`. Each step is
+noted and undone one by one, so that a try costs what it moves and not what the cluster holds.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from leeward.errors import ObjectGoneError
+from leeward.model.quantity import CPU, MEMORY, Amounts
+from leeward.scheduling.fleet import Fleet, numbers
+from leeward.scheduling.kinds import ATTACHED, Kind, Kinds, offered
+from leeward.scheduling.nodes import NodeSpec
+from leeward.scheduling.openings import Opening, Openings
+from leeward.scheduling.pods import PodSpec
+from leeward.scheduling.rules import Room
+
+_Undo = tuple[Callable[..., None], tuple[Any, ...], int]
+
+
+class World:
+    """Nodes and the pods on them. `pending`: the pods that were given without a node, in their order.
+
+    The order in which nodes and pods are given makes no difference: nodes are numbered the most allocated first,
+    pods have an order of their own. Pods on nodes that are not there are left out. `daemons` are the pods that
+    DaemonSets run on every node that will have them (`PodReader.daemon`): new nodes get theirs. `existing`: the nodes
+    that were given, as a mask. `stamp`: the same stamp, the same state.
+    """
+
+    def __init__(self, nodes: Iterable[NodeSpec], pods: Iterable[PodSpec], *, daemons: Iterable[PodSpec] = ()) -> None:
+        self.fleet = Fleet()
+        self._kinds = Kinds(self.fleet)
+        self._pods: list[dict[PodSpec, Kind]] = []
+        self._undo: list[_Undo] = []
+        self._daemons = sorted(daemons, key=lambda pod: pod.order)
+        self.stamp, self._stamps = 0, 0
+        ordered = sorted(pods, key=lambda pod: pod.order)
+        for node in _most_allocated_first(nodes, ordered):
+            self.fleet.show(self._register(node))
+        self.existing, self.openings = self.fleet.present, Openings()
+        for pod in ordered:
+            if pod.node in self.fleet.numbers:
+                self._put(pod, self._kinds.of(pod), self.fleet.numbers[pod.node])
+        self.pending = [pod for pod in ordered if not pod.node and not pod.identity.leaving]
+
+    @property
+    def nodes(self) -> list[NodeSpec]:
+        """Those that are there, new ones included."""
+        return [self.fleet.nodes[number] for number in numbers(self.fleet.present)]
+
+    def pods_on(self, node: str) -> list[PodSpec]:
+        """In the order in which they would be placed. Raises ObjectGoneError."""
+        return sorted(self._pods[self._number(node)], key=lambda pod: pod.order)
+
+    def free(self, node: str) -> Amounts:
+        """What is left of each resource that any pod asks for; negative where too much is promised.
+
+        Raises ObjectGoneError.
+        """
+        number, capacities = self._number(node), self._kinds.capacities
+        return {name: capacities[name].free[number] for name in sorted(capacities) if not name.startswith(ATTACHED)}
+
+    def checkpoint(self) -> int:
+        """A point to go back to."""
+        return len(self._undo)
+
+    def rollback(self, point: int) -> None:
+        """Take back every step since the point, the last one first."""
+        while len(self._undo) > point:
+            step, arguments, self.stamp = self._undo.pop()
+            step(*arguments)
+
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        """Whatever happens inside is taken back at the end."""
+        point = self.checkpoint()
+        try:
+            yield
+        finally:
+            self.rollback(point)
+
+    def remove(self, node: str) -> list[PodSpec]:
+        """Take a node away; the pods that need another place. Raises ObjectGoneError."""
+        number = self._number(node)
+        displaced = self.pods_on(node)
+        for pod, kind in list(self._pods[number].items()):
+            self._take(pod, kind, number)
+            self._note(self._put, (pod, kind, number))
+        self.fleet.hide(number)
+        self._note(self.fleet.show, (number,))
+        return [pod for pod in displaced if not pod.stays]
+
+    def kind(self, pod: PodSpec) -> Kind:
+        """What the pod has in common with others, ready for placing it."""
+        return self._kinds.prepared(self._kinds.of(pod))
+
+    def feasible(self, kind: Kind, among: int) -> int:
+        """The nodes that pass all filters, as a mask; rough where the kind is (see `Room`)."""
+        for rule in kind.rules:
+            among = rule.narrow(among)
+            if not among:
+                return 0
+        return among
+
+    def pick(self, kind: Kind, feasible: int) -> int:
+        """One of the feasible nodes: the first that the pod's preferences leave; -1 when there is none."""
+        while feasible:
+            chosen = feasible
+            for preference in kind.preferences:
+                chosen = preference.narrow(chosen)
+            first = chosen & -chosen
+            number = first.bit_length() - 1
+            if all(room.fits(number) for room in kind.rough):
+                return number
+            feasible ^= first
+        return -1
+
+    def put(self, pod: PodSpec, kind: Kind, number: int) -> None:
+        """Place a pod, whether it fits or not."""
+        self._put(pod, kind, number)
+        self._note(self._take, (pod, kind, number))
+
+    def open(self, opening: Opening) -> int:
+        """A new node comes up, with the daemon pods that will run there, whether they fit or not; its number."""
+        number = next((one for one in opening.numbers if not self.fleet.present & self.fleet.bits[one]), -1)
+        if number < 0:
+            number = self._register(opening.template.made(opening.at, len(opening.numbers) + 1))
+            opening.numbers.append(number)
+            opening.mask |= self.fleet.bits[number]
+        self.fleet.show(number)
+        self._note(self.fleet.hide, (number,))
+        name, bit = self.fleet.nodes[number].name, self.fleet.bits[number]
+        for daemon in self._daemons:
+            kind = self.kind(daemon)
+            if kind.rules[0].narrow(bit):
+                self.put(daemon.renamed(f"{daemon.name}-{name}"), kind, number)
+        return number
+
+    def refusals(self, kind: Kind, among: int) -> Counter[str]:
+        """Why a pod of this kind cannot go to these nodes: reason -> nodes, as kube-scheduler counts them.
+
+        Each node is counted at the first filter that refuses it; at NodeResourcesFit once for each resource.
+        """
+        found: Counter[str] = Counter()
+        for rule in kind.rules:
+            passed = rule.narrow(among)
+            if rule in kind.rough and isinstance(rule, Room):
+                passed = sum(self.fleet.bits[number] for number in numbers(passed) if rule.fits(number))
+            if passed != among:
+                for why, count in rule.reasons(among ^ passed):
+                    found[why] += count
+            among = passed
+        return found
+
+    def _register(self, node: NodeSpec) -> int:
+        number = self.fleet.add(node)
+        for name, capacity in self._kinds.capacities.items():
+            capacity.add(offered(node.allocatable, node.attach_limits, name), self.fleet.bits[number])
+        self._pods.append({})
+        return number
+
+    def _put(self, pod: PodSpec, kind: Kind, number: int) -> None:
+        self._pods[number][pod] = kind
+        self._count(kind, number, 1)
+
+    def _take(self, pod: PodSpec, kind: Kind, number: int) -> None:
+        del self._pods[number][pod]
+        self._count(kind, number, -1)
+
+    def _count(self, kind: Kind, number: int, by: int) -> None:
+        bit, profile = self.fleet.bits[number], kind.profile
+        for capacity, amount in kind.demands:
+            capacity.change(number, bit, -by * amount)
+        count = profile.placed[number] = profile.placed.get(number, 0) + by
+        if not count:
+            del profile.placed[number]
+        for counter in profile.counted:
+            counter.change(number, by)
+        for holder in kind.holds:
+            holder.change(number, by)
+        for port in kind.needs.ports:
+            self._kinds.ports.change(port, number, by)
+
+    def _note(self, undo: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+        self._undo.append((undo, arguments, self.stamp))
+        self._stamps += 1
+        self.stamp = self._stamps
+
+    def _number(self, node: str) -> int:
+        number = self.fleet.numbers.get(node, -1)
+        if number < 0 or not self.fleet.present & self.fleet.bits[number]:
+            raise ObjectGoneError(f"node {node} is not there")
+        return number
+
+
+def _most_allocated_first(nodes: Iterable[NodeSpec], pods: Iterable[PodSpec]) -> list[NodeSpec]:
+    """By the requested share of cpu and memory in thousandths, then by name: pods then gather on the fullest nodes."""
+    asked: dict[str, Counter[str]] = {}
+    for pod in pods:
+        if pod.node:
+            asked.setdefault(pod.node, Counter()).update({name: pod.needs.asked(name) for name in (CPU, MEMORY)})
+
+    def rank(node: NodeSpec) -> tuple[int, str]:
+        used = asked.get(node.name, Counter())
+        shares = (1000 * used[name] // max(node.allocatable.get(name, 0), 1) for name in (CPU, MEMORY))
+        return -sum(shares), node.name
+
+    return sorted(nodes, key=rank)

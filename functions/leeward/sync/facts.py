@@ -1,0 +1,126 @@
+"""What is written down about a cluster: subnets, instance types, prices, what nodes hold, how the CNI is set.
+
+Decides what is in use and when it is asked for again; where it comes from is the ports' affair. Each kind is gathered
+apart: one that fails leaves what was written down before, which grows old and says so to whoever reads it."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from leeward.errors import LeewardError
+from leeward.model import keys
+from leeward.model.facts import (
+    FactKind,
+    Prices,
+    Sheet,
+    cni_content,
+    nodes_content,
+    prices_content,
+    subnets_content,
+    types_content,
+)
+from leeward.model.group import Group
+from leeward.model.node import Node
+from leeward.placement.accounting import CNI_ROLE_TAG
+from leeward.placement.cni import variables_of
+from leeward.placement.scene import cores_by_zone, zone_of
+from leeward.ports import Ports
+
+PRICES_EVERY = timedelta(minutes=60)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InUse:
+    """What the cluster's groups and nodes use. `nodes` None: the API server did not answer."""
+
+    cluster: str
+    groups: tuple[Group, ...]
+    nodes: tuple[Node, ...] | None
+
+    @property
+    def subnets(self) -> tuple[str, ...]:
+        """Of the groups, by id."""
+        return tuple(sorted({name for group in self.groups for name in group.subnets}))
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """What groups may launch and what runs, by name."""
+        labels = (node.labels.get(keys.INSTANCE_TYPE_LABEL, "") for node in self.nodes or ())
+        named = {name for group in self.groups for name in (*group.override_types, *group.running_types)}
+        return tuple(sorted(named.union(labels) - {""}))
+
+    @property
+    def zones(self) -> tuple[str, ...]:
+        """Of groups and nodes, by name."""
+        of_nodes = {zone_of(node) for node in self.nodes or ()}
+        return tuple(sorted({zone for group in self.groups for zone in group.zones} | of_nodes - {""}))
+
+
+Gather = Callable[[InUse, Ports, datetime], Mapping[str, Any]]
+
+
+def keep_facts(used: InUse, ports: Ports) -> tuple[list[FactKind], list[str]]:
+    """Gather and write down; answers what was kept, and a sentence for each kind that could not be."""
+    kept: list[FactKind] = []
+    failures: list[str] = []
+    for kind in _due(used, ports, failures):
+        try:
+            now = ports.clock.now()
+            ports.catalog.keep(used.cluster, kind, Sheet(synced=now, content=GATHER[kind](used, ports, now)))
+            kept.append(kind)
+        except LeewardError as error:
+            failures.append(f"{used.cluster}: {kind.value}: {error}")
+    return kept, failures
+
+
+def _due(used: InUse, ports: Ports, failures: list[str]) -> Iterable[FactKind]:
+    """Prices once an hour; what needs the cluster's API only when that has answered."""
+    try:
+        sheets = ports.catalog.read(used.cluster)
+    except LeewardError as error:
+        failures.append(f"{used.cluster}: {error}")
+        sheets = {}
+    prices = sheets.get(FactKind.PRICES)
+    again = prices is None or ports.clock.now() - prices.synced >= PRICES_EVERY
+    of_cluster = {FactKind.NODES, FactKind.CNI} if used.nodes is None else set()
+    return [kind for kind in GATHER if kind not in of_cluster and (kind is not FactKind.PRICES or again)]
+
+
+def _subnets(used: InUse, ports: Ports, _: datetime) -> Mapping[str, Any]:
+    """The groups', and those that the CNI's subnet discovery may use beside them."""
+    own = ports.network.subnets(used.subnets)
+    vpcs = sorted({subnet.vpc for subnet in own.values()} - {""})
+    more = ports.network.subnets_tagged(vpcs, CNI_ROLE_TAG)
+    return subnets_content({**more, **own}.values())
+
+
+def _types(used: InUse, ports: Ports, _: datetime) -> Mapping[str, Any]:
+    return types_content(ports.network.instance_types(used.types).values())
+
+
+def _prices(used: InUse, ports: Ports, now: datetime) -> Mapping[str, Any]:
+    types: Sequence[str] = used.types
+    spot = ports.price_list.spot(types, used.zones, now)
+    return prices_content(Prices(on_demand=ports.price_list.on_demand(types), spot=spot))
+
+
+def _nodes(used: InUse, ports: Ports, _: datetime) -> Mapping[str, Any]:
+    """Of all nodes, those of unselected groups too: they are capacity as well."""
+    del ports
+    nodes = used.nodes or ()
+    return nodes_content(cores_by_zone(nodes), (node.instance_id for node in nodes if node.ready and node.instance_id))
+
+
+def _cni(used: InUse, ports: Ports, _: datetime) -> Mapping[str, Any]:
+    daemon_set = ports.clusters.kubernetes(used.cluster).aws_node()
+    return cni_content(None if daemon_set is None else variables_of(daemon_set))
+
+
+GATHER: Mapping[FactKind, Gather] = {
+    FactKind.SUBNETS: _subnets,
+    FactKind.INSTANCE_TYPES: _types,
+    FactKind.NODES: _nodes,
+    FactKind.CNI: _cni,
+    FactKind.PRICES: _prices,  # the slowest last
+}

@@ -1,0 +1,41 @@
+"""Nodes of selected groups carry their subnet's id, so that pods can ask for it (docs/features.md, S4)."""
+
+from collections.abc import Iterable
+
+from leeward.errors import ObjectGoneError
+from leeward.model import keys
+from leeward.model.group import Group
+from leeward.model.node import Node
+from leeward.ports import Ports
+
+LABELS = (keys.SUBNET_LABEL, keys.CAST_SUBNET_LABEL)
+
+
+def unlabelled(groups: Iterable[Group], nodes: Iterable[Node]) -> tuple[Node, ...]:
+    """Members of the groups that lack one of the two labels and are not on their way out."""
+    members = {member.id for group in groups for member in group.instances}
+    return tuple(
+        node
+        for node in nodes
+        if node.instance_id in members and not node.deleting and any(label not in node.labels for label in LABELS)
+    )
+
+
+def label_nodes(cluster: str, groups: Iterable[Group], nodes: Iterable[Node], ports: Ports) -> list[str]:
+    """Label those that lack it; answers their names. Nothing is asked of EC2 while every node has its labels.
+
+    A label that is there already is left as it is: another autoscaler may have set it.
+    """
+    waiting = unlabelled(groups, nodes)
+    instances = ports.instances.describe(node.instance_id for node in waiting) if waiting else {}
+    labelled: list[str] = []
+    for node in waiting:
+        instance = instances.get(node.instance_id)
+        if instance is None or not instance.subnet:
+            continue
+        try:
+            ports.clusters.kubernetes(cluster).label(node, dict.fromkeys(LABELS, instance.subnet))
+        except ObjectGoneError:
+            continue
+        labelled.append(node.name)
+    return labelled
