@@ -7,6 +7,7 @@ from .resources import Resource
 
 _SYSTEM_PRIORITIES = {"system-node-critical": 2000001000, "system-cluster-critical": 2000000000}
 _NODE_PROBLEMS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_FIRST_PHASES = {"Namespace": "Active", "PersistentVolumeClaim": "Pending", "PersistentVolume": "Available"}
 _COUNTED = frozenset({"Deployment", "ReplicaSet", "DaemonSet", "StatefulSet", "PodDisruptionBudget", "Job"})
 
 
@@ -21,6 +22,10 @@ def defaulted(resource: Resource, obj: Obj, priority_classes: dict[str, int]) ->
         _pod(obj, priority_classes)
     elif resource.kind in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"):
         _workload(resource.kind, obj)
+    elif resource.kind == "Job":
+        _job(obj)
+    elif resource.kind == "PersistentVolumeClaim":
+        obj.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
     elif resource.kind == "Namespace":
         obj.setdefault("spec", {"finalizers": ["kubernetes"]})
         obj.setdefault("metadata", {}).setdefault("labels", {})["kubernetes.io/metadata.name"] = obj["metadata"]["name"]
@@ -34,8 +39,8 @@ def fresh_status(resource: Resource, obj: Obj) -> None:
     """What create strategies do to status: pods start Pending, nodes keep theirs (the kubelet registers with it)."""
     if resource.kind == "Pod":
         obj["status"] = {"phase": "Pending", "qosClass": _qos(obj)}
-    elif resource.kind == "Namespace":
-        obj["status"] = {"phase": "Active"}
+    elif resource.kind in _FIRST_PHASES:
+        obj["status"] = {"phase": _FIRST_PHASES[resource.kind]}
     elif resource.has_status and resource.kind != "Node":
         obj["status"] = {}
 
@@ -105,3 +110,32 @@ def _workload(kind: str, obj: Obj) -> None:
         rolling_update = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}}
         spec.setdefault("updateStrategy", rolling_update)
         spec.setdefault("revisionHistoryLimit", 10)
+    if kind == "StatefulSet":
+        spec.setdefault("podManagementPolicy", "OrderedReady")
+        update = spec.setdefault("updateStrategy", {})
+        if update.setdefault("type", "RollingUpdate") == "RollingUpdate":
+            update.setdefault("rollingUpdate", {}).setdefault("partition", 0)
+        spec.setdefault("persistentVolumeClaimRetentionPolicy", {"whenDeleted": "Retain", "whenScaled": "Retain"})
+        spec.setdefault("revisionHistoryLimit", 10)
+
+
+def _job(job: Obj) -> None:
+    """Numbers (`pkg/apis/batch/v1/defaults.go`), and the labels by which a Job knows its pods (its strategy)."""
+    spec = job.setdefault("spec", {})
+    if spec.get("completions") is None and spec.get("parallelism") is None:
+        spec["completions"] = 1
+    if spec.get("parallelism") is None:
+        spec["parallelism"] = 1
+    spec.setdefault("backoffLimit", 6)
+    spec.setdefault("completionMode", "NonIndexed")
+    spec.setdefault("suspend", False)
+    # with a pod failure policy a pod is replaced only when it has ended, not already when it is being deleted
+    spec.setdefault("podReplacementPolicy", "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed")
+    template = spec.setdefault("template", {})
+    pod_spec_defaults(template.setdefault("spec", {}))
+    if spec.get("manualSelector") or spec.get("selector"):
+        return
+    identity = {"controller-uid": job["metadata"]["uid"], "job-name": job["metadata"]["name"]}
+    labels = template.setdefault("metadata", {}).setdefault("labels", {})
+    labels.update({f"batch.kubernetes.io/{key}": value for key, value in identity.items()}, **identity)
+    spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": identity["controller-uid"]}}

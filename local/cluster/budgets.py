@@ -38,7 +38,7 @@ class Budgets:
             self._pod_changed(change)
         elif change.resource == "poddisruptionbudgets":
             self._budget_changed(change)
-        elif change.resource in _SCALED:
+        elif change.resource in _SCALED and _scale_changed(change):
             namespace = namespace_of(change.obj)
             self._dirty.update({key: None for key in self._members if key[0] == namespace})
 
@@ -53,9 +53,15 @@ class Budgets:
         while self._dirty:
             key = next(iter(self._dirty))
             del self._dirty[key]
-            written = self._world.change("poddisruptionbudgets", key, self._refresh) or written
+            written = self._write_status(key) or written
             self._dirty.pop(key, None)
         return written
+
+    def _write_status(self, key: Key) -> bool:
+        budget = self._world.store.at("poddisruptionbudgets", key)
+        if budget is None:
+            return False
+        return self._world.write_status("poddisruptionbudgets", key, self._status(budget))
 
     def _keys_for(self, pod: Obj) -> tuple[Key, ...]:
         namespace, labels = namespace_of(pod) or "", labels_of(pod)
@@ -75,6 +81,8 @@ class Budgets:
 
     def _pod_changed(self, change: Change) -> None:
         key, old, pod = change.key, change.old, change.obj
+        if change.type is ChangeType.MODIFIED and old is not None and _counts_the_same(old, pod):
+            return
         keys = self._keys_for(pod)
         if old is not None and labels_of(old) != labels_of(pod):
             for left in self._keys_for(old):
@@ -130,7 +138,8 @@ class Budgets:
         found = (self._world.store.at("pods", member) for member in self._members.get(key, ()))
         return [pod for pod in found if pod is not None]
 
-    def _refresh(self, budget: Obj) -> None:
+    def _status(self, budget: Obj) -> Obj:
+        """As it should be now; the stored budget stays as it is."""
         pods = self._pods(key_of(budget))
         generation = budget["metadata"].get("generation", 1)
         status: Obj = copied(budget.get("status") or {})
@@ -142,8 +151,7 @@ class Budgets:
                 status.setdefault(counter, 0)
             status.update(disruptionsAllowed=0, observedGeneration=generation)
             self._condition(status, allowed=False, reason="SyncFailed", message=str(failure), generation=generation)
-            budget["status"] = status
-            return
+            return status
         healthy = sum(map(_healthy, pods))
         allowed = max(0, healthy - desired) if expected > 0 else 0
         status.update(
@@ -155,7 +163,7 @@ class Budgets:
         )
         reason = "SufficientPods" if allowed > 0 else "InsufficientPods"
         self._condition(status, allowed=allowed > 0, reason=reason, message="", generation=generation)
-        budget["status"] = status
+        return status
 
     def _condition(self, status: Obj, *, allowed: bool, reason: str, message: str, generation: int) -> None:
         _set_condition(
@@ -211,6 +219,24 @@ class Budgets:
 
 def _healthy(pod: Obj) -> bool:
     return is_ready(pod) and not is_deleting(pod)
+
+
+def _counts_the_same(old: Obj, pod: Obj) -> bool:
+    """Whether no budget's numbers hang on what was written: same labels, same owner, as healthy as before."""
+    return labels_of(old) == labels_of(pod) and _healthy(old) == _healthy(pod) and _owners(old) == _owners(pod)
+
+
+def _scale_changed(change: Change) -> bool:
+    """A write of a status alone, by far the most frequent one, moves no expectation."""
+    if change.type is not ChangeType.MODIFIED or change.old is None:
+        return True
+    old, new = change.old, change.obj
+    replicas_moved = old["spec"].get("replicas") != new["spec"].get("replicas")
+    return replicas_moved or _owners(old) != _owners(new)
+
+
+def _owners(obj: Obj) -> list[Obj]:
+    return obj["metadata"].get("ownerReferences") or []
 
 
 def scaled(value: int | str, total: int) -> int:

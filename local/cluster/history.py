@@ -6,6 +6,7 @@ It records what the cluster did, not what anybody asked for; nothing in the mode
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -84,6 +85,7 @@ class History:
     def __init__(self, time: ModelTime, *, limit: int = 200_000) -> None:
         self._time = time
         self._facts: deque[Fact] = deque(maxlen=limit)
+        self._losses: deque[PdbViolation] = deque(maxlen=limit)
         self._violations: list[PdbViolation] = []
 
     def add(self, kind: FactKind, about: str, **detail: Any) -> None:
@@ -93,11 +95,13 @@ class History:
 
     def add_violation(self, *, pdb: str, pod: str, cause: Cause, healthy: int, desired: int) -> None:
         violation = PdbViolation(at=self._time.now(), pdb=pdb, pod=pod, cause=cause, healthy=healthy, desired=desired)
-        self._violations.append(violation)
+        (self._losses if cause is Cause.NODE_LOSS else self._violations).append(violation)
 
     def facts(self, kind: FactKind | None = None) -> list[Fact]:
         return [fact for fact in self._facts if kind is None or fact.kind is kind]
 
-    def violations(self, *, node_loss: bool = False) -> list[PdbViolation]:
-        """Those by eviction or delete; with `node_loss` also those that a dying node caused."""
-        return [v for v in self._violations if node_loss or v.cause is not Cause.NODE_LOSS]
+    def violations(self, *, node_loss: bool = False) -> Sequence[PdbViolation]:
+        """Those by eviction or delete, of which none is forgotten; with `node_loss` also those by a dying node."""
+        if not node_loss:
+            return self._violations
+        return sorted([*self._violations, *self._losses], key=lambda violation: violation.at)

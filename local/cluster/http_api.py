@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from local.cluster import discovery
 from local.cluster.authn import EKS_PREFIX, Authenticator
 from local.cluster.errors import ApiError, forbidden, method_not_allowed, no_such_path
-from local.cluster.faults import Fault, Faults
+from local.cluster.faults import Asked, Fault, Faults, Reset
 from local.cluster.local_api import PREFIX, LocalApi
 from local.cluster.paths import Target, is_review, target_of
 from local.cluster.rbac import Authorizer
@@ -39,6 +41,7 @@ class HttpApi:
     faults: Faults
     local: LocalApi
     version: str
+    hang_up: Callable[[tuple[str, int]], None]
 
     def application(self) -> Starlette:
         return Starlette(routes=[Route("/{path:path}", self._respond, methods=_METHODS)])
@@ -57,10 +60,26 @@ class HttpApi:
     async def _answer(self, request: Request) -> Response:
         path, method, query = request.url.path, request.method, dict(request.query_params)
         target = target_of(method, path, query)
-        if not path.startswith(PREFIX):
-            fault = self.faults.take(method=method, verb=target.verb if target else "get", path=path)
-            if fault is not None:
-                return _fault_response(fault)
+        if path.startswith(PREFIX):
+            return await self._own(request, target, query)
+        verb, resource = (target.verb, target.authorized_resource) if target else ("get", "")
+        asked = Asked(method=method, verb=verb, resource=resource, path=path)
+        await asyncio.sleep(self.faults.delay(asked))
+        fault = self.faults.take(asked)
+        if fault is None:
+            return await self._own(request, target, query)
+        if fault.effect.reset is Reset.AFTER:
+            await self._effect(request, target, query)
+        return self._fault_response(fault)
+
+    async def _effect(self, request: Request, target: Target | None, query: Mapping[str, str]) -> None:
+        """Do what is asked, for an answer that nobody will see: a refusal has no effect either."""
+        with suppress(ApiError):
+            await self._own(request, target, query)
+
+    async def _own(self, request: Request, target: Target | None, query: Mapping[str, str]) -> Response:
+        """The answer without faults."""
+        path, method = request.url.path, request.method
         user = await self._user(request.headers.get("authorization", ""))
         body = await request.body()
         if path.startswith(PREFIX):
@@ -72,6 +91,16 @@ class HttpApi:
         with self.verbs.lock:
             self.authorizer.check(user, target)
         return self._resource(user, target, query, request.headers, body)
+
+    def _fault_response(self, fault: Fault) -> Response:
+        """Overload answers in plain text with Retry-After, as API priority and fairness does; 500 is a Status."""
+        if fault.effect.reset is not None:
+            return HungUp(self.hang_up)
+        if fault.effect.status == 429:
+            headers = {"retry-after": str(fault.retry_after)}
+            return Response("Too many requests, please try again later.\n", 429, headers, media_type="text/plain")
+        error = ApiError(500, "InternalError", "Internal error occurred: injected by the local cluster")
+        return json_response(error.status(), 500)
 
     async def _user(self, authorization: str) -> User:
         """Only EKS tokens may have to wait for STS; everything else is answered on the spot."""
@@ -105,10 +134,15 @@ class HttpApi:
         return json_response(found)
 
 
-def _fault_response(fault: Fault) -> Response:
-    """Overload answers in plain text with Retry-After, as API priority and fairness does; 500 is a Status."""
-    if fault.status == 429:
-        headers = {"retry-after": str(fault.retry_after)}
-        return Response("Too many requests, please try again later.\n", 429, headers, media_type="text/plain")
-    error = ApiError(500, "InternalError", "Internal error occurred: injected by the local cluster")
-    return json_response(error.status(), 500)
+class HungUp(Response):
+    """No answer at all: `hang_up` cuts the connection of the client with this address."""
+
+    def __init__(self, hang_up: Callable[[tuple[str, int]], None]) -> None:
+        super().__init__()
+        self._hang_up = hang_up
+
+    async def __call__(self, scope: Scope, receive: Receive, _send: Send) -> None:
+        host, port = scope["client"]
+        self._hang_up((host, port))
+        while (await receive())["type"] != "http.disconnect":
+            pass

@@ -6,9 +6,12 @@
 | GET /_local/pdb-violations[?all=true] | budgets broken by evictions and deletes (all: by dying nodes too) |
 | GET, PUT /_local/access-entries | EKS access entries, a list of {principalArn, kubernetesGroups, username} |
 | GET /_local/access-used | what each user was allowed to do, counted |
-| GET, POST, DELETE /_local/faults | refusals on demand: {status, count, seconds, retryAfter, path, verb} |
+| GET, POST, DELETE /_local/faults | an effect (below) and {count, seconds, retryAfter, path, verb, resource} |
 | PUT /_local/nodes/NAME/ready | {"status": "True" / "False" / "Unknown"}: the Ready condition |
 | POST /_local/compact | forgets watch logs and open `continue` tokens: both answer 410 afterwards |
+
+The effect of a fault is one of {status: 429 / 500}, {latency: SECONDS / [FROM, TO]} and {reset: before / after}: the
+connection is closed without an answer, before or after the request has had its effect.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from starlette.responses import Response
 
 from local.cluster.authn import AccessEntry, Authenticator
 from local.cluster.errors import bad_request, method_not_allowed, no_such_path
-from local.cluster.faults import Faults
+from local.cluster.faults import Effect, Faults
 from local.cluster.history import FactKind
 from local.cluster.lists import Pager
 from local.cluster.model import Cluster
@@ -33,7 +36,7 @@ from local.cluster.resources import BY_PLURAL
 from local.cluster.verbs import json_response
 
 PREFIX = "/_local/"
-_FAULT_KEYS = {"status", "count", "seconds", "retryAfter", "path", "verb"}
+_FAULT_KEYS = {"status", "latency", "reset", "count", "seconds", "retryAfter", "path", "verb", "resource"}
 
 _Query = Mapping[str, str]
 
@@ -110,12 +113,13 @@ class LocalApi:
             if unknown:
                 raise bad_request(f"faults: unknown keys {unknown}, expected some of {sorted(_FAULT_KEYS)}")
             fault = self.faults.add(
-                status=body.get("status", 500),
+                Effect.of(body),
                 count=body.get("count"),
                 seconds=body.get("seconds"),
                 retry_after=body.get("retryAfter", 1),
                 path=body.get("path", ""),
                 verb=body.get("verb", ""),
+                resource=body.get("resource", ""),
             )
             return fault.as_json()
         return [fault.as_json() for fault in self.faults.all()]

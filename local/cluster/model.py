@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .apply import applied
+from .bootstrap import first_objects
 from .budgets import Budgets
 from .controllers import Controller, all_controllers
 from .controllers.garbage import orphan
@@ -28,7 +29,6 @@ from .settings import ClusterSettings
 from .store import Change, Observer, Store
 from .world import DeleteOptions, World
 
-_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 _PASSES = 1000  # a pass writes at least one object, so this many at one moment means that two controllers fight
 
 
@@ -48,8 +48,8 @@ class Cluster:
         observers: list[Observer] = [facts.observe, self._budgets.observe, self.events.observe]
         for observer in [*observers, *(controller.observe for controller in self._controllers)]:
             self.store.observe(observer)
-        for namespace in _NAMESPACES:
-            self.create("namespaces", {"metadata": {"name": namespace}})
+        for resource, obj in first_objects():
+            self.create(resource, obj)
 
     @property
     def store(self) -> Store:

@@ -70,7 +70,7 @@ class ClusterServer:
         self.model = Cluster(clock=clock, seed=seed, settings=settings)
         for resource, obj in bootstrap_objects():
             self.model.create(resource, obj)
-        self.faults = Faults(clock=clock)
+        self.faults = Faults(clock=clock, seed=seed)
         self.authenticator = Authenticator(
             admin_token=self.admin_token,
             cluster_name=name,
@@ -158,6 +158,7 @@ class ClusterServer:
             faults=self.faults,
             local=local,
             version=self.model.world.settings.version,
+            hang_up=self._hang_up,
         )
         return uvicorn.Config(
             api.application(),
@@ -201,6 +202,13 @@ class ClusterServer:
         if self._server is not None:
             for connection in list(self._server.server_state.connections):
                 connection.transport.abort()
+
+    def _hang_up(self, client: tuple[str, int]) -> None:
+        """On the loop: cut the connection from that address."""
+        if self._server is not None:
+            for connection in list(self._server.server_state.connections):
+                if connection.transport.get_extra_info("peername")[:2] == client:
+                    connection.transport.abort()
 
     def _on_change(self, change: Change) -> None:
         """Inside every write, in whichever thread writes: wake watchers and controllers."""

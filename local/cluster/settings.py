@@ -10,18 +10,27 @@ class ClusterSettings:
     """All durations in seconds of the model's clock.
 
     `termination_scale` shortens what a pod needs to stop (not the deletionTimestamp that it shows); a pod annotated
-    `local.leeward.dev/ignore-sigterm` always sits out its whole grace period.
+    `local.leeward.dev/ignore-sigterm` always sits out its whole grace period. `volume_attach` and `volume_detach` are
+    what a volume needs to come to a node and to leave it after its last pod; where no kubelet is left to unmount it,
+    `force_detach` (maxWaitForUnmountDuration of the attach-detach controller).
     """
 
     pod_start: float = 1.0
     pod_gc_delay: float = 1.0
     termination_scale: float = 1.0
+    volume_attach: float = 2.0
+    volume_detach: float = 5.0
+    force_detach: float = 360.0
     event_ttl: float = 3600.0
     version: str = "v1.32.0"
     watch_log: int = 10_000
     history: int = 200_000
 
 
+DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+
 IGNORE_SIGTERM = "local.leeward.dev/ignore-sigterm"
 NEVER_READY = "local.leeward.dev/never-ready"
 START_DELAY = "local.leeward.dev/start-delay"
+RUN_SECONDS = "local.leeward.dev/run-seconds"  # how long the pod's containers run until they end by themselves
+EXIT_CODE = "local.leeward.dev/exit-code"  # and with what; 0 unless said

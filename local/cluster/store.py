@@ -33,12 +33,9 @@ class Change:
     version: int
     type: ChangeType
     resource: str
+    key: Key
     old: Obj | None
     obj: Obj
-
-    @property
-    def key(self) -> Key:
-        return key_of(self.obj)
 
 
 Observer = Callable[[Change], None]
@@ -56,6 +53,7 @@ class Store:
         self._objects: dict[str, dict[Key, Obj]] = {plural: {} for plural in BY_PLURAL}
         self._log: dict[str, deque[Change]] = {plural: deque() for plural in BY_PLURAL}
         self._forgotten: dict[str, int] = dict.fromkeys(BY_PLURAL, 0)
+        self._latest: dict[str, int] = dict.fromkeys(BY_PLURAL, 0)
         self._log_length = log_length
         self._on_node: dict[str, dict[Key, None]] = {}
         self._owned: dict[str, dict[tuple[str, Key], None]] = {}
@@ -86,6 +84,10 @@ class Store:
         """In the order in which etcd lists: by namespace and name."""
         return [obj for _, obj in sorted(self._objects[resource].items(), key=lambda item: item[0])]
 
+    def latest(self, resource: str) -> int:
+        """The version of the last write to any object of a resource: the same number, the same objects."""
+        return self._latest[resource]
+
     def pods_on(self, node: str) -> list[Obj]:
         """The pods bound to a node, deleting and finished ones too, in the order in which they were bound."""
         return [self._objects["pods"][key] for key in self._on_node.get(node, ())]
@@ -109,7 +111,7 @@ class Store:
         obj = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(self.version)}}
         self._index(resource, key, old, obj)
         self._objects[resource][key] = obj
-        self._record(resource, ChangeType.MODIFIED if old else ChangeType.ADDED, old, obj)
+        self._record(resource, key, ChangeType.MODIFIED if old else ChangeType.ADDED, old, obj)
         return obj
 
     def remove(self, resource: str, key: Key) -> Obj | None:
@@ -121,7 +123,7 @@ class Store:
         last = {**old, "metadata": {**old["metadata"], "resourceVersion": str(self.version)}}
         self._index(resource, key, old, None)
         del self._objects[resource][key]
-        self._record(resource, ChangeType.DELETED, old, last)
+        self._record(resource, key, ChangeType.DELETED, old, last)
         return last
 
     def since(self, resource: str, version: int) -> list[Change]:
@@ -141,8 +143,9 @@ class Store:
         self._log[resource].clear()
         self._forgotten[resource] = self.version
 
-    def _record(self, resource: str, kind: ChangeType, old: Obj | None, obj: Obj) -> None:
-        change = Change(version=self.version, type=kind, resource=resource, old=old, obj=obj)
+    def _record(self, resource: str, key: Key, kind: ChangeType, old: Obj | None, obj: Obj) -> None:
+        change = Change(version=self.version, type=kind, resource=resource, key=key, old=old, obj=obj)
+        self._latest[resource] = self.version
         log = self._log[resource]
         log.append(change)
         if len(log) > self._log_length:

@@ -5,36 +5,28 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 Action = Callable[[], None]
-
-
-@dataclass(order=True, slots=True)
-class _Entry:
-    due: float
-    order: int
-    action: Action = field(compare=False)
 
 
 class Timers:
     """Timers cannot be cancelled: an action looks whether it still applies, because the world moves on."""
 
     def __init__(self) -> None:
-        self._heap: list[_Entry] = []
+        self._heap: list[tuple[float, int, Action]] = []
         self._order = itertools.count()
 
     def at(self, due: float, action: Action) -> None:
-        heapq.heappush(self._heap, _Entry(due=due, order=next(self._order), action=action))
+        heapq.heappush(self._heap, (due, next(self._order), action))
 
     def next_due(self) -> float | None:
-        return self._heap[0].due if self._heap else None
+        return self._heap[0][0] if self._heap else None
 
     def pop_due(self, moment: float) -> list[Action]:
         """Take out everything that is due at that moment or earlier, oldest first."""
         actions = []
-        while self._heap and self._heap[0].due <= moment:
-            actions.append(heapq.heappop(self._heap).action)
+        while self._heap and self._heap[0][0] <= moment:
+            actions.append(heapq.heappop(self._heap)[2])
         return actions
 
 

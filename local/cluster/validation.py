@@ -149,6 +149,40 @@ def _workload(obj: Obj, _old: Obj | None) -> list[Cause]:
     return []
 
 
+_STATEFUL_SET_MAY_CHANGE = (
+    "replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy", "minReadySeconds",
+)  # fmt: skip
+
+
+def _stateful_set(obj: Obj, old: Obj | None) -> list[Cause]:
+    causes = _workload(obj, old)
+    if old is None or _without(obj["spec"], _STATEFUL_SET_MAY_CHANGE) == _without(
+        old["spec"], _STATEFUL_SET_MAY_CHANGE
+    ):
+        return causes
+    text = (
+        "Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template',"
+        " 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are"
+        " forbidden"
+    )
+    return [*causes, ("spec", "FieldValueForbidden", text)]
+
+
+def _without(spec: Obj, keys: tuple[str, ...]) -> Obj:
+    return {key: value for key, value in spec.items() if key not in keys}
+
+
+def _job(obj: Obj, old: Obj | None) -> list[Cause]:
+    template = obj["spec"]["template"]
+    if template["spec"].get("restartPolicy") not in ("OnFailure", "Never"):
+        text = 'Required value: valid values: "OnFailure", "Never"'
+        return [("spec.template.spec.restartPolicy", "FieldValueRequired", text)]
+    if old is not None and template != old["spec"]["template"] and not old["spec"].get("suspend"):
+        return [("spec.template", "FieldValueInvalid", "Invalid value: field is immutable")]
+    return []
+
+
 def _budget(obj: Obj, _old: Obj | None) -> list[Cause]:
     spec = obj.get("spec") or {}
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
@@ -186,7 +220,8 @@ _RULES = {
     "Deployment": _workload,
     "ReplicaSet": _workload,
     "DaemonSet": _workload,
-    "StatefulSet": _workload,
+    "StatefulSet": _stateful_set,
+    "Job": _job,
     "PodDisruptionBudget": _budget,
     "Event": _event,
 }

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from . import admission, validation
 from .errors import already_exists, bad_request, conflict, modified, not_found
 from .history import Cause, History
-from .objects import Obj, copied, is_deleting, is_finished, name_of, namespace_of, node_of, uid_of
+from .objects import Obj, annotations_of, copied, is_deleting, is_finished, name_of, namespace_of, node_of, uid_of
 from .resources import Resource, resource_named
-from .settings import ClusterSettings
+from .settings import DEFAULT_CLASS, ClusterSettings
 from .store import Key, Store, key_of
 from .timers import ModelTime, Timers
 from .timestamps import parsed, rfc3339
@@ -90,6 +90,8 @@ class World:
         if admission.counts_generations(kind):
             metadata["generation"] = 1
         admission.defaulted(kind, new, self._priority_classes())
+        if resource == "persistentvolumeclaims":
+            new["spec"].setdefault("storageClassName", self._default_storage_class())
         admission.fresh_status(kind, new)
         validation.check(kind, new, None)
         if self.store.find(resource, metadata["name"], metadata.get("namespace")) is not None:
@@ -117,6 +119,12 @@ class World:
 
     def _priority_classes(self) -> dict[str, int]:
         return {name_of(entry): int(entry.get("value", 0)) for entry in self.store.each("priorityclasses")}
+
+    def _default_storage_class(self) -> str:
+        """The name of the class that claims get which name none; empty without one (admission DefaultStorageClass)."""
+        classes = self.store.each("storageclasses")
+        marked = (name_of(entry) for entry in classes if annotations_of(entry).get(DEFAULT_CLASS) == "true")
+        return next(marked, "")
 
     def merged(self, resource: str, old: Obj, new: Obj, *, subresource: str | None = None) -> Obj:
         """What a write of `new` over `old` would store; `old` itself when nothing changes. Raises 409, 422."""
@@ -161,6 +169,14 @@ class World:
         new: Obj = copied(old)
         edit(new)
         return self.write(resource, new)
+
+    def write_status(self, resource: str, key: Key, status: Obj) -> bool:
+        """For controllers: as `change`, for those that make a whole new status, without copying the rest."""
+        old = self.store.at(resource, key)
+        if old is None or old.get("status") == status:
+            return False
+        self.replace(resource, old, {**old, "status": status})
+        return True
 
     def delete(self, resource: str, obj: Obj, options: DeleteOptions | None = None) -> Obj:
         """Delete, gracefully where that applies. Idempotent: a second delete can only shorten the grace period.

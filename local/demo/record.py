@@ -19,6 +19,7 @@ from leeward.report.record import (
     Span,
     WorkloadLane,
 )
+from local.cluster.floors import floor_of
 from local.demo import ledger, scenario
 from local.stack import LocalStack
 
@@ -149,25 +150,13 @@ def _workload(sources: Sources, deployment: Fact) -> WorkloadLane:
     return WorkloadLane(
         name=name,
         desired=int(deployment["spec"].get("replicas", 1)),
-        floor=_floor(sources.budgets, deployment),
+        floor=floor_of(sources.budgets, deployment["spec"]["template"]["metadata"].get("labels", {})),
         samples=tuple(samples),
     )
 
 
 def _owned(thing: Fact, uid: str) -> bool:
     return any(owner["uid"] == uid for owner in thing["metadata"].get("ownerReferences", ()))
-
-
-def _floor(budgets: Sequence[Fact], deployment: Fact) -> int | None:
-    """What the budget's own controller works out of minAvailable or maxUnavailable; of several the strictest."""
-    labels = deployment["spec"]["template"]["metadata"].get("labels", {})
-    floors = [
-        int(budget["status"]["desiredHealthy"])
-        for budget in budgets
-        if budget["spec"]["selector"].get("matchLabels", {}).items() <= labels.items()
-        and "desiredHealthy" in budget.get("status", {})
-    ]
-    return max(floors, default=None)
 
 
 def _played(sources: Sources) -> list[Mark]:

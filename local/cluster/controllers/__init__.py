@@ -11,13 +11,17 @@ from local.cluster.event_recorder import EventRecorder
 from local.cluster.store import Change
 from local.cluster.world import World
 
+from .attachments import Attachments
+from .claims import Claims
 from .daemonsets import DaemonSets
 from .deployments import Deployments
 from .garbage import Garbage
+from .jobs import Jobs
 from .kubelet import Kubelets
 from .node_lifecycle import NodeLifecycle
 from .replicasets import ReplicaSets
 from .scheduler import Scheduler
+from .statefulsets import StatefulSets
 
 
 class Controller(Protocol):
@@ -36,8 +40,12 @@ def all_controllers(world: World, events: EventRecorder) -> list[Controller]:
         Garbage(world),
         Deployments(world, events),
         ReplicaSets(world, events),
+        StatefulSets(world, events),
+        Jobs(world, events),
         DaemonSets(world, events),
+        Claims(world),
         Scheduler(world, events),
+        Attachments(world, events),
         Kubelets(world, events),
         NodeLifecycle(world, events),
     ]

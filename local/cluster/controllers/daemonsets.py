@@ -22,13 +22,13 @@ from local.cluster.objects import (
     node_of,
     uid_of,
 )
+from local.cluster.scheduling.feasibility import matches_node, only_node
+from local.cluster.scheduling.taints import blocking_taint
 from local.cluster.store import Change, ChangeType, Key, key_of
 from local.cluster.world import World
 
-from .deployments import template_hash
-from .fit import matches_node, only_node
+from .deployments import TemplateHashes
 from .replicasets import pod_from_template
-from .taints import blocking_taint
 from .worklist import Worklist
 
 _SOURCE = "daemonset-controller"
@@ -86,6 +86,7 @@ class DaemonSets:
         self._sets: Worklist[Key] = Worklist()
         self._standing: dict[Key, _Standing] = {}
         self._pods: dict[tuple[str, str], dict[Key, None]] = {}
+        self._hashes = TemplateHashes()
 
     def observe(self, change: Change) -> None:
         if change.resource == "daemonsets":
@@ -99,6 +100,7 @@ class DaemonSets:
     def _set_changed(self, change: Change) -> None:
         if change.type is ChangeType.DELETED:
             self._standing.pop(change.key, None)
+            self._hashes.forget(change.obj)
         elif change.old is None or change.old["spec"] != change.obj["spec"]:
             self._sets.add(change.key)
             for node in self._world.store.each("nodes"):
@@ -158,7 +160,7 @@ class DaemonSets:
         if node is None:
             standing.note(name, None)
             return
-        digest = template_hash(daemonset["spec"]["template"])
+        digest = self._hashes.of(daemonset)
         pods = self._pods_on(daemonset, name)
         lasting = [pod for pod in pods if not is_deleting(pod)]
         tally = _NodeTally(
@@ -177,11 +179,11 @@ class DaemonSets:
             return False
         standing = self._standing.setdefault(key, _Standing())
         updated = self._update(daemonset, standing)
-        return self._world.change("daemonsets", key, lambda entry: _set_status(entry, standing.sums)) or updated
+        return self._world.write_status("daemonsets", key, _status(daemonset, standing.sums)) or updated
 
     def _create(self, daemonset: Obj, node: str) -> None:
         pod = pod_from_template(daemonset)
-        pod["metadata"].setdefault("labels", {})[_HASH] = template_hash(daemonset["spec"]["template"])
+        pod["metadata"].setdefault("labels", {})[_HASH] = self._hashes.of(daemonset)
         spec = pod["spec"]
         field = {"key": "metadata.name", "operator": "In", "values": [node]}
         terms = {"nodeSelectorTerms": [{"matchFields": [field]}]}
@@ -211,9 +213,9 @@ class DaemonSets:
         return self._delete(daemonset, self._pods_on(daemonset, name))
 
 
-def _set_status(daemonset: Obj, sums: Counter[str]) -> None:
+def _status(daemonset: Obj, sums: Counter[str]) -> Obj:
     desired, ready = sums["desired"], sums["ready"]
-    daemonset["status"] = {
+    return {
         "currentNumberScheduled": sums["current"],
         "desiredNumberScheduled": desired,
         "numberMisscheduled": 0,

@@ -41,15 +41,40 @@ def template_hash(template: Obj) -> str:
     return "".join(_LETTERS[int(digit) % len(_LETTERS)] for digit in str(number))
 
 
+class TemplateHashes:
+    """The hash of each owner's template, worked out anew when the stored template is another object.
+
+    Stored objects are immutable and a write of the status shares the rest, so the same object has the same hash.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[Obj, str]] = {}
+
+    def of(self, owner: Obj) -> str:
+        """Of a stored Deployment or DaemonSet."""
+        template, known = owner["spec"]["template"], self._known.get(uid_of(owner))
+        if known is None or known[0] is not template:
+            known = self._known[uid_of(owner)] = (template, template_hash(template))
+        return known[1]
+
+    def forget(self, owner: Obj) -> None:
+        """It is deleted."""
+        self._known.pop(uid_of(owner), None)
+
+
 class Deployments:
     def __init__(self, world: World, events: EventRecorder) -> None:
         self._world = world
         self._events = events
         self._dirty: Worklist[Key] = Worklist()
+        self._hashes = TemplateHashes()
 
     def observe(self, change: Change) -> None:
-        if change.resource == "deployments" and change.type is not ChangeType.DELETED:
-            self._dirty.add(change.key)
+        if change.resource == "deployments":
+            if change.type is ChangeType.DELETED:
+                self._hashes.forget(change.obj)
+            else:
+                self._dirty.add(change.key)
         elif change.resource == "replicasets":
             owner = controller_of(change.obj)
             if owner is not None and owner["kind"] == "Deployment":
@@ -65,11 +90,11 @@ class Deployments:
         acted = False
         if not deployment["spec"].get("paused"):
             acted = self._roll(deployment)
-        return self._world.change("deployments", key, self._set_status) or acted
+        return self._write_status(key) or acted
 
     def _roll(self, deployment: Obj) -> bool:
         sets = self._owned(deployment)
-        current = _current(deployment, sets)
+        current = self._current(deployment, sets)
         if current is None:
             self._create_set(deployment, sets)
             return True
@@ -83,9 +108,13 @@ class Deployments:
         owned = self._world.store.owned_by(uid, "replicasets")
         return [entry for entry in owned if (controller_of(entry) or {}).get("uid") == uid]
 
+    def _current(self, deployment: Obj, sets: list[Obj]) -> Obj | None:
+        digest = self._hashes.of(deployment)
+        return next((entry for entry in sets if labels_of(entry).get(_HASH) == digest), None)
+
     def _create_set(self, deployment: Obj, sets: list[Obj]) -> None:
         template: Obj = copied(deployment["spec"]["template"])
-        digest = template_hash(template)
+        digest = self._hashes.of(deployment)
         labels = {**(template["metadata"].get("labels") or {}), _HASH: digest}
         template["metadata"]["labels"] = labels
         selector: Obj = copied(deployment["spec"]["selector"])
@@ -157,10 +186,13 @@ class Deployments:
         self._events.record(deployment, "ScalingReplicaSet", message, source=_SOURCE)
         return True
 
-    def _set_status(self, deployment: Obj) -> None:
-        stored = self._world.find("deployments", name_of(deployment), namespace_of(deployment))
+    def _write_status(self, key: Key) -> bool:
+        deployment = self._world.store.at("deployments", key)
+        return deployment is not None and self._world.write_status("deployments", key, self._status(deployment))
+
+    def _status(self, stored: Obj) -> Obj:
         sets = self._owned(stored)
-        current = _current(stored, sets)
+        current = self._current(stored, sets)
         wanted, _, unavailable = _rolling_limits(stored)
         available = sum(map(_available, sets))
         status: Obj = {
@@ -174,7 +206,7 @@ class Deployments:
         status = {name: value for name, value in status.items() if value}
         status["conditions"] = copied((stored.get("status") or {}).get("conditions") or [])
         self._conditions(status, enough=available >= wanted - unavailable, complete=_complete(status, wanted))
-        deployment["status"] = status
+        return status
 
     def _conditions(self, status: Obj, *, enough: bool, complete: bool) -> None:
         now = self._world.timestamp()
@@ -197,11 +229,6 @@ def _annotate_revision(deployment: Obj, revision: int) -> None:
 def _set_replicas(replicaset: Obj, replicas: int) -> None:
     replicaset["spec"]["replicas"] = replicas
     replicaset["metadata"]["generation"] = replicaset["metadata"].get("generation", 1) + 1
-
-
-def _current(deployment: Obj, sets: list[Obj]) -> Obj | None:
-    digest = template_hash(deployment["spec"]["template"])
-    return next((entry for entry in sets if labels_of(entry).get(_HASH) == digest), None)
 
 
 def _replicas(replicaset: Obj) -> int:

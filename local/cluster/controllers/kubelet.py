@@ -1,5 +1,8 @@
 """The kubelets: they start bound pods after a while and end deleted ones after their grace period.
 
+A pod starts when its volumes are attached to the node, and ends by itself when its containers have run for as long as
+its annotation says.
+
 A kubelet lives on a node whose Ready condition is True or False; with Unknown (or no condition) nobody is there, so
 its pods neither start nor end until it comes back or the node vanishes.
 """
@@ -19,8 +22,10 @@ from local.cluster.objects import (
     set_condition,
     uid_of,
 )
-from local.cluster.settings import IGNORE_SIGTERM, NEVER_READY, START_DELAY
+from local.cluster.settings import EXIT_CODE, IGNORE_SIGTERM, NEVER_READY, RUN_SECONDS, START_DELAY
 from local.cluster.store import Change, ChangeType, Key, key_of
+from local.cluster.timestamps import parsed
+from local.cluster.volumes import attachable_volumes, claim_names
 from local.cluster.world import World
 
 from .worklist import Worklist
@@ -40,7 +45,9 @@ class Kubelets:
         self._events = events
         self._start: Worklist[tuple[Key, str]] = Worklist()
         self._end: Worklist[tuple[Key, str]] = Worklist()
+        self._finish: Worklist[tuple[Key, str]] = Worklist()
         self._grace: dict[str, int] = {}
+        self._lacking: dict[str, dict[tuple[Key, str], None]] = {}  # by node: pods whose volumes are not there yet
 
     def observe(self, change: Change) -> None:
         if change.resource == "pods":
@@ -48,6 +55,9 @@ class Kubelets:
         elif change.resource == "nodes" and has_kubelet(change.obj) and not has_kubelet(change.old):
             for pod in self._world.store.pods_on(name_of(change.obj)):
                 self._arm(pod)
+        elif change.resource == "volumeattachments" and (change.obj.get("status") or {}).get("attached"):
+            for entry in self._lacking.pop(change.obj["spec"]["nodeName"], {}):
+                self._start.add(entry)
 
     def _pod_changed(self, change: Change) -> None:
         pod, old = change.obj, change.old
@@ -73,6 +83,9 @@ class Kubelets:
         elif phase_of(pod) == "Pending":
             delay = float(annotations_of(pod).get(START_DELAY, self._world.settings.pod_start))
             self._world.timers.at(now + delay, lambda: self._start.add(entry))
+        elif phase_of(pod) == "Running" and RUN_SECONDS in annotations_of(pod):
+            due = parsed(pod["status"]["startTime"]) + float(annotations_of(pod)[RUN_SECONDS])
+            self._world.timers.at(max(now, due), lambda: self._finish.add(entry))
 
     def _time_to_end(self, pod: Obj) -> float:
         grace = float(pod["metadata"].get("deletionGracePeriodSeconds") or 0)
@@ -81,8 +94,9 @@ class Kubelets:
         return grace * self._world.settings.termination_scale
 
     def run(self) -> bool:
-        started = self._start.work(self._start_pod)
-        return self._end.work(self._end_pod) or started
+        acted = self._start.work(self._start_pod)
+        acted = self._finish.work(self._finish_pod) or acted
+        return self._end.work(self._end_pod) or acted
 
     def _living(self, key: Key, uid: str) -> Obj | None:
         pod = self._world.store.at("pods", key)
@@ -96,9 +110,33 @@ class Kubelets:
         pod = self._living(key, uid)
         if pod is None or is_deleting(pod) or phase_of(pod) != "Pending":
             return False
+        if not self._has_its_volumes(pod):
+            self._lacking.setdefault(str(node_of(pod)), {})[entry] = None
+            return False
         self._world.change("pods", key, self._run_containers)
         self._events.record(pod, "Started", "Started container", source="kubelet")
+        self._arm(self._world.find("pods", key[1], key[0]))
         return True
+
+    def _has_its_volumes(self, pod: Obj) -> bool:
+        """Whether each is attached to the pod's node (the kubelet's WaitForAttachAndMount)."""
+        if not claim_names(pod):
+            return True
+        here = {
+            entry["spec"]["source"].get("persistentVolumeName")
+            for entry in self._world.store.each("volumeattachments")
+            if entry["spec"]["nodeName"] == node_of(pod) and (entry.get("status") or {}).get("attached")
+        }
+        return all(name_of(volume) in here for volume in attachable_volumes(pod, self._world.store))
+
+    def _finish_pod(self, entry: tuple[Key, str]) -> bool:
+        """The containers have ended by themselves, with the code of the pod's annotation."""
+        key, uid = entry
+        pod = self._living(key, uid)
+        if pod is None or phase_of(pod) != "Running":
+            return False
+        now = self._world.timestamp()
+        return self._world.change("pods", key, lambda entry: _ended(entry, now))
 
     def _run_containers(self, pod: Obj) -> None:
         now = self._world.timestamp()
@@ -129,6 +167,19 @@ class Kubelets:
             self._world.store.remove("pods", key)
             return True
         return self._world.change("pods", key, _stopped)
+
+
+def _ended(pod: Obj, now: str) -> None:
+    code, status = int(annotations_of(pod).get(EXIT_CODE, "0")), pod["status"]
+    good = code == 0
+    status["phase"] = "Succeeded" if good else "Failed"
+    for kind in ("Ready", "ContainersReady"):
+        reason = "PodCompleted" if good else "PodFailed"
+        set_condition(status, {"type": kind, "status": "False", "reason": reason, "lastTransitionTime": now})
+    for container in status.get("containerStatuses") or []:
+        started = container["state"].get("running", {}).get("startedAt", now)
+        ended = {"exitCode": code, "reason": "Completed" if good else "Error", "startedAt": started, "finishedAt": now}
+        container.update(ready=False, started=False, state={"terminated": ended})
 
 
 def _stopped(pod: Obj) -> None:

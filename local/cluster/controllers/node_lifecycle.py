@@ -19,11 +19,11 @@ from local.cluster.objects import (
     set_condition,
     uid_of,
 )
+from local.cluster.scheduling.taints import NOT_READY, UNREACHABLE, UNSCHEDULABLE, taints_of, tolerates, tolerations_of
 from local.cluster.settings import NEVER_READY
 from local.cluster.store import Change, ChangeType, Key, key_of
 from local.cluster.world import World
 
-from .taints import NOT_READY, UNREACHABLE, UNSCHEDULABLE, taints_of, tolerates, tolerations_of
 from .worklist import Worklist
 
 _SOURCE = "node-controller"

@@ -73,33 +73,39 @@ class ReplicaSets:
             self._events.record(replicaset, "SuccessfulDelete", f"Deleted pod: {name_of(pod)}", source=_SOURCE)
 
     def _write_status(self, key: Key) -> bool:
-        return self._world.change("replicasets", key, self._set_status)
+        replicaset = self._world.store.at("replicasets", key)
+        return replicaset is not None and self._world.write_status("replicasets", key, self._status(replicaset))
 
-    def _set_status(self, replicaset: Obj) -> None:
-        stored = self._world.find("replicasets", name_of(replicaset), namespace_of(replicaset))
-        pods = active_pods(self._world, stored)
-        available = sum(self._available(pod, stored) for pod in pods)
+    def _status(self, replicaset: Obj) -> Obj:
+        pods = active_pods(self._world, replicaset)
+        available = sum(self._available(pod, replicaset) for pod in pods)
         status = {
             "replicas": len(pods),
             "fullyLabeledReplicas": len(pods),
             "readyReplicas": sum(map(is_ready, pods)),
             "availableReplicas": available,
-            "observedGeneration": stored["metadata"].get("generation", 1),
+            "observedGeneration": replicaset["metadata"].get("generation", 1),
         }
-        replicaset["status"] = {name: value for name, value in status.items() if value or name == "replicas"}
+        return {name: value for name, value in status.items() if value or name == "replicas"}
 
     def _available(self, pod: Obj, replicaset: Obj) -> bool:
         """Ready for minReadySeconds; looks again when that time comes."""
-        condition = condition_of(pod, "Ready")
-        if condition is None or condition["status"] != "True":
-            return False
-        minimum = int(replicaset["spec"].get("minReadySeconds") or 0)
-        due = parsed(condition["lastTransitionTime"]) + minimum
-        if minimum == 0 or due <= self._world.now():
-            return True
-        key = key_of(replicaset)
-        self._world.timers.at(due, lambda: self._dirty.add(key))
-        return False
+        left = seconds_until_available(pod, replicaset, self._world.now())
+        if left:
+            key = key_of(replicaset)
+            self._world.timers.at(self._world.now() + left, lambda: self._dirty.add(key))
+        return left == 0
+
+
+def seconds_until_available(pod: Obj, owner: Obj, now: float) -> float | None:
+    """How long it has to stay ready until its owner's minReadySeconds have passed; None for one that is not ready."""
+    condition = condition_of(pod, "Ready")
+    if condition is None or condition["status"] != "True":
+        return None
+    minimum = int(owner["spec"].get("minReadySeconds") or 0)
+    if minimum == 0:
+        return 0.0
+    return max(0.0, parsed(condition["lastTransitionTime"]) + minimum - now)
 
 
 def active_pods(world: World, owner: Obj) -> list[Obj]:

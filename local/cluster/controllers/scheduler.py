@@ -1,7 +1,8 @@
 """The scheduler: binds pods without a node, one after the other by priority, and says why it cannot.
 
-Left out: preemption, soft preferences (scores), gates. Among fitting nodes it takes the one with fewest pods of the
-same owner, then the least requested, then by name, so that the same input gives the same placement.
+The rules are in `local.cluster.scheduling`. Left out: preemption. Among fitting nodes it takes the one that meets most
+preferences, then the one with fewest pods of the same owner, then the least requested, then by name, so that the same
+input gives the same placement.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from local.cluster.objects import (
     controller_of,
     is_deleting,
     is_finished,
+    labels_of,
     name_of,
     node_of,
     path_name,
@@ -22,80 +24,58 @@ from local.cluster.objects import (
     uid_of,
 )
 from local.cluster.quantities import pod_requests
+from local.cluster.scheduling.affinity import AffinityRules, required_terms
+from local.cluster.scheduling.feasibility import PORTS_TAKEN, host_ports, only_node, ports_clash, refusal
+from local.cluster.scheduling.scores import Preferences, taint_penalty
+from local.cluster.scheduling.spread import SpreadRules, constraints_of
+from local.cluster.scheduling.usage import NodeUsage
+from local.cluster.scheduling.volumes import VolumeRules
 from local.cluster.store import Change, ChangeType, Key
+from local.cluster.volumes import ZONE, claim_names, provision
 from local.cluster.world import World
-
-from .fit import allocatable_of, missing_claim, only_node, refusal, term_matches, volume_terms
-from .spread import SpreadRules, has_anti_affinity, needs_counting
 
 _SOURCE = "default-scheduler"
 _FEW = 100  # nodes of which every one is looked at, as kube-scheduler does
 _ENOUGH = 32  # in larger clusters: fitting nodes after which the best so far is taken
+_VOLUME_OBJECTS = ("persistentvolumeclaims", "persistentvolumes", "storageclasses")
 
 
-class NodeUsage:
-    """What each node has left, kept up to date write by write, in thousandths of each resource."""
+class _Attempt:
+    """One pod looking for a node: what it asks, worked out once. Rules that it is not under cost nothing."""
 
-    def __init__(self) -> None:
-        self.owners: dict[str, Counter[str]] = {}
-        self.anti_affine: dict[Key, Obj] = {}
-        self._used: dict[str, dict[str, int]] = {}
-        self._allocatable: dict[str, dict[str, int]] = {}
-        self._free: dict[str, dict[str, int]] = {}
-
-    def free(self, node: str) -> dict[str, int]:
-        """Allocatable less reserved, by resource."""
-        found = self._free.get(node)
-        if found is None:
-            used = self._used.get(node, {})
-            allocatable = self._allocatable.get(node, {})
-            found = {name: amount - used.get(name, 0) for name, amount in allocatable.items()}
-            self._free[node] = found
-        return found
-
-    def requested_share(self, node: str) -> float:
-        """How full the node is: the shares of cpu and memory that are reserved, added up."""
-        allocatable, free = self._allocatable.get(node, {}), self.free(node)
-        total = 0.0
-        for name in ("cpu", "memory"):
-            if allocatable.get(name):
-                total += 1 - free[name] / allocatable[name]
-        return total
-
-    def siblings(self, node: str, owner: str) -> int:
-        counts = self.owners.get(node)
-        return counts[owner] if counts is not None else 0
-
-    def observe_node(self, change: Change) -> None:
-        name = name_of(change.obj)
-        self._free.pop(name, None)
-        if change.type is ChangeType.DELETED:
-            self._allocatable.pop(name, None)
-        else:
-            self._allocatable[name] = allocatable_of(change.obj)
-
-    def observe(self, change: Change) -> None:
-        if change.old is not None and _counts(change.old):
-            self._add(change.old, -1)
-            self.anti_affine.pop(change.key, None)
-        if change.type is not ChangeType.DELETED and _counts(change.obj):
-            self._add(change.obj, 1)
-            if has_anti_affinity(change.obj):
-                self.anti_affine[change.key] = change.obj
-
-    def _add(self, pod: Obj, sign: int) -> None:
-        node = str(node_of(pod))
-        used = self._used.setdefault(node, {})
-        self._free.pop(node, None)
-        for name, amount in pod_requests(pod).items():
-            used[name] = used.get(name, 0) + sign * amount
+    def __init__(self, pod: Obj, world: World, usage: NodeUsage) -> None:
+        store, placed = world.store, usage.placed
+        self.pod = pod
+        self._usage = usage
+        self._requests, self._ports = pod_requests(pod), host_ports(pod)
+        self.volumes = VolumeRules(pod, store) if claim_names(pod) else None
+        rules: list[VolumeRules | SpreadRules | AffinityRules] = [self.volumes] if self.volumes is not None else []
+        if constraints_of(pod, hard=True):
+            rules.append(SpreadRules(pod, store, placed))
+        affinity = AffinityRules(pod, store, placed, usage.repelling)
+        self._rules = [*rules, affinity] if affinity else rules
+        soft = pod["spec"].get("affinity") or constraints_of(pod, hard=False)
+        self._preferences = Preferences(pod, store, placed) if soft else None
         owner = controller_of(pod)
-        if owner is not None:
-            self.owners.setdefault(node, Counter())[owner["uid"]] += sign
+        self._owner = owner["uid"] if owner else ""
 
+    def refusal(self, node: Obj) -> str | None:
+        """Why the pod does not go there, in the order of the plugins."""
+        name = name_of(node)
+        why = refusal(self.pod, node, self._requests, self._usage.free(name))
+        if why is None and self._ports and ports_clash(self._ports, self._usage.ports(name)):
+            why = PORTS_TAKEN
+        for rules in self._rules:
+            why = why or rules.refusal(node)
+        return why
 
-def _counts(pod: Obj) -> bool:
-    return node_of(pod) is not None and not is_finished(pod)
+    def score(self, node: Obj) -> tuple[int, int, float, str]:
+        """The least is the best."""
+        name = name_of(node)
+        penalty = taint_penalty(self.pod, node)
+        if self._preferences is not None:
+            penalty += self._preferences.penalty(node)
+        return penalty, self._usage.siblings(name, self._owner), self._usage.requested_share(name), name
 
 
 class Scheduler:
@@ -104,29 +84,34 @@ class Scheduler:
         self._events = events
         self._usage = NodeUsage()
         self._pending: dict[Key, None] = {}
+        self._minding: dict[Key, None] = {}
         self._due: dict[Key, None] = {}
         self._next_node = 0
 
     def observe(self, change: Change) -> None:
         if change.resource == "pods":
             self._pod_changed(change)
-        elif change.resource in ("nodes", "persistentvolumeclaims", "persistentvolumes"):
-            if change.resource == "nodes":
-                self._usage.observe_node(change)
+        elif change.resource == "nodes":
+            self._usage.observe_node(change)
+            self._due.update(self._pending)
+        elif change.resource in _VOLUME_OBJECTS:
             self._due.update(self._pending)
 
     def _pod_changed(self, change: Change) -> None:
         if _placement_changed(change):
             self._usage.observe(change)
-            if node_of(change.obj) and change.type is ChangeType.DELETED:
-                self._due.update(self._pending)
+            freed = change.type is ChangeType.DELETED or is_finished(change.obj)
+            if node_of(change.obj):
+                self._due.update(self._pending if freed else self._minding)
         waiting = change.type is not ChangeType.DELETED and _is_waiting(change.obj)
         if waiting and change.key not in self._pending:
             self._pending[change.key] = None
             self._due[change.key] = None
+            if _minds_others(change.obj):
+                self._minding[change.key] = None
         elif not waiting:
-            self._pending.pop(change.key, None)
-            self._due.pop(change.key, None)
+            for known in (self._pending, self._minding, self._due):
+                known.pop(change.key, None)
 
     def run(self) -> bool:
         """Try every pod for which something has changed since it was tried last."""
@@ -140,10 +125,15 @@ class Scheduler:
 
     def _schedule(self, pod: Obj) -> bool:
         reasons: Counter[str] = Counter()
-        best = self._best_node(pod, reasons)
+        attempt = _Attempt(pod, self._world, self._usage)
+        problem = attempt.volumes.problem if attempt.volumes is not None else None
+        best = None if problem else self._best_node(attempt, reasons)
         if best is None:
-            return self._report(pod, self._message(pod, reasons))
-        self.bind(pod, best)
+            return self._report(pod, self._message(problem, reasons))
+        if attempt.volumes is not None:
+            for claim in attempt.volumes.unbound:
+                provision(self._world, claim, labels_of(best)[ZONE])
+        self.bind(pod, name_of(best))
         return True
 
     def bind(self, pod: Obj, node: str) -> None:
@@ -151,32 +141,21 @@ class Scheduler:
         bind(self._world, pod, node)
         self._events.record(pod, "Scheduled", f"Successfully assigned {path_name(pod)} to {node}", source=_SOURCE)
 
-    def _best_node(self, pod: Obj, reasons: Counter[str]) -> str | None:
-        if missing_claim(pod, self._world.store):
-            return None
-        requests, volumes = pod_requests(pod), volume_terms(pod, self._world.store)
-        rules = self._rules(pod)
-        best: tuple[int, float, str] | None = None
+    def _best_node(self, attempt: _Attempt, reasons: Counter[str]) -> Obj | None:
+        best: tuple[tuple[int, int, float, str], Obj] | None = None
         feasible = 0
-        for node in self._candidates(pod):
-            name = name_of(node)
-            why = refusal(pod, node, requests, self._usage.free(name)) or (rules and rules.refusal(node))
-            if not why and not all(any(term_matches(term, node) for term in terms) for terms in volumes):
-                why = "node(s) had volume node affinity conflict"
+        for node in self._candidates(attempt.pod):
+            why = attempt.refusal(node)
             if why:
                 reasons[why] += 1
                 continue
-            score = self._score(pod, name)
-            best = min(best, score) if best else score
+            score = attempt.score(node)
+            if best is None or score < best[0]:
+                best = (score, node)
             feasible += 1
             if feasible >= _ENOUGH and self._world.store.count("nodes") > _FEW:
                 break
-        return best[2] if best else None
-
-    def _rules(self, pod: Obj) -> SpreadRules | None:
-        if not needs_counting(pod) and not self._usage.anti_affine:
-            return None
-        return SpreadRules(pod, self._world.store, list(self._usage.anti_affine.values()))
+        return best[1] if best else None
 
     def _candidates(self, pod: Obj) -> list[Obj]:
         """All nodes, starting where the last search ended, so that a cut-off search does not favour old nodes."""
@@ -190,17 +169,11 @@ class Scheduler:
         self._next_node = (self._next_node + _ENOUGH) % len(nodes)
         return nodes[self._next_node :] + nodes[: self._next_node]
 
-    def _score(self, pod: Obj, node: str) -> tuple[int, float, str]:
-        owner = controller_of(pod)
-        siblings = self._usage.siblings(node, owner["uid"]) if owner else 0
-        return siblings, self._usage.requested_share(node), node
-
-    def _message(self, pod: Obj, reasons: Counter[str]) -> str:
-        claim = missing_claim(pod, self._world.store)
+    def _message(self, problem: str | None, reasons: Counter[str]) -> str:
         total = self._world.store.count("nodes")
         head = f"0/{total} nodes are available: "
-        if claim:
-            return f'{head}persistentvolumeclaim "{claim}" not found.'
+        if problem:
+            return f"{head}{problem}."
         if total == 0:
             return "no nodes available to schedule pods"
         return head + ", ".join(f"{count} {why}" for why, count in sorted(reasons.items())) + "."
@@ -244,6 +217,15 @@ def _placement_changed(change: Change) -> bool:
     return (
         node_of(old) != node_of(new)
         or is_finished(old) != is_finished(new)
+        or is_deleting(old) != is_deleting(new)
         or uid_of(old) != uid_of(new)
+        or labels_of(old) != labels_of(new)
         or (old["spec"] is not new["spec"] and old["spec"] != new["spec"])
+    )
+
+
+def _minds_others(pod: Obj) -> bool:
+    """Whether the pod brings rules about where other pods are: those may be met when others come or go."""
+    return bool(
+        constraints_of(pod, hard=True) or required_terms(pod, "podAffinity") or required_terms(pod, "podAntiAffinity")
     )

@@ -23,6 +23,8 @@ class Worklist(Generic[T]):
 
     def work(self, act: Callable[[T], bool]) -> bool:
         """Do everything noted so far; True when any of it did something (unlike `any`, it does not stop there)."""
+        if not self._items:
+            return False
         acted = False
         for item in self.drain():
             acted = act(item) or acted

@@ -36,6 +36,27 @@ def a_daemonset(app: str = "agent", **template: Any) -> Obj:
     return {"metadata": {"name": app}, "spec": {"selector": selector, "template": a_template(app, **template)}}
 
 
+def a_stateful_set(app: str = "db", replicas: int = 3, *, volumes: int = 1, spec: Obj | None = None, **template) -> Obj:
+    """With so many claim templates (`data-0` …)."""
+    made = a_workload(app, replicas, **template)
+    claims = [
+        {
+            "metadata": {"name": f"data-{number}"},
+            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "8Gi"}}},
+        }
+        for number in range(volumes)
+    ]
+    made["spec"].update(serviceName=app, volumeClaimTemplates=claims, **(spec or {}))
+    return made
+
+
+def a_job(name: str = "sums", *, seconds: float = 60, exit_code: int = 0, spec: Obj | None = None, **template) -> Obj:
+    """Its pods run for so many seconds and end with that code."""
+    annotations = {"local.leeward.dev/run-seconds": str(seconds), "local.leeward.dev/exit-code": str(exit_code)}
+    made = a_template(name, annotations=annotations, restartPolicy="Never", **template)
+    return {"metadata": {"name": name}, "spec": {"template": made, **(spec or {})}}
+
+
 def a_budget(app: str = "web", name: str | None = None, **spec: Any) -> Obj:
     return {"metadata": {"name": name or app}, "spec": {"selector": {"matchLabels": {"app": app}}, **spec}}
 
@@ -76,6 +97,24 @@ class Lab:
 
     def pod(self, name: str) -> Obj | None:
         return self.cluster.store.find("pods", name, "default")
+
+    def nodes_of(self, app: str = "web") -> dict[str, str | None]:
+        """Where each pod is."""
+        return {name_of(pod): pod["spec"].get("nodeName") for pod in self.cluster.list("pods", labels=f"app={app}")}
+
+    def why_not(self, name: str) -> str:
+        """What the scheduler says about a pod that it cannot place."""
+        self.run()
+        condition = next(
+            c for c in self.cluster.get("pods", name)["status"]["conditions"] if c["type"] == "PodScheduled"
+        )
+        assert condition["status"] == "False"
+        return str(condition["message"])
+
+    def attachments(self) -> list[tuple[str, bool]]:
+        """(node, attached) of every VolumeAttachment."""
+        found = self.cluster.list("volumeattachments")
+        return [(entry["spec"]["nodeName"], entry["status"]["attached"]) for entry in found]
 
     def budget(self, name: str = "web") -> Obj:
         return self.cluster.get("poddisruptionbudgets", name)["status"]

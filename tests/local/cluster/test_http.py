@@ -8,7 +8,8 @@ import pytest
 import urllib3
 
 from local.cluster.nodes import NodeSpec
-from tests.local.cluster.builders import a_budget, a_pod, a_workload
+from local.cluster.volumes import gp3_class
+from tests.local.cluster.builders import a_budget, a_job, a_pod, a_stateful_set, a_workload
 
 PODS = "/api/v1/namespaces/default/pods"
 
@@ -71,6 +72,48 @@ def test_large_answers_are_compressed_when_asked_for(served):
     assert "content-encoding" not in plain.headers
     assert len(json.loads(plain.data)["items"]) == 300
     assert answer.data == plain.data or gzip.decompress(answer.data) == plain.data
+
+
+@pytest.mark.parametrize(
+    ("path", "obj"),
+    [
+        ("/apis/apps/v1/namespaces/default/statefulsets", a_stateful_set("thing")),
+        ("/apis/batch/v1/namespaces/default/jobs", a_job("thing")),
+        ("/api/v1/namespaces/default/persistentvolumeclaims", {"metadata": {"name": "thing"}, "spec": {}}),
+        ("/api/v1/persistentvolumes", {"metadata": {"name": "thing"}, "spec": {"capacity": {"storage": "1Gi"}}}),
+        ("/apis/storage.k8s.io/v1/storageclasses", {**gp3_class(), "metadata": {"name": "thing"}}),
+        (
+            "/apis/storage.k8s.io/v1/volumeattachments",
+            {"metadata": {"name": "thing"}, "spec": {"nodeName": "n0", "source": {"persistentVolumeName": "v"}}},
+        ),
+    ],
+    ids=lambda value: value.rpartition("/")[2] if isinstance(value, str) else "",
+)
+def test_what_keeps_state_is_created_read_changed_watched_and_deleted(served, path, obj):
+    assert served.admin.json("POST", path, obj)[0] == 201
+    assert [item["metadata"]["name"] for item in served.admin.get(path)["items"] if "kind" not in item][-1] == "thing"
+    patch = {"metadata": {"labels": {"team": "web"}}}
+    status, changed = served.admin.json("PATCH", f"{path}/thing", patch, content_type="application/merge-patch+json")
+    assert (status, changed["metadata"]["labels"]) == (200, {"team": "web"})
+    group = path.split("/namespaces")[0] if "/namespaces" in path else path.rpartition("/")[0]
+    assert path.rpartition("/")[2] in {entry["name"] for entry in served.admin.get(group)["resources"]}
+    stream = served.admin.stream(f"{path}?watch=1&labelSelector=team%3Dweb")
+    assert json.loads(_lines(stream, 1)[0])["object"]["metadata"]["name"] == "thing"
+    stream.close()
+    assert served.admin.json("DELETE", f"{path}/thing")[0] == 200
+    served.wait(
+        lambda model: model.store.find(path.rpartition("/")[2], "thing", changed["metadata"].get("namespace")) is None
+    )
+    assert served.admin.json("GET", f"{path}/thing")[0] == 404
+
+
+def test_a_stateful_set_is_scaled_by_its_subresource(served):
+    path = "/apis/apps/v1/namespaces/default/statefulsets"
+    served.admin.json("POST", path, a_stateful_set("db", replicas=3))
+    scale = served.admin.get(f"{path}/db/scale")
+    assert (scale["kind"], scale["spec"]["replicas"], scale["status"]["selector"]) == ("Scale", 3, "app=db")
+    status, scale = served.admin.json("PUT", f"{path}/db/scale", {**scale, "spec": {"replicas": 1}})
+    assert (status, served.admin.get(f"{path}/db")["spec"]["replicas"]) == (200, 1)
 
 
 def test_missing_objects_and_paths_are_status_objects(served):

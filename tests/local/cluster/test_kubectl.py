@@ -20,10 +20,12 @@ from local.cluster.nodes import NodeSpec
 from local.cluster.objects import Obj
 from local.cluster.server import ClusterServer
 from local.cluster.settings import ClusterSettings
-from tests.local.cluster.builders import a_budget, a_daemonset, a_workload
+from tests.local.cluster.builders import a_budget, a_daemonset, a_job, a_stateful_set, a_workload
 from tests.local.cluster.kubectl import INSTALL, Kubectl, binaries
 
 BINARIES = binaries()
+STATEFUL_SET = {"apiVersion": "apps/v1", "kind": "StatefulSet", **a_stateful_set(replicas=2, grace=1)}
+JOB = {"apiVersion": "batch/v1", "kind": "Job", **a_job(seconds=0.1, spec={"completions": 2})}
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"a": "1"}}
 
 
@@ -31,7 +33,7 @@ class Scenario:
     """One version, one cluster: three nodes, three replicas under a budget, an agent on every node."""
 
     def __init__(self, binary: Path, home: Path) -> None:
-        settings = ClusterSettings(pod_start=0.05, termination_scale=0.01)
+        settings = ClusterSettings(pod_start=0.05, termination_scale=0.01, volume_attach=0.05, volume_detach=0.1)
         self.server = ClusterServer(settings=settings)
         self.kubectl = Kubectl(binary=binary, home=home, kubeconfig=home / "kubeconfig")
 
@@ -58,6 +60,7 @@ def scenario(binary: Path, home: Path) -> str:
         run.prepare()
         looks(run)
         edits(run)
+        keeps_state(run)
         watches(run)
         drains(run)
     return "done"
@@ -117,6 +120,35 @@ def edits(run: Scenario) -> None:
     kubectl.ok("scale", "deployment", "web", "--replicas=3")
     pod = kubectl.ok("get", "pods", "-n", "kube-system", "-o", "name").split()[0]
     kubectl.ok("delete", pod, "-n", "kube-system", "--timeout=30s")
+
+
+def keeps_state(run: Scenario) -> None:
+    """StatefulSets with their volumes, and Jobs."""
+    kubectl, model = run.kubectl, run.server.model
+    assert "created" in kubectl.ok("create", "-f", "-", text=json.dumps(STATEFUL_SET))
+    kubectl.ok("rollout", "status", "statefulset/db", "--timeout=30s")
+    assert kubectl.ok("get", "sts", "db").splitlines()[1].split()[:2] == ["db", "2/2"]
+    claim = kubectl.ok("get", "pvc", "data-0-db-0").splitlines()[1].split()
+    assert (claim[1], claim[3:6]) == ("Bound", ["8Gi", "RWO", "gp3"])
+    volume = kubectl.ok("get", "pv").splitlines()[1].split()
+    assert volume[1:6] == ["8Gi", "RWO", "Delete", "Bound", f"default/{volume[5].removeprefix('default/')}"]
+    assert "ebs.csi.aws.com" in kubectl.ok("describe", "pv", volume[0])
+    assert kubectl.ok("get", "volumeattachments").count("ebs.csi.aws.com") == 2
+    assert "gp3 (default)" in kubectl.ok("get", "sc")
+    assert "Pods Status:" in kubectl.ok("describe", "sts", "db")
+    assert "db-0" in kubectl.ok("describe", "pvc", "data-0-db-0")
+    before = model.get("pods", "db-0")["metadata"]["uid"]
+    kubectl.ok("rollout", "restart", "statefulset/db")
+    kubectl.ok("rollout", "status", "statefulset/db", "--timeout=30s")
+    assert model.get("pods", "db-0")["metadata"]["uid"] != before
+    kubectl.ok("scale", "sts", "db", "--replicas=1")
+    kubectl.ok("wait", "--for=delete", "pod/db-1", "--timeout=30s")
+    kubectl.ok("delete", "sts", "db")
+    assert "created" in kubectl.ok("create", "-f", "-", text=json.dumps(JOB))
+    kubectl.ok("wait", "--for=condition=Complete", "job/sums", "--timeout=30s")
+    assert "2/2" in kubectl.ok("get", "job", "sums")
+    assert "2 Succeeded" in kubectl.ok("describe", "job", "sums")
+    kubectl.ok("delete", "job", "sums")
 
 
 def available(kubectl: Kubectl, replicas: int) -> None:

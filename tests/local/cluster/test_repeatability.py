@@ -6,8 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.local.cluster.builders import Lab, a_budget, a_daemonset
+from local.cluster.resources import BY_PLURAL
+from tests.local.cluster.builders import Lab, a_budget, a_daemonset, a_job, a_stateful_set, a_workload
 
+ZONE = "topology.kubernetes.io/zone"
+SHY = {"matchLabels": {"app": "shy"}}
 ROOT = Path(__file__).parents[3]
 
 
@@ -17,13 +20,21 @@ def a_day(seed: int = 0) -> str:
     lab.create("daemonsets", a_daemonset())
     pods = lab.deployed(replicas=8)
     lab.create("poddisruptionbudgets", a_budget(maxUnavailable="25%"))
+    lab.create("statefulsets", a_stateful_set(replicas=3))
+    lab.create("jobs", a_job(seconds=100, spec={"completions": 6, "parallelism": 3}))
+    even = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": SHY}
+    apart = [{"weight": 1, "podAffinityTerm": {"topologyKey": ZONE, "labelSelector": SHY, "namespaceSelector": {}}}]
+    wish = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": apart}}
+    lab.create("deployments", a_workload("shy", 4, topologySpreadConstraints=[even], affinity=wish))
+    lab.run(20)
     lab.cluster.evict(pods[0])
+    lab.cluster.evict("db-1")
     lab.cluster.patch("nodes", "n1", {"spec": {"unschedulable": True}})
     lab.cluster.set_node_ready("n2", "Unknown")
     lab.run(400)
     lab.cluster.delete("nodes", "n2")
     lab.run(100)
-    state = {resource: lab.cluster.list(resource) for resource in ("nodes", "pods", "events", "poddisruptionbudgets")}
+    state = {resource: lab.cluster.list(resource) for resource in BY_PLURAL}
     facts = [fact.as_json() for fact in lab.cluster.history.facts()]
     text = json.dumps([state, facts, lab.cluster.store.version])
     return hashlib.sha256(text.encode()).hexdigest()

@@ -135,7 +135,7 @@ def test_anti_affinity_keeps_pods_of_one_kind_apart_also_against_newcomers(lab):
     nodes = [pod["spec"].get("nodeName") for pod in lab.cluster.list("pods")]
     assert sorted(filter(None, nodes)) == ["n0", "n1", "n2"]
     lab.create("pods", a_pod("plain"))
-    assert "didn't match pod anti-affinity rules" in why_not(lab, "plain")
+    assert "didn't satisfy existing pods anti-affinity rules" in why_not(lab, "plain")
 
 
 def test_the_more_important_pod_is_placed_first():

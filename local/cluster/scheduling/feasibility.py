@@ -1,20 +1,25 @@
-"""Whether a pod fits on a node, in the words of kube-scheduler's filter plugins.
+"""Whether a pod fits on a node by itself, in the words of kube-scheduler's filter plugins.
 
-Filters: node name, cordon, taints, node selector and affinity, resources, volume zone. Topology spread and pod
-(anti-)affinity are in `spread`. Scoring and the rest (ports, volumes per node) are left out.
+NodeUnschedulable, TaintToleration, NodeAffinity, NodeResourcesFit and NodePorts. What hangs on other pods is in
+`spread` and `affinity`, what hangs on volumes in `volumes`. NodeName needs no filter: such a pod has its node already.
 """
 
 from __future__ import annotations
 
-from local.cluster.objects import Obj, labels_of, name_of, namespace_of
+from collections.abc import Collection
+
+from local.cluster.objects import Obj, labels_of, name_of
 from local.cluster.quantities import resource_list
 from local.cluster.selectors import expression_matches
-from local.cluster.store import Store
 
 from .taints import UNSCHEDULABLE, blocking_taint, tolerated, tolerations_of
 
-_ZONE = "topology.kubernetes.io/zone"
 _AFFINITY = "node(s) didn't match Pod's node affinity/selector"
+PORTS_TAKEN = "node(s) didn't have free ports for the requested pod ports"
+_ANY_ADDRESS = "0.0.0.0"
+_CORDON = {"key": UNSCHEDULABLE, "effect": "NoSchedule"}
+
+HostPort = tuple[str, str, int]  # address, protocol, port
 
 
 def node_affinity_terms(pod: Obj) -> list[Obj] | None:
@@ -29,16 +34,15 @@ def term_matches(term: Obj, node: Obj) -> bool:
     expressions, fields = term.get("matchExpressions") or [], term.get("matchFields") or []
     if not expressions and not fields:
         return False
-    named = {"metadata.name": name_of(node)}
-    return all(expression_matches(entry, labels_of(node)) for entry in expressions) and all(
-        expression_matches(entry, named) for entry in fields
-    )
+    if not all(expression_matches(entry, labels_of(node)) for entry in expressions):
+        return False
+    return not fields or all(expression_matches(entry, {"metadata.name": name_of(node)}) for entry in fields)
 
 
 def matches_node(pod: Obj, node: Obj) -> bool:
-    """nodeSelector and required node affinity."""
-    labels = labels_of(node)
-    if any(labels.get(key) != value for key, value in (pod["spec"].get("nodeSelector") or {}).items()):
+    """NodeAffinity: nodeSelector and required node affinity (`component-helpers` nodeaffinity)."""
+    selector = pod["spec"].get("nodeSelector")
+    if selector and any(labels_of(node).get(key) != value for key, value in selector.items()):
         return False
     terms = node_affinity_terms(pod)
     return terms is None or any(term_matches(term, node) for term in terms)
@@ -56,8 +60,7 @@ def only_node(pod: Obj) -> str | None:
 def refusal(pod: Obj, node: Obj, requests: dict[str, int], free: dict[str, int]) -> str | None:
     """Why the pod does not fit on this node, None when it does; `free` as `requests` in thousandths."""
     tolerations = tolerations_of(pod)
-    cordon = {"key": UNSCHEDULABLE, "effect": "NoSchedule"}
-    if node.get("spec", {}).get("unschedulable") and not tolerated(tolerations, cordon):
+    if node["spec"].get("unschedulable") and not tolerated(tolerations, _CORDON):
         return "node(s) were unschedulable"
     taint = blocking_taint(tolerations, node)
     if taint is not None:
@@ -75,32 +78,27 @@ def _short_of(requests: dict[str, int], free: dict[str, int]) -> str | None:
 
 
 def allocatable_of(node: Obj) -> dict[str, int]:
+    """What pods may reserve on the node, in thousandths of each resource."""
     status = node.get("status") or {}
     return resource_list(status.get("allocatable") or status.get("capacity"))
 
 
-def volume_terms(pod: Obj, store: Store) -> list[list[Obj]]:
-    """The node selector terms of each persistent volume that the pod's claims are bound to; every list must match."""
+def host_ports(pod: Obj) -> tuple[HostPort, ...]:
+    """The ports of the node that the pod takes; with hostNetwork every container port is one."""
+    spec = pod["spec"]
     found = []
-    for volume in pod["spec"].get("volumes") or []:
-        claim_name = (volume.get("persistentVolumeClaim") or {}).get("claimName")
-        claim = store.find("persistentvolumeclaims", claim_name, namespace_of(pod)) if claim_name else None
-        pv = store.find("persistentvolumes", ((claim or {}).get("spec") or {}).get("volumeName") or "")
-        if pv is None:
-            continue
-        required = (pv["spec"].get("nodeAffinity") or {}).get("required")
-        if required is not None:
-            found.append(required.get("nodeSelectorTerms") or [])
-        elif _ZONE in labels_of(pv):
-            expression = {"key": _ZONE, "operator": "In", "values": labels_of(pv)[_ZONE].split("__")}
-            found.append([{"matchExpressions": [expression]}])
-    return found
+    for container in spec.get("containers") or []:
+        for port in container.get("ports") or []:
+            number = port.get("hostPort") or (port.get("containerPort") if spec.get("hostNetwork") else None)
+            if number:
+                found.append((port.get("hostIP") or _ANY_ADDRESS, port.get("protocol") or "TCP", int(number)))
+    return tuple(found)
 
 
-def missing_claim(pod: Obj, store: Store) -> str | None:
-    """The first claim that does not exist: the pod cannot be scheduled anywhere."""
-    for volume in pod["spec"].get("volumes") or []:
-        name = (volume.get("persistentVolumeClaim") or {}).get("claimName")
-        if name and store.find("persistentvolumeclaims", name, namespace_of(pod)) is None:
-            return str(name)
-    return None
+def ports_clash(wanted: tuple[HostPort, ...], taken: Collection[HostPort]) -> bool:
+    """NodePorts: the same protocol and port, on one address or where either takes all addresses."""
+    return any(
+        (protocol, port) == (other_protocol, other_port) and (address == other or _ANY_ADDRESS in (address, other))
+        for address, protocol, port in wanted
+        for other, other_protocol, other_port in taken
+    )

@@ -1,0 +1,14 @@
+"""What every cluster has from its first moment: the system namespaces and a storage class."""
+
+from __future__ import annotations
+
+from .objects import Obj
+from .volumes import gp3_class
+
+_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+
+
+def first_objects() -> list[tuple[str, Obj]]:
+    """(resource, object) in the order to create them."""
+    namespaces: list[tuple[str, Obj]] = [("namespaces", {"metadata": {"name": name}}) for name in _NAMESPACES]
+    return [*namespaces, ("storageclasses", gp3_class())]
