@@ -2,10 +2,16 @@
 
 import sys
 
-from bench import imports, spot_path
+from bench import imports, placement, scheduling, simulation, spot_path
 from bench.calibration import calibration_seconds
 
-BENCHMARKS = {"imports": imports.run, "spot-path": spot_path.run}
+BENCHMARKS = {
+    "imports": imports.run,
+    "placement": placement.run,
+    "scheduling": scheduling.run,
+    "spot-path": spot_path.run,
+    "simulation": simulation.run,
+}
 
 
 def main(names: list[str]) -> int:

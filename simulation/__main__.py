@@ -1,47 +1,89 @@
-"""`python -m simulation`: many seeds, one line each, and the sum; exit 1 when an invariant was broken."""
+"""`python -m simulation`: many seeds, one line each that fails, and the sum; exit 1 when an invariant was broken.
+
+The first failing seed is run again and again with less in it, until its story is short."""
 
 import argparse
+import json
 import sys
 import time
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from leeward.errors import InvalidInputError
-from simulation import fleets
+from simulation.case import Case
 from simulation.faults import Faults
+from simulation.fleets import FEWEST_NODES, MOST_NODES
 from simulation.outcome import Outcome
-from simulation.timeline import Streams
+from simulation.record import Recorder
+from simulation.shortening import MOST_RUNS, Shortened, shorten
+from simulation.summary import summary
 from simulation.world import World
+
+SHORTENED = Path(".local/simulation")
+HOURS, PER_HOUR = 1.0, 30.0
+TELL_EVERY = 25  # seeds
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 0 when nothing was found, 1 for violations, 2 for a wrong command line."""
     options = _parser().parse_args(arguments)
-    begun, outcomes = time.perf_counter(), []
-    for seed in range(options.first_seed, options.first_seed + options.seeds):
-        outcome = run(seed, options.hours, options.per_hour, Faults.none() if options.no_faults else Faults.all())
-        outcomes.append(_kept(outcome))
-        _say(outcome, options)
-    _sum(outcomes, time.perf_counter() - begun)
+    if options.record:
+        return _record(_cases(options)[0], options.record)
+    cases = _replayed(options.replay) if options.replay else _cases(options)
+    begun, outcomes, shortened = time.perf_counter(), list[Outcome](), False
+    for number, case in enumerate(cases, start=1):
+        outcome = case.run()
+        outcomes.append(replace(outcome, story=()))  # so that memory does not grow with the seeds
+        _say(case, outcome, options)
+        if outcome.failed and options.shorten and not shortened and not options.replay:
+            shortened = True
+            _shorten(case, outcome, options.runs)
+        if number % TELL_EVERY == 0:
+            _tell(number, len(cases), outcomes, time.perf_counter() - begun)
+    print("\n".join(summary(outcomes, time.perf_counter() - begun)))
     return 1 if any(outcome.failed for outcome in outcomes) else 0
 
 
 def run(seed: int, hours: float, per_hour: float, faults: Faults) -> Outcome:
     """The world of one seed: its fleet, what arrives and what goes wrong all come from it."""
-    streams = Streams(seed)
-    fleet = fleets.generate(streams.stream("fleet plan"))
-    arrivals = fleets.arrivals(fleet, streams.stream("arrivals"), hours, per_hour)
-    return World(seed, fleet, faults, arrivals).run(hours)
+    return Case(seed=seed, hours=hours, per_hour=per_hour, faults=faults).run()
 
 
-def _kept(outcome: Outcome) -> Outcome:
-    """Without its story, so that memory does not grow with the seeds."""
-    return replace(outcome, story=())
+def world_of(seed: int, hours: float, per_hour: float, faults: Faults, nodes: int | None = None) -> World:
+    """The same before it runs, for whoever watches it."""
+    return Case(seed=seed, hours=hours, per_hour=per_hour, faults=faults, nodes=nodes).world()
 
 
-def _say(outcome: Outcome, options: argparse.Namespace) -> None:
-    if options.story:
+def _record(case: Case, path: Path) -> int:
+    """One seed's run as a run record for `leeward report`."""
+    world = case.world()
+    recorder = Recorder(world, case.hours)
+    outcome = world.run(case.hours)
+    path.write_text(json.dumps(recorder.record().to_json()))
+    print(f"record of seed {case.seed}: {path}")
+    return 1 if outcome.failed else 0
+
+
+def _cases(options: argparse.Namespace) -> Sequence[Case]:
+    faults = Faults.none() if options.no_faults else Faults.all()
+    return [
+        Case(seed=seed, hours=options.hours, per_hour=options.per_hour, nodes=options.nodes, faults=faults)
+        for seed in range(options.first_seed, options.first_seed + options.seeds)
+    ]
+
+
+def _replayed(path: Path) -> Sequence[Case]:
+    try:
+        return [Case.from_json(path.read_text())]
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInputError(f"--replay {path}: found no readable file: {error}") from error
+    except InvalidInputError as error:
+        raise InvalidInputError(f"--replay {path}: {error}") from error
+
+
+def _say(case: Case, outcome: Outcome, options: argparse.Namespace) -> None:
+    if options.story or options.replay:
         print("\n".join(outcome.story))
     if options.verbose or options.story or outcome.failed:
         print(
@@ -50,54 +92,92 @@ def _say(outcome: Outcome, options: argparse.Namespace) -> None:
         )
     for problem in (*outcome.violations, *(f"unexpected {text}" for text in outcome.unexpected)):
         print(f"  {problem}")
-    if outcome.failed:
-        per_hour = f" --per-hour {options.per_hour:g}" + (" --no-faults" if options.no_faults else "")
-        print(f"  replay: {outcome.replay(options.hours)}{per_hour}", flush=True)
+    if outcome.failed and not options.replay:
+        print(f"  replay: {_command(case)}", flush=True)
 
 
-def _sum(outcomes: Sequence[Outcome], seconds: float) -> None:
-    faults: Counter[str] = Counter()
-    arrivals: Counter[str] = Counter()
-    for outcome in outcomes:
-        faults.update(outcome.faults)
-        arrivals.update(outcome.arrivals)
-    days = sum(outcome.days for outcome in outcomes)
-    print(f"seeds: {len(outcomes)}, {len(outcomes) * 60 / seconds:.1f} a minute")
-    print(f"virtual days: {days:.1f}, {days * 86400 / seconds:.0f} times as fast as the wall clock")
-    print(f"events: {sum(outcome.events for outcome in outcomes)}")
-    print(f"executions: {sum(outcome.executions for outcome in outcomes)}")
-    print(f"records closed: {sum(outcome.terminated for outcome in outcomes)}")
-    for title, counts in (("arrivals", arrivals), ("faults", faults)):
-        print(f"{title}: {sum(counts.values())}")
-        for name, count in sorted(counts.items()):
-            print(f"  {name}: {count}")
-    print(f"dead letters: {sum(o.dead_letters for o in outcomes)}, redriven: {sum(o.redriven for o in outcomes)}")
-    print(f"hooks of ours that timed out: {sum(outcome.hooks_timed_out for outcome in outcomes)}")
-    print(f"invariant checks: {sum(outcome.checks for outcome in outcomes)}")
-    print(f"unexpected errors: {sum(len(outcome.unexpected) for outcome in outcomes)}")
-    print(f"violations: {sum(len(outcome.violations) for outcome in outcomes)}")
+def _command(case: Case) -> str:
+    nodes = f" --nodes {case.nodes}" if case.nodes else ""
+    faults = " --no-faults" if case.faults == Faults.none() else ""
+    per_hour = f" --per-hour {case.per_hour:g}"
+    hours = f" --hours {case.hours:g}"
+    return f"python -m simulation --seeds 1 --first-seed {case.seed}{hours}{per_hour}{nodes}{faults} --story"
+
+
+def _tell(done: int, all_: int, outcomes: Sequence[Outcome], seconds: float) -> None:
+    broken = sum(len(outcome.violations) for outcome in outcomes)
+    print(
+        f"{done} of {all_} seeds, {done * 60 / seconds:.1f} a minute, {broken} violations", file=sys.stderr, flush=True
+    )
+
+
+def _shorten(case: Case, outcome: Outcome, runs: int) -> None:
+    print(f"shortening the story of seed {case.seed}", file=sys.stderr, flush=True)
+    found = shorten(case, outcome, lambda line: print(f"  {line}", file=sys.stderr, flush=True), runs)
+    if found is None:
+        print("  not shortened: no invariant, or not the same one, breaks again")
+        return
+    SHORTENED.mkdir(parents=True, exist_ok=True)
+    path = SHORTENED / f"seed-{case.seed}.json"
+    path.write_text(found.case.to_json())
+    print("\n".join(_told(found)))
+    print(f"  replay: python -m simulation --replay {path}", flush=True)
+
+
+def _told(found: Shortened) -> Sequence[str]:
+    case, none = found.case, Faults()
+    kinds = [name for name in Faults.__slots__ if getattr(case.faults, name) != getattr(none, name)]
+    arrivals = case.planned()
+    return [
+        f"shortened in {found.runs} runs: {found.rule.value}",
+        f"  {case.hours:g} hours, {case.size} nodes, {len(arrivals)} arrivals, faults: {', '.join(kinds) or 'none'}",
+        *(f"  at {arrival.at_seconds:.0f} s: {arrival.kind.value}" for arrival in arrivals),
+        *(f"  {line}" for line in found.outcome.story),
+    ]
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m simulation", description=__doc__)
-    parser.add_argument("--seeds", type=_positive, default=20, help="how many")
-    parser.add_argument("--first-seed", type=int, default=1)
-    parser.add_argument("--hours", type=float, default=4.0, help="virtual hours with arrivals and faults (default 4)")
-    parser.add_argument("--per-hour", type=float, default=30.0, help="arrivals in a virtual hour (default 30)")
-    parser.add_argument("--no-faults", action="store_true", help="only arrivals")
-    parser.add_argument("--story", action="store_true", help="print what happened")
-    parser.add_argument("--verbose", action="store_true", help="a line for each seed")
+    add = parser.add_argument
+    add("--seeds", type=_whole(1), default=20, help="how many (default 20)")
+    add("--first-seed", "--seed", type=_whole(0), default=1, help="the first of them, or the one to record")
+    add("--hours", type=_above_nothing, default=HOURS, help=f"virtual hours with arrivals and faults ({HOURS:g})")
+    add("--per-hour", type=_above_nothing, default=PER_HOUR, help=f"arrivals in a virtual hour ({PER_HOUR:g})")
+    add("--nodes", type=_whole(FEWEST_NODES, MOST_NODES), help="in each fleet (as each seed says)")
+    add("--no-faults", action="store_true", help="only arrivals")
+    add("--story", action="store_true", help="print what happened")
+    add("--verbose", action="store_true", help="a line for each seed")
+    add("--shorten", action=argparse.BooleanOptionalAction, default=True, help="the story of the first failing seed")
+    add("--runs", type=_whole(1), default=MOST_RUNS, help=f"how many shorter worlds to try ({MOST_RUNS})")
+    add("--record", type=Path, metavar="FILE", help="write the first seed's run for `leeward report`")
+    add("--replay", type=Path, metavar="FILE", help="run a shortened world again and print its story")
     return parser
 
 
-def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"found {text}, expected a whole number from 1")
-    return int(text)
+def _whole(least: int, most: int | None = None) -> Callable[[str], int]:
+    expected = f"a whole number from {least}" + (f" to {most}" if most else "")
+
+    def parse(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or int(text) < least or (most is not None and int(text) > most):
+            raise argparse.ArgumentTypeError(f"found {text}, expected {expected}")
+        return int(text)
+
+    return parse
+
+
+def _above_nothing(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"found {text}, expected a number above 0")
+    return number
 
 
 if __name__ == "__main__":
     try:
         sys.exit(main())
     except InvalidInputError as error:
-        sys.exit(f"simulation: {error}")
+        print(f"simulation: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -4,21 +4,13 @@ Each arrival chooses among what is there at its moment, so that every plan fits 
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
 from random import Random
-from typing import Protocol
 
-from local.cluster.model import Cluster
-from local.cluster.objects import name_of
-from simulation.aws import events
-from simulation.aws.compute import IN_SERVICE, SimInstance
-from simulation.aws.fleet import SimFleet
-from simulation.aws.queue import Queue
-from simulation.convergence import is_marked
-from simulation.faults import Injector
+from simulation.interruptions import Interruptions
+from simulation.operators import Operators
+from simulation.owners import set_desired, terminate
 from simulation.plans import ArrivalPlan
-from simulation.system import System
-from simulation.timeline import Timeline
+from simulation.scene import Scene, subject
 
 NONSENSE = (
     "no JSON at all",
@@ -26,23 +18,8 @@ NONSENSE = (
     "[1, 2]",
     '{"source": "acme", "detail-type": "Hello", "detail": {}}',
 )
-KUBELET_RESTARTS = 600.0  # a node that somebody deleted registers again
-UNCORDONED_AFTER = 1200.0
 ZONE_BALANCE_EVERY = 600.0
-
-
-class Scene(Protocol):
-    """What an arrival may touch."""
-
-    timeline: Timeline
-    cluster: Cluster
-    fleet: SimFleet
-    queue: Queue
-    system: System
-    injector: Injector
-
-    def say(self, line: str) -> None: ...
-    def rejoin(self, member: SimInstance) -> None: ...
+SCALER = "a scaling policy"
 
 
 class Arrivals:
@@ -52,18 +29,28 @@ class Arrivals:
         self._scene, self._plan = scene, plan
         self.over = False
         self.counts: Counter[str] = Counter()
+        self._aws, self._operators = Interruptions(scene), Operators(scene)
         self._kinds: Mapping[str, Callable[[int], None]] = {
-            "spot_warning": self._spot_warning,
-            "rebalance": self._rebalance,
-            "maintenance": self._maintenance,
+            "spot_warning": self._aws.spot_warning,
+            "spot_storm": self._aws.spot_storm,
+            "rebalance": self._aws.rebalance,
+            "rebalance_then_warning": self._aws.rebalance_then_warning,
+            "maintenance": self._aws.maintenance,
+            "maintenance_moved": self._aws.maintenance_moved,
+            "unhealthy": self._aws.unhealthy,
+            "zone_outage": self._aws.zone_outage,
+            "operator_cordon": self._operators.cordon,
+            "operator_delete_node": self._operators.delete_node,
+            "operator_drain": self._operators.drain,
+            "operator_resize": self._operators.resize,
+            "operator_detach": self._operators.detach,
+            "operator_start_execution": self._operators.start_execution,
+            "operator_stop_execution": self._operators.stop_execution,
+            "foreign_terminate": self._operators.terminate,
             "scale_in": self._scale_in,
             "scale_out": self._scale_out,
-            "operator_cordon": self._cordon,
-            "operator_delete_node": self._delete_node,
-            "operator_stop_execution": self._stop_execution,
+            "collision": self._collision,
             "nonsense": self._nonsense,
-            "foreign_terminate": self._foreign_terminate,
-            "unhealthy": self._unhealthy,
         }
 
     def begin(self) -> None:
@@ -79,87 +66,41 @@ class Arrivals:
 
         return play
 
-    def _pick(self, pick: int, *, spot: bool = False) -> SimInstance | None:
-        members = [m for m in self._scene.fleet.instances.values() if m.lifecycle == IN_SERVICE and not m.gone]
-        wanted = [m for m in members if m.spot] if spot else members
-        return wanted[pick % len(wanted)] if wanted else None
-
-    def _spot_warning(self, pick: int) -> None:
-        if member := self._pick(pick, spot=True):
-            self._scene.fleet.spot_warning(member)
-
-    def _rebalance(self, pick: int) -> None:
-        if member := self._pick(pick, spot=True):
-            self._scene.fleet.rebalance_recommendation(member)
-
-    def _maintenance(self, pick: int) -> None:
-        """In one to forty hours; AWS ends the instance then if it is still there."""
-        if member := self._pick(pick):
-            now, ahead = self._scene.timeline.instant(), timedelta(hours=1 + pick % 40)
-            id_ = self._scene.fleet.emit_id()
-            self._scene.say(f"maintenance of {member.id} in {ahead}")
-            self._scene.system.bus.emit(events.maintenance(id_, member.id, now, now + ahead))
-            end = ahead.total_seconds()
-            self._scene.timeline.after(end, lambda: self._scene.fleet.end_instance(member, direct=True), "retirement")
-
     def _scale_in(self, pick: int) -> None:
-        """As Cluster Autoscaler does it: terminate one with decrement."""
-        if (member := self._pick(pick)) and self._scene.fleet.groups[member.group].desired > 1:
-            self._scene.say(f"{member.id} is scaled in")
-            self._scene.fleet.groups[member.group].desired -= 1
-            self._scene.fleet.begin_terminating(member)
+        """One instance goes and the group shrinks by it."""
+        if (member := subject(self._scene, pick)) and self._scene.fleet.groups[member.group].desired > 1:
+            terminate(self._scene, member, SCALER, decrement=True)
 
     def _scale_out(self, pick: int) -> None:
         groups = list(self._scene.fleet.groups.values())
         group = groups[pick % len(groups)]
-        if group.desired < group.plan.maximum:
-            self._scene.say(f"{group.name} is scaled out")
-            group.desired += 1
-            self._scene.fleet.reconcile_soon(group)
+        set_desired(self._scene, group, group.desired + 1, SCALER)
 
-    def _cordon(self, pick: int) -> None:
-        if member := self._pick(pick):
-            self._set_unschedulable(member, unschedulable=True)
-            later = self._scene.timeline.after
-            later(UNCORDONED_AFTER, lambda: self._set_unschedulable(member, unschedulable=False), "operator uncordons")
-
-    def _set_unschedulable(self, member: SimInstance, *, unschedulable: bool) -> None:
-        """An operator lifts only the cordon of a node that nobody has marked meanwhile."""
-        node = self._scene.cluster.store.find("nodes", member.node)
-        if node is not None and (unschedulable or not is_marked(node)):
-            self._scene.say(f"an operator {'cordons' if unschedulable else 'uncordons'} {name_of(node)}")
-            self._scene.cluster.patch("nodes", member.node, {"spec": {"unschedulable": unschedulable}})
-
-    def _delete_node(self, pick: int) -> None:
-        member = self._pick(pick)
-        if member is not None and self._scene.cluster.store.find("nodes", member.node) is not None:
-            self._scene.say(f"an operator deletes {member.node}")
-            self._scene.cluster.delete("nodes", member.node)
-            again = member
-            self._scene.timeline.after(KUBELET_RESTARTS, lambda: self._scene.rejoin(again), "kubelet restarts")
-
-    def _stop_execution(self, pick: int) -> None:
-        stop_one(self._scene, pick)
+    def _collision(self, pick: int) -> None:
+        """A warning, a scale-in and an operator's drain of one instance at the same time, in any order."""
+        member = subject(self._scene, pick, spot=True) or subject(self._scene, pick)
+        if member is None:
+            return
+        self._scene.say(f"several want {member.id} at once")
+        warn, end = self._scene.fleet.spot_warning, self._scene.fleet.end_instance
+        causes: list[Callable[[], object]] = [
+            lambda: warn(member) if member.spot else end(member, direct=True),
+            lambda: terminate(self._scene, member, SCALER, decrement=bool(pick >> 6 & 1)),
+            lambda: self._operators.drain_node(member, pick),
+        ]
+        Random(pick).shuffle(causes)
+        for cause in causes:
+            cause()
 
     def _nonsense(self, pick: int) -> None:
         self._scene.queue.send(NONSENSE[pick % len(NONSENSE)])
-
-    def _foreign_terminate(self, pick: int) -> None:
-        if member := self._pick(pick):
-            self._scene.say(f"somebody terminates {member.id} at EC2")
-            self._scene.fleet.end_instance(member, direct=True)
-
-    def _unhealthy(self, pick: int) -> None:
-        if member := self._pick(pick):
-            self._scene.say(f"{member.id} is unhealthy: its group ends it")
-            self._scene.fleet.begin_terminating(member)
 
 
 class Troubles:
     """Faults that come by the hour: API outages, zones without capacity, operators who stop executions."""
 
     def __init__(self, scene: Scene) -> None:
-        self._scene = scene
+        self._scene, self._operators = scene, Operators(scene)
 
     def begin(self) -> None:
         """Throw the dice each minute; zones balance every ten."""
@@ -168,16 +109,18 @@ class Troubles:
 
     def _minute(self) -> None:
         injector, now = self._scene.injector, self._scene.timeline.now()
-        faults, random = injector.faults, injector.random("troubles")
+        faults, random = injector.faults, injector.random
         if injector.happens("Kubernetes API gone", faults.api_outages_per_hour / 60, "troubles"):
-            injector.api_down_until = now + random.uniform(30, 300)
+            injector.api_down_until = now + random("outages").uniform(30, 300)
             self._scene.say("the Kubernetes API does not answer")
         if injector.happens("zone without capacity", faults.zone_outages_per_hour / 60, "troubles"):
-            zone = _any(sorted({z for group in self._scene.fleet.groups.values() for z in group.plan.zones}), random)
-            injector.zones_down[zone] = now + random.uniform(300, 1800)
+            zone = _any(
+                sorted({z for group in self._scene.fleet.groups.values() for z in group.plan.zones}), random("zones")
+            )
+            injector.zones_down[zone] = now + random("zones").uniform(300, 1800)
             self._scene.say(f"no capacity in {zone}")
         if injector.happens("execution stopped", faults.stops_per_hour / 60, "troubles"):
-            stop_one(self._scene, random.randrange(1000))
+            stop_one(self._scene, random("stops").randrange(1000))
 
 
 def stop_one(scene: Scene, pick: int) -> None:

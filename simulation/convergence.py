@@ -2,19 +2,22 @@
 
 Each rule goes over the whole world; nothing here remembers anything."""
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
 from leeward.model import keys
 from leeward.model.instance import instance_id_of
-from leeward.model.termination import CauseKind, Outcome, Status, TerminationRecord
+from leeward.model.termination import CauseKind, Status, TerminationRecord
 from local.cluster.objects import Obj, name_of
+from simulation.facts import is_paced
 from simulation.view import Rule, WorldView
 
 LEAVING = ("Terminating", "Terminated", "Detach", "Warmed:Terminating")
 SWEEPS = timedelta(minutes=2)  # a retry that is due is begun by the next sweep
 STUCK_AFTER = timedelta(hours=2)  # longer than any drain, settling and termination together
-FAR_AHEAD = timedelta(days=1)  # maintenance further away waits for the budgets
+INSTANCE = re.compile(r"i-[0-9a-f]+")
 
 
 def is_marked(node: Obj) -> bool:
@@ -29,8 +32,9 @@ def instance_of(execution: str) -> str | None:
 
 
 def launched_for(token: str) -> str:
-    """The instance that a launch replaces: client tokens end with its id."""
-    return token[token.rfind("i-") :] if "i-" in token else ""
+    """The instance that a launch replaces: client tokens carry its id."""
+    found = INSTANCE.search(token)
+    return found[0] if found else ""
 
 
 def _open(view: WorldView) -> dict[str, TerminationRecord]:
@@ -65,18 +69,17 @@ def _messages(view: WorldView) -> Iterator[str]:
 
 def _records(view: WorldView) -> Iterator[str]:
     now = datetime.fromtimestamp(view.now, UTC)
-    busy = set(map(instance_of, view.open_executions))
+    begun = {instance_of(name): view.started(name) for name in view.open_executions}
     for instance, record in _open(view).items():
         retry = record.times.get("retry")
-        at_work = instance in busy and now - max(record.times.values(), default=now) < STUCK_AFTER
-        if not (at_work or _paced(record, now) or (retry is not None and retry > now - SWEEPS)):
-            what = "its execution is stuck" if instance in busy else "nothing runs"
+        at_work = instance in begun and view.now - begun[instance] < STUCK_AFTER.total_seconds()
+        if not (at_work or is_paced(record, view.now) or (retry is not None and retry > now - SWEEPS)):
+            what = "its execution is stuck" if instance in begun else "nothing runs"
             yield f"{instance} is open at attempt {record.attempt}: {what}, retry {retry}"
 
 
-def _paced(record: TerminationRecord, now: datetime) -> bool:
-    only_far = all(cause.kind is CauseKind.SCHEDULED_CHANGE for cause in record.causes)
-    return only_far and record.deadline is not None and record.deadline - now > FAR_AHEAD
+def _leaks(view: WorldView) -> Iterator[str]:
+    yield from view.strays
 
 
 def _sizes(view: WorldView) -> Iterator[str]:
@@ -87,13 +90,18 @@ def _sizes(view: WorldView) -> Iterator[str]:
 
 
 def _debts(view: WorldView) -> Iterator[str]:
-    """A launch raised the desired size by one; terminating the instance for which it was made takes that back."""
-    paid = set(view.decrements)
-    for token, launched in view.launches:
-        instance = launched_for(token)
-        record = view.records.get(instance)
-        if record is not None and record.outcome is Outcome.TERMINATED and instance not in paid:
-            yield f"{launched} was launched for {instance}, which was terminated without decrement"
+    """A launch raised the desired size by one: somebody's end takes that back, unless an owner has shrunk the group. An
+    open record may still owe: its instance goes when its maintenance comes, or when its pods can leave.
+    """
+    owing = Counter(record.subject.group for record in _open(view).values() if _owes(record))
+    for name, book in sorted(view.books.items()):
+        group = view.groups[name]
+        if book.least > owing[name] and group.desired > group.minimum:
+            yield f"{name}: {book.least} launches are neither paid for nor forgiven, {owing[name]} of them still owed"
+
+
+def _owes(record: TerminationRecord) -> bool:
+    return record.has(CauseKind.SURPLUS) or (record.replacement is not None and record.replacement.owed)
 
 
 EVENTUAL: tuple[tuple[Rule, Callable[[WorldView], Iterator[str]]], ...] = (
@@ -104,4 +112,5 @@ EVENTUAL: tuple[tuple[Rule, Callable[[WorldView], Iterator[str]]], ...] = (
     (Rule.RECORD, _records),
     (Rule.SIZE, _sizes),
     (Rule.DEBT, _debts),
+    (Rule.LEAK, _leaks),
 )

@@ -1,8 +1,10 @@
-"""The expressions of a state machine: JSONata between `{%` and `%}`, with `$states` bound as Step Functions binds it.
+"""The expressions of a state machine: JSONata between `{%` and `%}`, with `$states` and variables bound.
 
 Paths and comparisons of a path with a literal or another path, which are most of them, are evaluated here, a hundred
-times faster; anything else by jsonata. A test holds both against each other on every expression of the product."""
+times faster; anything else by jsonata. A test holds both against each other on every expression of the product.
+A null at the top of an answer cannot be told from nothing."""
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -12,32 +14,33 @@ import jsonata
 
 Evaluate = Callable[[Mapping[str, Any]], Any]
 
-_PATH = re.compile(r"\$states((?:\.\w+)+)")
-_COMPARED = re.compile(r"\$states((?:\.\w+)+) (=|>) (?:'([^']*)'|(\d+)|\$states((?:\.\w+)+))")
-_JOINED = re.compile(r"'([^']*)' & \$states((?:\.\w+)+)")
+_DOTTED = r"\$([A-Za-z_]\w*(?:\.\w+)*)"
+_PATH = re.compile(_DOTTED)
+_COMPARED = re.compile(rf"{_DOTTED} (=|>) (?:'([^']*)'|(\d+)|{_DOTTED})")
+_JOINED = re.compile(rf"'([^']*)' & {_DOTTED}")
 
 
 class UndefinedError(Exception):
     """States.QueryEvaluationError: an expression has no value or the wrong type."""
 
 
-def evaluate(value: Any, states: Mapping[str, Any]) -> Any:
-    """Every `{% … %}` inside a JSON value. Raises UndefinedError."""
+def evaluate(value: Any, scope: Mapping[str, Any]) -> Any:
+    """Every `{% … %}` inside a JSON value; `scope` holds `states` and the variables by name. Raises UndefinedError."""
     if isinstance(value, dict):
-        return {key: evaluate(item, states) for key, item in value.items()}
+        return {key: evaluate(item, scope) for key, item in value.items()}
     if isinstance(value, list):
-        return [evaluate(item, states) for item in value]
+        return [evaluate(item, scope) for item in value]
     if not (isinstance(value, str) and value.startswith("{%")):
         return value
-    answer = compiled(value.removeprefix("{%").removesuffix("%}").strip())(states)
+    answer = compiled(value.removeprefix("{%").removesuffix("%}").strip())(scope)
     if answer is None:
-        raise UndefinedError(f"{value} is undefined for {states.get('input')}")
+        raise UndefinedError(f"{value} is undefined for {scope['states'].get('input')}")
     return answer
 
 
 @cache
 def compiled(expression: str) -> Evaluate:
-    """A function of `$states`; None stands for undefined."""
+    """A function of the scope; None stands for undefined."""
     return quick(expression) or by_jsonata(expression)
 
 
@@ -47,7 +50,7 @@ def quick(expression: str) -> Evaluate | None:
         return _path(found[1])
     if found := _JOINED.fullmatch(expression):
         start, path = found[1], _path(found[2])
-        return lambda states: f"{start}{path(states)}" if isinstance(path(states), str) else None
+        return lambda scope: f"{start}{path(scope)}" if isinstance(path(scope), str) else None
     if (found := _COMPARED.fullmatch(expression)) is None:
         return None
     left, operator, text, number, other = _path(found[1]), found[2], found[3], found[4], found[5]
@@ -59,20 +62,32 @@ def quick(expression: str) -> Evaluate | None:
 def by_jsonata(expression: str) -> Evaluate:
     """The whole language."""
     parsed = jsonata.Jsonata(expression)
+    parsed.register_lambda("parse", json.loads)  # Step Functions' own
 
-    def run(states: Mapping[str, Any]) -> Any:
+    def run(scope: Mapping[str, Any]) -> Any:
         frame = parsed.create_frame()
-        frame.bind("states", dict(states))
-        return parsed.evaluate(None, frame)
+        for name, value in scope.items():
+            frame.bind(name, value)
+        try:
+            return _plain(parsed.evaluate(None, frame))
+        except (jsonata.JException, ValueError) as error:
+            raise UndefinedError(f"{expression}: {error}") from None
 
     return run
 
 
-def _path(dotted: str) -> Evaluate:
-    steps = dotted.removeprefix(".").split(".")
+def _plain(found: Any) -> Any:
+    """Without jsonata's own kinds of lists and dicts."""
+    if isinstance(found, dict):
+        return {key: _plain(value) for key, value in found.items()}
+    return [_plain(value) for value in found] if isinstance(found, list) else found
 
-    def walk(states: Mapping[str, Any]) -> Any:
-        found: Any = states
+
+def _path(dotted: str) -> Evaluate:
+    steps = dotted.split(".")
+
+    def walk(scope: Mapping[str, Any]) -> Any:
+        found: Any = scope
         for step in steps:
             found = found.get(step) if isinstance(found, dict) else None
         return found
@@ -81,12 +96,12 @@ def _path(dotted: str) -> Evaluate:
 
 
 def _equal(left: Evaluate, right: Evaluate) -> Evaluate:
-    return lambda states: left(states) is not None and left(states) == right(states)
+    return lambda scope: left(scope) is not None and left(scope) == right(scope)
 
 
 def _greater(left: Evaluate, right: Evaluate) -> Evaluate:
-    def compare(states: Mapping[str, Any]) -> Any:
-        one, two = left(states), right(states)
+    def compare(scope: Mapping[str, Any]) -> Any:
+        one, two = left(scope), right(scope)
         return None if one is None or two is None else one > two
 
     return compare

@@ -3,11 +3,15 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from random import Random
 from typing import Any
 
 from leeward.errors import AwsUnavailableError, ClusterUnreachableError, ThrottledError
+from leeward.model.times import format_instant, parse_instant
 from simulation.timeline import Streams, Timeline
+
+HANGS = 3600.0  # seconds: longer than any function may run
 
 
 class Killed(BaseException):
@@ -32,6 +36,12 @@ class Faults:
     lose_answer: float = 0  # the call has its effect, its answer is lost
     kubernetes_throttled: float = 0
     kubernetes_failed: float = 0
+    kubernetes_reset: float = 0  # the connection breaks, half of the times after the request had its effect
+    call_hangs: float = 0  # it never answers, and its function is ended by its time-out
+    clock_skew_seconds: float = 0  # how far the clock of an execution environment may be off, either way
+    event_skew_seconds: float = 0  # and the time that a service writes into an event
+    index_lag_seconds: float = 0  # how old the table's index of open records may be
+    expiry_lag_hours: float = 0  # how late the table deletes what has outlived its time
     stale_seconds: float = 0  # how old a list of nodes may be
     capacity_error: float = 0  # of one launch
     zone_outages_per_hour: float = 0  # a zone without capacity for some minutes
@@ -61,6 +71,12 @@ class Faults:
             lose_answer=0.005,
             kubernetes_throttled=0.01,
             kubernetes_failed=0.01,
+            kubernetes_reset=0.01,
+            call_hangs=0.001,
+            clock_skew_seconds=1,
+            event_skew_seconds=2,
+            index_lag_seconds=10,
+            expiry_lag_hours=6,
             stale_seconds=5,
             capacity_error=0.05,
             zone_outages_per_hour=0.3,
@@ -92,11 +108,14 @@ class Injector:
         self.calls = 0
         self.api_down_until = 0.0
         self.zones_down: dict[str, float] = {}
+        self._skews: dict[str, float] = {}
         self._streams, self._timeline, self._sleep, self._said = streams, timeline, sleep, said
 
     def happens(self, name: str, rate: float, stream: str = "faults") -> bool:
-        """Whether a fault of this kind happens now; it is counted when it does."""
-        if not self.active or rate <= 0 or self._streams.stream(stream).random() >= rate:
+        """Whether a fault of this kind happens now; it is counted when it does. Each kind has dice of its own, so that
+        leaving one kind out moves no other.
+        """
+        if not self.active or rate <= 0 or self._streams.stream(f"{stream}/{name}").random() >= rate:
             return False
         self.count(name)
         return True
@@ -113,6 +132,9 @@ class Injector:
         """The gate in front of every port call; answers the call's number. Raises Killed, ThrottledError."""
         self.calls += 1
         number, faults = self.calls, self.faults
+        if self.happens("call hangs", faults.call_hangs, "calls"):
+            self._said(f"{port}.{method} never answers")
+            self._sleep(HANGS)
         if self.happens("slow call", self.faults.slow_call, "calls"):
             self._sleep(self.random("slow").uniform(0.01, 2.0))
         if self._kill_here(number, after=False) or self.happens("killed before a call", faults.kill_before, "calls"):
@@ -137,8 +159,45 @@ class Injector:
             raise ClusterUnreachableError(f"{verb}: connection refused")
         if self.happens("Kubernetes 429", self.faults.kubernetes_throttled, "kubernetes"):
             raise ThrottledError(f"{verb}: too many requests", retry_after=1)
-        if self.happens("Kubernetes 500 or reset", self.faults.kubernetes_failed, "kubernetes"):
-            raise ClusterUnreachableError(f"{verb}: 500 or connection reset")
+        if self.happens("Kubernetes 500", self.faults.kubernetes_failed, "kubernetes"):
+            raise ClusterUnreachableError(f"{verb}: 500")
+        self._reset(verb, "before")
+
+    def lose_answer(self, verb: str) -> None:
+        """After a request that writes had its effect. Raises ClusterUnreachableError."""
+        self._reset(verb, "after")
+
+    def clock_skew(self, environment: str) -> float:
+        """Seconds by which the clock of an execution environment is off, the same for as long as it lives."""
+        most = self.faults.clock_skew_seconds if self.active else 0
+        if not most or not environment:
+            return 0.0
+        if environment not in self._skews:
+            self.count("clock skewed")
+            self._skews[environment] = self.random("clocks").uniform(-most, most)
+        return self._skews[environment]
+
+    def skewed(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """The event with the time of a service whose clock is off; it has whole seconds."""
+        most = self.faults.event_skew_seconds if self.active else 0
+        if not most:
+            return dict(event)
+        self.count("event time skewed")
+        off = timedelta(seconds=round(self.random("event times").uniform(-most, most)))
+        return {**event, "time": format_instant(parse_instant(event["time"]) + off)}
+
+    def index_lag(self) -> float:
+        """Seconds by which the table's index is behind."""
+        most = self.faults.index_lag_seconds if self.active else 0
+        return self.random("index").uniform(0, most) if most else 0.0
+
+    def expiry_lag(self) -> timedelta:
+        """How late the table deletes one item."""
+        most = self.faults.expiry_lag_hours if self.active else 0
+        if not most:
+            return timedelta(0)
+        self.count("expired late")
+        return timedelta(hours=self.random("expiry").uniform(0, most))
 
     def no_capacity(self, zone: str) -> bool:
         """Whether a launch in the zone fails."""
@@ -152,6 +211,10 @@ class Injector:
         self.active = False
         self.api_down_until = 0.0
         self.zones_down.clear()
+
+    def _reset(self, verb: str, when: str) -> None:
+        if self.happens("Kubernetes reset", self.faults.kubernetes_reset / 2, f"kubernetes {when}"):
+            raise ClusterUnreachableError(f"{verb}: connection reset {when} its effect")
 
     def _kill_here(self, number: int, *, after: bool) -> bool:
         if not self.active or number != self.faults.kill_call or self.faults.kill_after is not after:

@@ -3,7 +3,7 @@
 Everything comes out of the `Random` that it is given. It says what there is and what arrives when; which instance or
 node an arrival meets is the world's to say, from `pick`, because nobody knows now what will be there then."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -22,11 +22,13 @@ from leeward.policy.document import (
 from local.cluster.model import Cluster
 from local.cluster.objects import Obj
 from local.cluster.resources import BY_KIND
+from simulation.plans import AutoscalerPlan
 from simulation.workloads import workloads
 
 CLUSTER = "blue"
 REGION = "us-east-1"
-FEWEST_NODES, USUAL_NODES, MOST_NODES = 5, 100, 500
+FEWEST_NODES, MOST_NODES = 5, 500
+SIZES = ((0.9, 5, 60), (0.09, 61, 150), (0.01, 151, 500))  # how often, from, to: large fleets take long
 TYPES = ("m5.large", "m5.xlarge", "c5.xlarge", "r5.large", "m6g.large")
 SLACK = (0, 1, 3, 10)  # between a group's size and its maximum: 0 refuses every launch
 
@@ -42,12 +44,21 @@ class ArrivalKind(StrEnum):
     OPERATOR_CORDON = "operator_cordon"
     OPERATOR_DELETE_NODE = "operator_delete_node"
     OPERATOR_STOP_EXECUTION = "operator_stop_execution"
+    OPERATOR_START_EXECUTION = "operator_start_execution"
+    OPERATOR_DRAIN = "operator_drain"
+    OPERATOR_RESIZE = "operator_resize"
+    OPERATOR_DETACH = "operator_detach"
     NONSENSE = "nonsense"
     FOREIGN_TERMINATE = "foreign_terminate"
     UNHEALTHY = "unhealthy"
+    SPOT_STORM = "spot_storm"
+    REBALANCE_THEN_WARNING = "rebalance_then_warning"
+    MAINTENANCE_MOVED = "maintenance_moved"
+    ZONE_OUTAGE = "zone_outage"
+    COLLISION = "collision"
 
 
-WEIGHTS = {
+WEIGHTS: Mapping[ArrivalKind, float] = {
     ArrivalKind.SPOT_WARNING: 22,
     ArrivalKind.REBALANCE: 16,
     ArrivalKind.MAINTENANCE: 6,
@@ -56,11 +67,27 @@ WEIGHTS = {
     ArrivalKind.OPERATOR_CORDON: 6,
     ArrivalKind.OPERATOR_DELETE_NODE: 3,
     ArrivalKind.OPERATOR_STOP_EXECUTION: 5,
+    ArrivalKind.OPERATOR_START_EXECUTION: 5,
+    ArrivalKind.OPERATOR_DRAIN: 6,
+    ArrivalKind.OPERATOR_RESIZE: 5,
+    ArrivalKind.OPERATOR_DETACH: 3,
     ArrivalKind.NONSENSE: 8,
     ArrivalKind.FOREIGN_TERMINATE: 6,
     ArrivalKind.UNHEALTHY: 6,
+    ArrivalKind.SPOT_STORM: 0.5,
+    ArrivalKind.REBALANCE_THEN_WARNING: 4,
+    ArrivalKind.MAINTENANCE_MOVED: 3,
+    ArrivalKind.ZONE_OUTAGE: 0.5,  # a third of the fleet each
+    ArrivalKind.COLLISION: 5,
 }
-OF_SPOT = frozenset({ArrivalKind.SPOT_WARNING, ArrivalKind.REBALANCE})
+OF_SPOT = frozenset(
+    {
+        ArrivalKind.SPOT_WARNING,
+        ArrivalKind.REBALANCE,
+        ArrivalKind.SPOT_STORM,
+        ArrivalKind.REBALANCE_THEN_WARNING,
+    }
+)
 IN_BURSTS = frozenset({ArrivalKind.SPOT_WARNING, ArrivalKind.REBALANCE, ArrivalKind.SCALE_IN})
 BURST = 0.04  # chance that one of those brings others within seconds, as a zone short of capacity does
 
@@ -89,6 +116,7 @@ class Fleet:
     groups: tuple[GroupPlan, ...]
     workloads: tuple[Obj, ...]
     policies: ClusterPolicies
+    autoscaler: AutoscalerPlan | None
 
     @property
     def nodes(self) -> int:
@@ -106,18 +134,31 @@ class Arrival:
 
 
 def generate(random: Random, *, nodes: int | None = None) -> Fleet:
-    """A fleet of 5 to 100 nodes, or of exactly `nodes` (5 to 500). Raises ValueError for any other number."""
-    count = random.randint(FEWEST_NODES, USUAL_NODES) if nodes is None else nodes
+    """A fleet of 5 to 500 nodes, mostly small, or of exactly `nodes`. Raises ValueError for any other number."""
+    count = _size(random) if nodes is None else nodes
     if not FEWEST_NODES <= count <= MOST_NODES:
         raise ValueError(f"nodes: found {count}, expected {FEWEST_NODES} to {MOST_NODES}")
     zones = tuple(f"{REGION}{letter}" for letter in "abcdef"[: random.randint(3, 6)])
+    groups = _groups(random, zones, count)
+    sturdy = tuple(zone for zone, members in nodes_by_zone(groups).items() if members > 1)
     return Fleet(
         cluster=CLUSTER,
         zones=zones,
-        groups=_groups(random, zones, count),
-        workloads=workloads(random, count),
+        groups=groups,
+        workloads=workloads(random, count, sturdy),
         policies=_policies(random),
+        autoscaler=_autoscaler(random),
     )
+
+
+def nodes_by_zone(groups: Sequence[GroupPlan]) -> dict[str, int]:
+    """How many nodes each zone has at first: a group fills its zones in turn, so the first one has three at least."""
+    found: dict[str, int] = {}
+    for group in groups:
+        for number in range(group.size):
+            zone = group.zones[number % len(group.zones)]
+            found[zone] = found.get(zone, 0) + 1
+    return found
 
 
 def create_workloads(fleet: Fleet, cluster: Cluster) -> None:
@@ -145,6 +186,11 @@ def arrivals(fleet: Fleet, random: Random, hours: float, per_hour: float) -> tup
 
 def _has_spot(fleet: Fleet) -> bool:
     return any(group.spot for group in fleet.groups)
+
+
+def _size(random: Random) -> int:
+    _, fewest, most = random.choices(SIZES, [often for often, _, _ in SIZES])[0]
+    return random.randint(fewest, most)
 
 
 def _groups(random: Random, zones: Sequence[str], nodes: int) -> tuple[GroupPlan, ...]:
@@ -177,6 +223,20 @@ def _split(random: Random, total: int, parts: int) -> list[int]:
     """At least one each."""
     cuts = [0, *sorted(random.sample(range(1, total), parts - 1)), total]
     return [after - before for before, after in pairwise(cuts)]
+
+
+def _autoscaler(random: Random) -> AutoscalerPlan | None:
+    """Half of the clusters have one, most of them in more of a hurry than by default: hours see more of it."""
+    if random.random() < 0.5:
+        return None
+    hurry = random.choice((1, 3, 6))
+    return AutoscalerPlan(
+        unneeded_seconds=600 / hurry,
+        after_growth_seconds=600 / hurry,
+        recheck_seconds=300 / hurry,
+        provision_seconds=900 / hurry,
+        least=random.choice((0.5, 0.7, 0.9)),
+    )
 
 
 def _policies(random: Random) -> ClusterPolicies:

@@ -11,7 +11,7 @@ from leeward.interruption.batch import Record, process_batch
 from leeward.interruption.redelivery import redeliver_soon
 from leeward.interruption.side_by_side import in_turn
 from leeward.ports import Ports
-from leeward.sync.handler import sync_hooks
+from leeward.sync.once import sync_once
 from leeward.termination import draining, steps
 from leeward.termination.run import Run
 from leeward.termination.sweep import sweep_once
@@ -50,8 +50,8 @@ def sweep(ports: Ports) -> dict[str, Any]:
 
 
 def sync(ports: Ports) -> dict[str, list[str]]:
-    """Every five minutes. Raises LeewardError for groups that failed, as the handler does."""
-    outcome = sync_hooks(ports)
-    if outcome["errors"]:
-        raise LeewardError("; ".join(outcome["errors"]))
-    return outcome
+    """Every five minutes. Raises LeewardError for hooks that failed, as the handler does."""
+    synced = sync_once(ports)
+    if synced.errors:
+        raise LeewardError("; ".join(synced.errors))
+    return synced.to_json()

@@ -1,22 +1,22 @@
 """What must hold after every event; with `convergence`, also what must hold at the end of a run.
 
 It looks at a `WorldView` and changes nothing. A `Checker` remembers how far it has looked, so that a check after every
-event costs what has happened since; it watches the cluster's nodes, whose marks come and go between two events."""
+event costs what has happened since. The rules for nodes and for messages are in `node_rules` and `message_rules`."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterator
 
+from leeward.model.termination import CauseKind
 from leeward.policy.selection import policy_for
 from local.cluster.history import Cause
 from local.cluster.model import Cluster
-from local.cluster.objects import Obj, name_of
-from local.cluster.store import Change, ChangeType
-from simulation.convergence import EVENTUAL, instance_of, is_marked, launched_for
+from simulation.convergence import EVENTUAL, instance_of, launched_for
+from simulation.facts import News
+from simulation.message_rules import MessageRules
+from simulation.node_rules import NodeRules
 from simulation.view import HookCall, Rule, Violation, WorldView
 
 __all__ = ["Checker", "HookCall", "Rule", "Violation", "WorldView", "check"]
 
-T = TypeVar("T")
 HANDING_OVER = 300.0  # seconds: an execution whose record was opened again while it was ending sees that by itself
 
 
@@ -32,23 +32,24 @@ class Checker:
         self.seed = seed
         self.checks = 0
         self._cluster: Cluster | None = None
-        self._seen: dict[str, int] = {}
-        self._tokens: dict[str, str] = {}
-        self._launched_for: set[str] = set()
+        self._new = News().of
+        self._nodes, self._messages = NodeRules(), MessageRules()
+        self._launched_for: dict[str, str] = {}  # instance that goes -> its replacement
         self._paid: set[str] = set()
+        self._overpaid: dict[str, int] = {}
         self._overlaps: dict[str, float] = {}
-        self._cordoned: set[str] = set()  # nodes whose cordon came with our mark
-        self._uncordoned_not: list[str] = []
+        self._always = self._rules()
 
     def after_event(self, view: WorldView) -> list[Violation]:
         """What the events since the last call have broken."""
         self.checks += 1
         if self._cluster is None:
             self._cluster = view.cluster
-            view.cluster.observe(self._watch)
+            self._nodes.begin(view)
+            view.cluster.observe(self._nodes.watch)
         return [
             Violation(seed=self.seed, at=view.now, rule=rule, text=text)
-            for rule, rule_check in self._rules()
+            for rule, rule_check in self._always
             for text in rule_check(view)
         ]
 
@@ -69,13 +70,14 @@ class Checker:
             (Rule.DECREMENT, self._decrements),
             (Rule.EXECUTION, self._executions),
             (Rule.REMOVAL, self._removals),
-            (Rule.CORDON, self._cordons),
+            (Rule.CORDON, self._nodes.cordons),
+            (Rule.FOREIGN_CORDON, self._nodes.foreign_cordons),
+            (Rule.UNAVAILABLE, self._nodes.budgets),
+            (Rule.DRAINED, self._nodes.let_go),
+            (Rule.DEADLINE, self._nodes.deadlines),
+            (Rule.CAUSE, self._messages.causes),
+            (Rule.MALFORMED, self._messages.malformed),
         )
-
-    def _new(self, name: str, all_: Sequence[T]) -> Sequence[T]:
-        """What has come since the last look."""
-        seen, self._seen[name] = self._seen.get(name, 0), len(all_)
-        return all_[seen:] if len(all_) > seen else ()
 
     def _evictions(self, view: WorldView) -> Iterator[str]:
         for violation in self._new("violations", view.cluster.history.violations()):
@@ -88,9 +90,9 @@ class Checker:
                 yield f"{deletion.pod} on {deletion.instance}"
 
     def _answers(self, view: WorldView) -> Iterator[str]:
-        for group, hook, instance, by_us in self._new("answers", view.completed_hooks):
-            if not by_us and view.ours(hook, group):
-                yield f"{hook} of {group} for {instance} timed out, or was answered by somebody else"
+        for group, hook, instance in self._new("timed out", view.timed_out):
+            if view.ours(hook, group):
+                yield f"{hook} of {group} for {instance} timed out"
 
     def _foreign_hooks(self, view: WorldView) -> Iterator[str]:
         for name, calls in (("completed", view.completed_hooks), ("heartbeaten", view.heartbeats)):
@@ -100,21 +102,25 @@ class Checker:
 
     def _launches(self, view: WorldView) -> Iterator[str]:
         for token, instance in self._new("launches", view.launches):
-            first = self._tokens.setdefault(token, instance)
-            self._launched_for.add(launched_for(token))
+            first = self._launched_for.setdefault(launched_for(token), instance)
             if first != instance:
-                yield f"token {token} launched {first} and {instance}"
+                yield f"{first} and {instance} were launched for {launched_for(token)}, the second by token {token}"
 
     def _decrements(self, view: WorldView) -> Iterator[str]:
         for instance in self._new("decrements", view.decrements):
             if instance in self._paid:
                 yield f"{instance} was paid for twice"
-            elif instance not in self._launched_for:
+            elif instance not in self._launched_for and not _pays_for_another(instance, view):
                 yield f"{instance} was terminated with decrement, nothing was launched for it"
             self._paid.add(instance)
+        for name, book in view.books.items():
+            if book.overpaid > self._overpaid.get(name, 0):
+                self._overpaid[name] = book.overpaid
+                yield f"{name} was made smaller than its owners meant: nothing was owed"
 
     def _executions(self, view: WorldView) -> Iterator[str]:
-        if len(view.open_executions) < 2:
+        names = view.open_executions
+        if len({name.rpartition("-")[0] for name in names}) == len(names):  # as nearly always: each of another instance
             self._overlaps.clear()
             return
         instances: set[str] = set()
@@ -132,26 +138,6 @@ class Checker:
             if view.running(removal.instance):
                 yield f"{removal.node} ({removal.instance})"
 
-    def _cordons(self, _: WorldView) -> Iterator[str]:
-        found, self._uncordoned_not = self._uncordoned_not, []
-        yield from found
-
-    def _watch(self, change: Change) -> None:
-        """Inside a write: only looks."""
-        if change.resource != "nodes":
-            return
-        name, old, new = name_of(change.obj), change.old, change.obj
-        if change.type is ChangeType.DELETED or not _unschedulable(new):
-            self._cordoned.discard(name)
-        elif old is not None and not _unschedulable(old) and is_marked(new) and not is_marked(old):
-            self._cordoned.add(name)
-        elif old is not None and is_marked(old) and not is_marked(new) and name in self._cordoned:
-            self._uncordoned_not.append(name)
-
-
-def _unschedulable(node: Obj) -> bool:
-    return bool(node["spec"].get("unschedulable"))
-
 
 def _may_delete(instance: str, view: WorldView) -> bool:
     """Whether the policy of the instance's group lets pods be deleted past their budgets at all."""
@@ -159,3 +145,9 @@ def _may_delete(instance: str, view: WorldView) -> bool:
     group = view.groups.get(record.subject.group or "") if record else None
     policy = policy_for(view.policies.policies, group.name, group.tags) if group else None
     return policy is not None and (policy.drain.force or policy.drain.termination_grace_period is not None)
+
+
+def _pays_for_another(instance: str, view: WorldView) -> bool:
+    """Whether it was claimed for a launch that another's end did not pay for."""
+    record = view.records.get(instance)
+    return record is not None and record.has(CauseKind.SURPLUS)

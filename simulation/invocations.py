@@ -1,14 +1,19 @@
 """Function invocations as greenlets: one that sleeps gives way to the timeline and goes on when its time has come."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
 
 from simulation.faults import Killed
 from simulation.timeline import Entry, Timeline
+
+
+class TimedOut(Killed):
+    """The function took too long; Lambda calls that Sandbox.Timedout."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,28 +28,35 @@ class Ended:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Invocation:
-    """One running function. `waiting` is its way on, `deadline` its end."""
+    """One running function. `waiting` is its way on, `deadline` its end, `environment` the sandbox that it runs in."""
 
+    environment: str = ""
     thread: Any = None
     waiting: Entry | None = None
     deadline: Entry | None = None
 
 
 class Invocations:
-    """Runs functions."""
+    """Runs functions, each in an execution environment: an idle one of its kind (the first word of its name), else a
+    new one. Who is killed takes its environment along.
+    """
 
     def __init__(self, timeline: Timeline) -> None:
+        self._idle: dict[str, list[str]] = {}
+        self._environments: Counter[str] = Counter()
         self._timeline = timeline
         self._running: dict[Any, _Invocation] = {}
         self.started = 0
 
     def start(self, function: Callable[[], Any], done: Callable[[Ended], None], *, name: str, timeout: float) -> None:
         """Run it now; `done` is called when it has ended. After `timeout` seconds its process is killed."""
-        one = _Invocation()
+        one = _Invocation(environment=self._environment(name.partition(" ")[0]))
 
         def body() -> None:
             ended = _run(function)
             del self._running[one.thread]
+            if not ended.killed:
+                self._idle[name.partition(" ")[0]].append(one.environment)
             if one.deadline:
                 one.deadline.cancel()
             self._timeline.after(0, lambda: done(ended), f"{name} ended")
@@ -62,15 +74,29 @@ class Invocations:
             one.waiting = self._timeline.after(seconds, one.thread.switch, "an invocation goes on")
             one.thread.parent.switch()
 
+    def environment(self) -> str:
+        """Of the invocation that asks, empty outside of one."""
+        one = self._running.get(getcurrent())
+        return "" if one is None else one.environment
+
+    def _environment(self, kind: str) -> str:
+        idle = self._idle.setdefault(kind, [])
+        if idle:
+            return idle.pop()
+        self._environments[kind] += 1
+        return f"{kind}-{self._environments[kind]}"
+
     def _time_out(self, one: _Invocation, name: str) -> None:
         if one.waiting:
             one.waiting.cancel()
-        one.thread.throw(Killed(f"{name} timed out"))
+        one.thread.throw(TimedOut(f"{name} timed out"))
 
 
 def _run(function: Callable[[], Any]) -> Ended:
     try:
         return Ended(result=function())
+    except TimedOut as late:
+        return Ended(error="Sandbox.Timedout", cause=str(late), killed=True)
     except Killed as killed:
         return Ended(error="Lambda.Unknown", cause=str(killed), killed=True)
     except Exception as error:  # noqa: BLE001  (Lambda answers with whatever the function raised)
@@ -78,14 +104,16 @@ def _run(function: Callable[[], Any]) -> Ended:
 
 
 class SimClock:
-    """`ports.Clock`."""
+    """`ports.Clock`. `skew` tells how far the clock of an environment is off, in seconds."""
 
-    def __init__(self, timeline: Timeline, invocations: Invocations) -> None:
-        self._timeline, self._invocations = timeline, invocations
+    def __init__(
+        self, timeline: Timeline, invocations: Invocations, skew: Callable[[str], float] = lambda _: 0.0
+    ) -> None:
+        self._timeline, self._invocations, self._skew = timeline, invocations, skew
 
     def now(self) -> datetime:
-        """The present in UTC."""
-        return self._timeline.instant()
+        """The present in UTC, as the environment of whoever asks has it."""
+        return self._timeline.instant() + timedelta(seconds=self._skew(self._invocations.environment()))
 
     def sleep(self, seconds: float) -> None:
         """Others run meanwhile."""

@@ -4,24 +4,26 @@ The requests, their preconditions and what counts as done are those of `leeward.
 same contract suite. It writes and never steps the model: who owns the world lets the controllers catch up
 (`Cluster.observe` tells when). What it did is kept in `deletions` and `removals`, for the invariants."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from leeward.adapters.kubernetes import bodies
 from leeward.adapters.kubernetes.answers import Answer, Request, as_error, refusal
 from leeward.errors import ObjectGoneError, ThrottledError
 from leeward.model.instance import instance_id_of
-from leeward.model.node import Node, Taint, marked, unmarked
+from leeward.model.node import Node, Taint, labelled, marked, unmarked
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.ports import Clock
 from local.cluster.errors import ApiError
 from local.cluster.model import Cluster
 from local.cluster.objects import Obj, path_name
 from local.cluster.patches import PatchType
+from local.cluster.store import Change, ChangeType
 from local.cluster.world import DeleteOptions
+from simulation.journal import Journal
 
 CONFLICTS = 5  # as the real client: of one change, each followed by a fresh read
 NAME = "the simulated cluster"
@@ -54,24 +56,44 @@ P = TypeVar("P", bound=_Parsed)
 
 
 class _Reader(Generic[P]):
-    """Parses each version of an object once: most of them have not changed since the last list."""
+    """Parses each stored object once, and lists again only after a write: most have not changed since the last list.
+
+    Stored objects are immutable, so the same object means the same content.
+    """
 
     def __init__(self, cluster: Cluster, resource: str, kind: type[P]) -> None:
         self._store = cluster.store
         self._resource = resource
         self._kind = kind
-        self._known: dict[str, tuple[str, P]] = {}
+        self._version = -1
+        self._known: dict[str, tuple[Obj, P]] = {}
+        self._listed: tuple[P, ...] = ()
+
+    def each(self, raws: Iterable[Obj]) -> tuple[P, ...]:
+        """Of some stored objects; whoever asks so tells of those that are gone (`forget`)."""
+        found = []
+        for raw in raws:
+            self._known[raw["metadata"]["uid"]] = one = self._one(raw)
+            found.append(one[1])
+        return tuple(found)
+
+    def forget(self, change: Change) -> None:
+        """An observer of the store: what is deleted is not asked for again."""
+        if change.resource == self._resource and change.type is ChangeType.DELETED:
+            self._known.pop(change.obj["metadata"]["uid"], None)
 
     def all(self) -> tuple[P, ...]:
         """In the order in which the API lists; what is gone is forgotten."""
-        found = {path_name(raw): self._one(raw) for raw in self._store.sorted(self._resource)}
-        self._known = found
-        return tuple(parsed for _, parsed in found.values())
+        version = self._store.latest(self._resource)
+        if version != self._version:
+            self._known = {raw["metadata"]["uid"]: self._one(raw) for raw in self._store.sorted(self._resource)}
+            self._listed = tuple(parsed for _, parsed in self._known.values())
+            self._version = version
+        return self._listed
 
-    def _one(self, raw: Obj) -> tuple[str, P]:
-        version = str(raw["metadata"]["resourceVersion"])
-        known = self._known.get(path_name(raw))
-        return known if known is not None and known[0] == version else (version, self._kind.from_json(raw))
+    def _one(self, raw: Obj) -> tuple[Obj, P]:
+        known = self._known.get(raw["metadata"]["uid"])
+        return known if known is not None and known[0] is raw else (raw, self._kind.from_json(raw))
 
 
 class SimKubernetes:
@@ -79,16 +101,24 @@ class SimKubernetes:
     raise ClusterUnreachableError or ThrottledError. `stale_seconds`: how old an answer of `nodes` may be.
     """
 
-    def __init__(self, cluster: Cluster, clock: Clock, disturb: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        clock: Clock,
+        disturb: Callable[[str], None] = lambda _: None,
+        lose: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._cluster = cluster
         self._clock = clock
-        self._disturb = disturb
+        self._disturb, self._lose = disturb, lose
         self._nodes = _Reader(cluster, "nodes", Node)
         self._budgets = _Reader(cluster, "poddisruptionbudgets", PodDisruptionBudget)
+        self._pods = _Reader(cluster, "pods", Pod)
+        cluster.observe(self._pods.forget)
         self._cached: tuple[datetime, tuple[Node, ...]] | None = None
         self.stale_seconds = 0.0
-        self.deletions: list[Deletion] = []
-        self.removals: list[Removal] = []
+        self.deletions = Journal[Deletion]()
+        self.removals = Journal[Removal]()
 
     def nodes(self) -> Sequence[Node]:
         """All nodes, at most `stale_seconds` old."""
@@ -107,7 +137,7 @@ class SimKubernetes:
     def pods_on(self, node: str) -> Sequence[Pod]:
         """The pods bound to a node, by namespace and name."""
         self._disturb("list pods")
-        return tuple(Pod.from_json(raw) for raw in sorted(self._cluster.store.pods_on(node), key=path_name))
+        return self._pods.each(sorted(self._cluster.store.pods_on(node), key=path_name))
 
     def budgets(self) -> Sequence[PodDisruptionBudget]:
         """All PodDisruptionBudgets."""
@@ -118,6 +148,20 @@ class SimKubernetes:
         """`namespace/name` of every DaemonSet."""
         self._disturb("list daemonsets")
         return frozenset(path_name(raw) for raw in self._cluster.store.each("daemonsets"))
+
+    def aws_node(self) -> Mapping[str, Any] | None:
+        """The VPC CNI's DaemonSet."""
+        self._disturb("get daemonsets")
+        return self._cluster.store.find("daemonsets", "aws-node", "kube-system")
+
+    def volumes(self) -> Sequence[Mapping[str, Any]]:
+        """All PersistentVolumes, cut down as by the client."""
+        self._disturb("list persistentvolumes")
+        return tuple(bodies.volume(raw) for raw in self._cluster.store.each("persistentvolumes"))
+
+    def label(self, node: Node, labels: Mapping[str, str]) -> Node:
+        """Put on what is missing. Raises ObjectGoneError."""
+        return self._patch_node(node, lambda current: labelled(current, labels))
 
     def mark(self, node: Node, taint: Taint, *, unschedulable: bool = True) -> Node:
         """Taint and cordon; a repeat finds both there. Raises ObjectGoneError."""
@@ -178,6 +222,7 @@ class SimKubernetes:
         self._disturb(f"{request.verb} {request.resource}")
         try:
             act()
+            self._lose(f"{request.verb} {request.resource}")
         except ApiError as refused:
             return Answer(status=refused.code, body=refused.status(), retry_after=refused.retry_after or None)
         return None

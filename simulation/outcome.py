@@ -30,7 +30,3 @@ class Outcome:
     def failed(self) -> bool:
         """Whether anything was wrong."""
         return bool(self.violations or self.unexpected)
-
-    def replay(self, hours: float) -> str:
-        """The command that runs this seed again."""
-        return f"python -m simulation --seeds 1 --first-seed {self.seed} --hours {hours:g} --story"

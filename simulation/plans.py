@@ -1,10 +1,25 @@
 """What a world is made of, as far as it asks: shapes that `fleets` fills. Decides nothing."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from leeward.policy.document import ClusterPolicies
 from simulation.aws.compute import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AutoscalerPlan:
+    """Cluster Autoscaler's settings, in seconds: how long a node is half empty before it may go, the rest after a
+    growth, until a node that was kept is looked at again, until an instance has to be registered. `least`: the share of
+    a group's first size below which it does not go (its --nodes=MIN:MAX:NAME).
+    """
+
+    unneeded_seconds: float = 600
+    after_growth_seconds: float = 600
+    recheck_seconds: float = 300
+    provision_seconds: float = 900
+    least: float = 0.7
 
 
 class FleetPlan(Protocol):
@@ -18,6 +33,8 @@ class FleetPlan(Protocol):
     def workloads(self) -> Sequence[Mapping[str, Any]]: ...
     @property
     def policies(self) -> ClusterPolicies: ...
+    @property
+    def autoscaler(self) -> AutoscalerPlan | None: ...
 
 
 class ArrivalPlan(Protocol):

@@ -11,20 +11,34 @@ import leeward.termination
 from leeward import errors
 from leeward.errors import RecordChangedError
 from leeward.policy.document import ClusterPolicies
-from leeward.ports import Claims, DeadLetters, Executions, Groups, Instances, Kubernetes, Ports, Redelivery
+from leeward.ports import (
+    Catalog,
+    Claims,
+    DeadLetters,
+    Executions,
+    Groups,
+    Instances,
+    Kubernetes,
+    Network,
+    Ports,
+    PriceList,
+    Redelivery,
+)
 from local.cluster.model import Cluster
 from simulation import functions
 from simulation.aws import events
 from simulation.aws.bus import Bus
+from simulation.aws.catalog import SimCatalog
 from simulation.aws.executions import SimExecutions
 from simulation.aws.fleet import SimFleet
+from simulation.aws.network import SimNetwork, SimPriceList
 from simulation.aws.ports import SimGroups, SimInstances
 from simulation.aws.queue import Queue, SimDeadLetters, SimRedelivery
 from simulation.aws.table import SimClaims
 from simulation.faults import FaultyPort, Injector
 from simulation.invocations import Ended, Invocations, SimClock
 from simulation.kubernetes import SimKubernetes
-from simulation.machine import Execution, StateMachine
+from simulation.machine import Execution, StateMachine, StepFunctions
 from simulation.timeline import Streams, Timeline
 
 COLD = 0.2  # seconds from a call to the function's first line
@@ -90,6 +104,7 @@ class System:
         self._said = said
         self._ids = parts.streams.stream("ids")
         self.groups = SimGroups(parts.fleet, parts.injector)
+        self.states = StepFunctions()
         self.machine = StateMachine(
             definition(),
             parts.timeline,
@@ -97,21 +112,27 @@ class System:
             invoke=self._invoke,
             pause=self._pause,
             ended=self._ended,
+            name=events.STATE_MACHINE.rpartition(":")[2],
+            account=self.states,
         )
         self.unexpected: list[str] = []
 
     def connect(self, name: str, policies: ClusterPolicies, cluster: Cluster) -> SimKubernetes:
         """Build the ports for a cluster and start queue and schedules."""
-        clock = SimClock(self._timeline, self._invocations)
-        kubernetes = SimKubernetes(cluster, clock, self._injector.disturb)
+        gate = self._injector
+        true_time = SimClock(self._timeline, self._invocations)
+        kubernetes = SimKubernetes(cluster, true_time, gate.disturb, gate.lose_answer)
         behind = cast(Kubernetes, FaultyPort(kubernetes, "kubernetes", self._injector))
         clusters = SimClusters(name, policies, behind)
         local = {"names": clusters.names, "kubernetes": clusters.kubernetes, "policies": clusters.policies}
-        gate = self._injector
+        self.claims.index.behind(self._timeline.now, gate)
         self.ports = Ports(
-            clock=clock,
+            clock=SimClock(self._timeline, self._invocations, gate.clock_skew),
             clusters=cast(Any, FaultyPort(clusters, "clusters", gate, local)),
             instances=cast(Instances, FaultyPort(SimInstances(self.fleet), "instances", gate)),
+            network=cast(Network, FaultyPort(SimNetwork(self.fleet), "network", gate)),
+            price_list=cast(PriceList, FaultyPort(SimPriceList(), "price list", gate)),
+            catalog=cast(Catalog, FaultyPort(SimCatalog(), "catalog", gate)),
             groups=cast(Groups, FaultyPort(self.groups, "groups", gate)),
             claims=cast(Claims, FaultyPort(self.claims, "claims", gate)),
             executions=cast(Executions, FaultyPort(SimExecutions(self.machine), "executions", gate)),
@@ -123,9 +144,12 @@ class System:
         self.queue.consumer = lambda batch: functions.interruption(batch, self.ports)
         self._timeline.after(0, lambda: self._run("sync", lambda: functions.sync(self.ports)), "sync")
         self._timeline.every(SWEEP_EVERY, lambda: self._run("sweep", lambda: functions.sweep(self.ports)), "sweep")
-        self._timeline.every(EXPIRE_EVERY, lambda: self.claims.expire(self._timeline.instant()), "time to live")
+        self._timeline.every(EXPIRE_EVERY, self._expire, "time to live")
         self._timeline.every(SYNC_EVERY, lambda: self._run("sync", lambda: functions.sync(self.ports)), "sync")
         return kubernetes
+
+    def _expire(self) -> None:
+        self.claims.expire(self._timeline.instant(), self._injector.expiry_lag)
 
     def _run(self, name: str, function: Callable[[], Any]) -> None:
         def done(ended: Ended) -> None:

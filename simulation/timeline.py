@@ -2,21 +2,24 @@
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import Random
 
 START = datetime(2026, 3, 2, tzinfo=UTC).timestamp()  # a Monday, at midnight
 
 
-@dataclass(slots=True, order=True)
+FEWEST = 1024  # entries before anybody looks for cancelled ones
+
+
+@dataclass(slots=True, eq=False)
 class Entry:
-    """One thing due. `cancel()` is cheap: the entry stays in the heap and does nothing."""
+    """One thing due. `cancel()` is cheap: the entry stays in the heap for a while and does nothing."""
 
     when: float
     sequence: int
-    callback: Callable[[], None] | None = field(compare=False)
-    name: str = field(compare=False)
+    callback: Callable[[], None] | None
+    name: str
 
     def cancel(self) -> None:
         """It will not happen."""
@@ -32,8 +35,10 @@ class Timeline:
     def __init__(self, start: float = START) -> None:
         self._now = start
         self._sequence = 0
-        self._heap: list[Entry] = []
+        self._heap: list[tuple[float, int, Entry]] = []
+        self._sweep_at = FEWEST
         self.happened = 0
+        self.stopped = False  # nothing more happens, whatever is due
         self.afterwards: Callable[[str], None] = lambda _name: None
 
     def now(self) -> float:
@@ -48,8 +53,16 @@ class Timeline:
         """Let it happen then; what lies in the past happens at once, after everything already due."""
         self._sequence += 1
         entry = Entry(max(when, self._now), self._sequence, callback, name)
-        heapq.heappush(self._heap, entry)
+        heapq.heappush(self._heap, (entry.when, entry.sequence, entry))
+        if len(self._heap) > self._sweep_at:
+            self._sweep()
         return entry
+
+    def _sweep(self) -> None:
+        """Let go of what was cancelled, or time-outs of years pile up. Once for each doubling, so it costs little."""
+        self._heap = [item for item in self._heap if item[2].callback is not None]
+        heapq.heapify(self._heap)
+        self._sweep_at = max(FEWEST, 2 * len(self._heap))
 
     def after(self, seconds: float, callback: Callable[[], None], name: str) -> Entry:
         """Let it happen so many seconds from now."""
@@ -66,8 +79,8 @@ class Timeline:
 
     def run_until(self, when: float) -> None:
         """Everything that is due up to `when`, each at its moment."""
-        while self._heap and self._heap[0].when <= when:
-            entry = heapq.heappop(self._heap)
+        while self._heap and self._heap[0][0] <= when and not self.stopped:
+            entry = heapq.heappop(self._heap)[2]
             if entry.callback is None:
                 continue
             self._now = entry.when

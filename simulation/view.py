@@ -10,23 +10,32 @@ from leeward.model.group import Group
 from leeward.model.termination import TerminationRecord
 from leeward.policy.document import ClusterPolicies
 from local.cluster.model import Cluster
+from simulation.aws.books import Book
+from simulation.aws.queue import DeadLetter
 from simulation.kubernetes import Deletion, Removal
 
 HookCall = tuple[str, str, str, bool]  # group, hook, instance, whether it was us
 
 
 class Rule(StrEnum):
-    """The first nine hold always, the others at the end."""
+    """The first fifteen hold always, REST for the whole run, the others at the end."""
 
     EVICTION = "no eviction that a PodDisruptionBudget forbids"
     DELETION = "no pod deleted by us without force"
     FOREIGN_HOOK = "no foreign hook answered or heartbeaten by us"
-    DECREMENT = "desired size lowered by us only to pay for a launch"
+    DECREMENT = "desired size lowered by us only to pay for a launch, once"
     ANSWER = "every hook of ours is answered by us"
-    LAUNCH = "one launch for each token"
+    LAUNCH = "one launch for each instance that goes"
     EXECUTION = "at most one open execution for each instance"
     REMOVAL = "no Node of a running instance removed by us"
     CORDON = "no cordon of ours left when our mark comes off"
+    FOREIGN_CORDON = "no cordon of somebody else taken off by us"
+    UNAVAILABLE = "maintenance far ahead begins only where the budgets allow one more"
+    DRAINED = "no instance let go by us with pods that could still leave"
+    DEADLINE = "a spot instance is drained and its hooks are answered before EC2 takes it"
+    CAUSE = "no message acknowledged without the record that it calls for"
+    MALFORMED = "malformed messages, and no others, go to the dead letters, with a reason"
+    REST = "the world comes to rest"
     MARK = "no mark without an open record"
     GONE = "no open record whose instance is gone"
     HOOK = "no hook of ours waits without an open record"
@@ -34,6 +43,7 @@ class Rule(StrEnum):
     RECORD = "every record is closed or comes up for a retry"
     SIZE = "groups are at their desired size"
     DEBT = "every launch of ours is paid for"
+    LEAK = "no instance of a group runs outside of every group"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +85,11 @@ class WorldView(Protocol):
         ...
 
     @property
+    def books(self) -> Mapping[str, Book]:
+        """What we owe each group, by name."""
+        ...
+
+    @property
     def records(self) -> Mapping[str, TerminationRecord]:
         """By instance, closed ones too as long as the table keeps them."""
         ...
@@ -86,7 +101,12 @@ class WorldView(Protocol):
 
     @property
     def completed_hooks(self) -> Sequence[HookCall]:
-        """Answers that had an effect; not by us: by its owner, or the default result after a time-out."""
+        """Answers that had an effect, and whether they were ours."""
+        ...
+
+    @property
+    def timed_out(self) -> Sequence[tuple[str, str, str]]:
+        """(group, hook, instance) of every action that nobody answered in time."""
         ...
 
     @property
@@ -97,6 +117,30 @@ class WorldView(Protocol):
     @property
     def open_executions(self) -> Set[str]:
         """Names; those of ours are INSTANCE-ATTEMPT, one started by hand has any other."""
+        ...
+
+    def started(self, execution: str) -> float:
+        """When an open execution began, in seconds since 1970."""
+        ...
+
+    @property
+    def acknowledged(self) -> Sequence[tuple[str, str]]:
+        """(message id, body) of each message that was handled and deleted."""
+        ...
+
+    @property
+    def dead_letters(self) -> Sequence[DeadLetter]:
+        """In the order in which they came."""
+        ...
+
+    @property
+    def warned(self) -> Sequence[tuple[str, float]]:
+        """(instance, when) of each spot warning that was sent."""
+        ...
+
+    @property
+    def faultless(self) -> bool:
+        """Whether nothing goes wrong in this run: only arrivals."""
         ...
 
     @property
@@ -117,6 +161,16 @@ class WorldView(Protocol):
     @property
     def decrements(self) -> Sequence[str]:
         """Instances that we terminated with decrement."""
+        ...
+
+    @property
+    def terminations(self) -> Sequence[str]:
+        """Instances whose group we asked to terminate them, where that had an effect."""
+        ...
+
+    @property
+    def strays(self) -> Sequence[str]:
+        """Running instances with a group's tag that no group holds."""
         ...
 
     @property

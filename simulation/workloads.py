@@ -1,12 +1,15 @@
-"""What runs in a generated cluster: Deployments with and without budgets, DaemonSets, bare pods, critical pods.
+"""What runs in a generated cluster: Deployments with and without budgets, StatefulSets with volumes, Jobs, DaemonSets,
+bare pods, critical pods.
 
 Sized so that the pods fit with room to spare: about six a node at a tenth of a vCPU, on nodes of two at least."""
 
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
 from local.cluster.objects import Obj
-from local.cluster.settings import IGNORE_SIGTERM, NEVER_READY, START_DELAY
+from local.cluster.settings import IGNORE_SIGTERM, NEVER_READY, RUN_SECONDS, START_DELAY
+from simulation.wishes import HOST, even, in_zones, wish
 
 PODS_PER_NODE = 6
 MOST_REPLICAS = 10
@@ -14,19 +17,31 @@ IMPOSSIBLE = ("none may be missing", "all must be there", "two budgets")
 USUAL = ("", "", "", "one at a time", "one at a time", "half", "all but one", "unhealthy may go")
 RARELY = 0.04  # of the Deployments have an impossible one: six pods a node, so that most nodes can be drained
 GRACES = (1, 5, 30, 30, 30, 60, 120)  # seconds
-ZONE = "topology.kubernetes.io/zone"
+NODES_PER_STATEFUL_SET, NODES_PER_JOB = 12, 20
 
 
-def workloads(random: Random, nodes: int) -> tuple[Obj, ...]:
-    """For so many nodes. The first two Deployments have a budget that drains can live with and one that they cannot."""
+def workloads(random: Random, nodes: int, zones: Sequence[str]) -> tuple[Obj, ...]:
+    """For so many nodes. The first two Deployments have a budget that drains can live with and one that they cannot.
+
+    `zones`: those with two nodes at least. A volume ties its pod to a zone, which must not lose its last node.
+    """
     found = [*_system(random), *_deployment(random, "web-0", 3, "one at a time")]
     found += _deployment(random, "web-1", 2, random.choice(IMPOSSIBLE))
     left = nodes * PODS_PER_NODE - 7
+    for number in range(1 + nodes // NODES_PER_STATEFUL_SET):
+        replicas = random.randint(1, min(3, 1 + nodes // 5))
+        found += _stateful_set(random, f"db-{number}", replicas, zones)
+        left -= replicas
+    for number in range(1 + nodes // NODES_PER_JOB):
+        parallelism = random.randint(1, 3)
+        found.append(_job(random, f"sums-{number}", parallelism))
+        left -= parallelism
     number = 2
     while left > 0:
         replicas = min(random.randint(1, MOST_REPLICAS), left)
         budget = random.choice(IMPOSSIBLE if random.random() < RARELY else USUAL)
-        found += _deployment(random, f"web-{number}", replicas, budget)
+        name = f"web-{number}"
+        found += _deployment(random, name, replicas, budget, **wish(random, name, replicas, nodes, zones))
         left -= replicas
         number += 1
     found += [_bare_pod(random, f"bare-{number}") for number in range(random.randint(1, 1 + nodes // 10))]
@@ -46,27 +61,53 @@ def _system(random: Random) -> list[Obj]:
     ]
 
 
-def _deployment(random: Random, name: str, replicas: int, budget: str) -> list[Obj]:
-    annotations = {}
-    if random.random() < 0.15:
-        annotations[START_DELAY] = str(random.choice((20, 60, 150)))
-    if random.random() < 0.1:
-        annotations[IGNORE_SIGTERM] = "true"
-    if random.random() < 0.04:
-        annotations[NEVER_READY] = "true"
-    template = _template(name, random, annotations=annotations)
+def _deployment(random: Random, name: str, replicas: int, budget: str, **spec: Any) -> list[Obj]:
+    template = _template(name, random, annotations=_habits(random, slow=(20, 60, 150), never_ready=0.04), **spec)
     if random.random() < 0.15:
         template["spec"]["volumes"] = [{"name": "scratch", "emptyDir": {}}]
-    if random.random() < 0.3:
-        template["spec"]["topologySpreadConstraints"] = [
-            {
-                "maxSkew": 1,
-                "topologyKey": ZONE,
-                "whenUnsatisfiable": "ScheduleAnyway",
-                "labelSelector": {"matchLabels": {"app": name}},
-            }
-        ]
     return [_workload("Deployment", name, template, replicas=replicas), *_budgets(name, replicas, budget)]
+
+
+def _habits(random: Random, *, slow: Sequence[int], never_ready: float = 0) -> Obj:
+    """Annotations of pods that start slowly, do not listen to SIGTERM, or never become ready."""
+    annotations = {}
+    if random.random() < 0.15:
+        annotations[START_DELAY] = str(random.choice(slow))
+    if random.random() < 0.1:
+        annotations[IGNORE_SIGTERM] = "true"
+    if random.random() < never_ready:
+        annotations[NEVER_READY] = "true"
+    return annotations
+
+
+def _stateful_set(random: Random, name: str, replicas: int, zones: Sequence[str]) -> list[Obj]:
+    """Its pods are never stuck for ever: each can start again in the zone of its volume."""
+    tied: Obj = {"affinity": in_zones(zones), **even(name, HOST, "ScheduleAnyway")}
+    template = _template(name, random, annotations=_habits(random, slow=(10, 20)), **tied)
+    claim = {
+        "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "20Gi"}}},
+    }
+    policy = random.choice(("OrderedReady", "OrderedReady", "Parallel"))
+    spec: Obj = {"serviceName": name, "podManagementPolicy": policy, "volumeClaimTemplates": [claim]}
+    made = _workload("StatefulSet", name, template, replicas=replicas, **spec)
+    return [made, *_budgets(name, replicas, random.choice(("", "one at a time", "unhealthy may go")))]
+
+
+def _job(random: Random, name: str, parallelism: int) -> Obj:
+    """Goes on for hours; a pod that is evicted counts as failed, in half of the Jobs, and is started again."""
+    annotations = {RUN_SECONDS: str(random.choice((900, 1800, 3600)))}
+    template = _template(name, random, annotations=annotations, restartPolicy="Never")
+    spec: Obj = {"completions": 20 * parallelism, "parallelism": parallelism, "backoffLimit": 1000}
+    if random.random() < 0.5:
+        rule = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+        spec["podFailurePolicy"] = {"rules": [rule]}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"template": template, **spec},
+    }
 
 
 def _budgets(name: str, replicas: int, kind: str) -> list[Obj]:

@@ -3,25 +3,30 @@
 `World(seed, fleet, faults, arrivals).run(hours)`: the same arguments give the same history, byte for byte."""
 
 from collections import deque
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from hashlib import sha256
 
+from leeward.model import keys
 from leeward.model.group import Group, HookResult
 from leeward.model.termination import TerminationRecord
 from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec
 from local.cluster.resources import BY_KIND
+from local.cluster.settings import ClusterSettings
 from simulation.arrivals import Arrivals, Troubles
+from simulation.autoscaler import ClusterAutoscaler
+from simulation.aws.books import Book
 from simulation.aws.bus import Bus
 from simulation.aws.compute import SimInstance
-from simulation.aws.events import Event
+from simulation.aws.events import SPOT_WARNING, Event
 from simulation.aws.fleet import Listeners, SimFleet
-from simulation.aws.queue import Queue
+from simulation.aws.queue import DeadLetter, Queue
 from simulation.aws.table import SimClaims
 from simulation.faults import Faults, Injector
-from simulation.invariants import Checker, Violation
+from simulation.invariants import Checker, Rule, Violation
 from simulation.invocations import Invocations
+from simulation.journal import Journal
 from simulation.kubernetes import Deletion, Removal
 from simulation.outcome import Outcome
 from simulation.plans import ArrivalPlan, FleetPlan
@@ -33,6 +38,8 @@ CONVERGE = 4 * 3600.0 + 30  # seconds after faults and arrivals have stopped; no
 SILENT_AFTER = 40.0  # a dead kubelet's node becomes Unknown
 FORGOTTEN_AFTER = 300.0  # and the cloud controller removes it
 STORY = 4000  # lines kept
+CLUSTER = ClusterSettings(watch_log=100, history=1000)  # nobody watches it, and the invariants look at once
+MOST_ENTRIES = 2_000_000  # of the timeline: a world that has more is not coming to rest
 
 
 class World:
@@ -42,10 +49,12 @@ class World:
         self.seed, self.policies, self._fleet_plan = seed, fleet.policies, fleet
         self.timeline, streams = Timeline(), Streams(seed)
         self.story: deque[str] = deque(maxlen=STORY)
+        self.heard: Callable[[str], None] = lambda _line: None  # each line of the story, for who watches
+        self.seen: Callable[[], None] = lambda: None  # after each event
         self.invocations = Invocations(self.timeline)
         self.injector = Injector(faults, streams, self.timeline, self.invocations.sleep, self.say)
         self.injector.active = False
-        self.cluster = Cluster(clock=self.timeline.now, seed=seed)
+        self.cluster = Cluster(clock=self.timeline.now, seed=seed, settings=CLUSTER)
         self.claims = SimClaims()
         self.queue = Queue(self.timeline, self.invocations)
         self.bus = Bus(self.timeline, self.injector, self.queue.send)
@@ -65,12 +74,17 @@ class World:
         self.kubernetes = self.system.connect(fleet.cluster, fleet.policies, self.cluster)
         self.checker = Checker(seed)
         self.violations: list[Violation] = []
+        self.enough: Callable[[Violation], bool] = lambda _: False  # whether the run may end with this one
+        self.limit = MOST_ENTRIES
+        self.warned = Journal[tuple[str, float]]()
         self._random = streams.stream("world")
         self._history = sha256()
         self._pump: Entry | None = None
         self._touched = True
         self.cluster.observe(lambda _change: self._touch())
         self._arrivals, self._troubles = Arrivals(self, arrivals), Troubles(self)
+        plan = fleet.autoscaler
+        self._autoscaler = ClusterAutoscaler(self, plan, streams.stream("autoscaler")) if plan else None
 
     def run(self, hours: float, converge: float = CONVERGE) -> Outcome:
         """So many hours with arrivals and faults, then as long without as everything needs to come to rest."""
@@ -81,19 +95,25 @@ class World:
         self.kubernetes.stale_seconds = self.injector.faults.stale_seconds
         self._arrivals.begin()
         self._troubles.begin()
+        if self._autoscaler:
+            self._autoscaler.begin()
         self.timeline.run_until(self.timeline.now() + hours * 3600)
         self.injector.stop()
         self.kubernetes.stale_seconds = 0.0
         self._arrivals.over = True
+        if self._autoscaler:
+            self._autoscaler.over = True
         self.say("faults and arrivals are over")
         self.timeline.run_until(self.timeline.now() + converge)
-        self._found(self.checker.at_the_end(self))
+        if not self.timeline.stopped:
+            self._found(self.checker.at_the_end(self))
         return self._outcome((hours * 3600 + converge) / 86400)
 
     def say(self, line: str) -> None:
         """One line of the story."""
         at = datetime.fromtimestamp(self.timeline.now(), UTC)
         self.story.append(f"{at:%d %H:%M:%S} {line}")
+        self.heard(line)
 
     def rejoin(self, member: SimInstance) -> None:
         """Its kubelet registers the node again, if the instance still runs."""
@@ -113,6 +133,11 @@ class World:
         return {name: group.described() for name, group in self.fleet.groups.items()}
 
     @property
+    def books(self) -> Mapping[str, Book]:
+        """By group."""
+        return {name: group.book for name, group in self.fleet.groups.items()}
+
+    @property
     def records(self) -> Mapping[str, TerminationRecord]:
         """By instance."""
         return self.claims.records
@@ -128,6 +153,11 @@ class World:
         return self.system.groups.completed
 
     @property
+    def timed_out(self) -> Sequence[tuple[str, str, str]]:
+        """(group, hook, instance)."""
+        return self.fleet.timed_out
+
+    @property
     def heartbeats(self) -> Sequence[tuple[str, str, str, bool]]:
         """Ours that had an effect."""
         return self.system.groups.heartbeats
@@ -136,6 +166,25 @@ class World:
     def open_executions(self) -> Set[str]:
         """Names."""
         return self.system.machine.executions.keys()
+
+    def started(self, execution: str) -> float:
+        """Seconds since 1970."""
+        return self.system.machine.executions[execution].started
+
+    @property
+    def acknowledged(self) -> Sequence[tuple[str, str]]:
+        """(message id, body)."""
+        return self.queue.acknowledged
+
+    @property
+    def dead_letters(self) -> Sequence[DeadLetter]:
+        """Put there by us, and redriven."""
+        return self.queue.dead_letters
+
+    @property
+    def faultless(self) -> bool:
+        """Only arrivals."""
+        return self.injector.faults == Faults.none()
 
     @property
     def queue_depth(self) -> int:
@@ -156,6 +205,17 @@ class World:
     def decrements(self) -> Sequence[str]:
         """Instances."""
         return self.system.groups.decrements
+
+    @property
+    def terminations(self) -> Sequence[str]:
+        """Instances."""
+        return self.system.groups.terminations
+
+    @property
+    def strays(self) -> Sequence[str]:
+        """Neither in a group nor detached from it, which takes the tag away."""
+        instances = self.fleet.instances.values()
+        return [m.id for m in instances if m.lifecycle is None and not m.gone and keys.GROUP_TAG in m.tags]
 
     @property
     def deletions(self) -> Sequence[Deletion]:
@@ -211,6 +271,8 @@ class World:
         self.say(f"event {event['detail-type']}: {_gist(event)}")
         self.bus.emit(event)
         detail = event["detail"]
+        if event["detail-type"] == SPOT_WARNING:
+            self.warned.append((detail["instance-id"], self.timeline.now()))
         if detail.get("LifecycleHookName") == "their-hook":
             self.timeline.after(self._random.uniform(5, 60), lambda: self._their_answer(detail), "their hook")
 
@@ -228,6 +290,11 @@ class World:
             self._touched = False
         self._history.update(f"{now:.6f} {name}\n".encode())
         self._found(self.checker.after_event(self))
+        self.seen()
+        if self.timeline.happened >= self.limit:
+            text = f"{self.limit} entries of the timeline, the last one: {name}"
+            self._found([Violation(seed=self.seed, at=now, rule=Rule.REST, text=text)])
+            self.timeline.stopped = True
 
     def _schedule(self, due: float | None) -> None:
         if self._pump is not None:
@@ -240,6 +307,7 @@ class World:
         for violation in violations:
             self.say(f"VIOLATION {violation}")
             self.violations.append(violation)
+            self.timeline.stopped = self.timeline.stopped or self.enough(violation)
 
     def _outcome(self, days: float) -> Outcome:
         self._history.update("\n".join(self.story).encode())
@@ -252,7 +320,7 @@ class World:
             arrivals=dict(sorted(self._arrivals.counts.items())),
             violations=tuple(self.violations),
             unexpected=tuple(self.system.unexpected),
-            executions=len(self.system.machine.closed),
+            executions=self.system.machine.closed_ever,
             terminated=self.claims.closed_ever,
             dead_letters=len(self.queue.dead_letters),
             redriven=len(self.queue.redriven),

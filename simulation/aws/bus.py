@@ -51,14 +51,14 @@ class Bus:
         if lifecycle and self._injector.happens("lifecycle event lost", faults.lose_lifecycle_event, "bus"):
             return
         copies = 2 if self._injector.happens("event duplicated", faults.duplicate_event, "bus") else 1
-        body = json.dumps(event)
+        body = json.dumps(self._injector.skewed(event))
         for _ in range(copies):
             self._timeline.after(self._delay(), lambda: self._send(body), f"event {event['detail-type']}")
 
     def _delay(self) -> float:
-        faults, random = self._injector.faults, self._injector.random("bus")
+        faults, random = self._injector.faults, self._injector.random
         if self._injector.happens("event delayed", faults.delay_event, "bus"):
-            return random.uniform(10, 180)
+            return random("delay").uniform(10, 180)
         if self._injector.happens("event reordered", faults.reorder_event, "bus"):
-            return random.uniform(0, 5)
+            return random("reordering").uniform(0, 5)
         return USUALLY

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Protocol
 
 from leeward.model import keys
@@ -137,9 +138,14 @@ class SimGroup:
             desired=self.desired,
             zones=tuple(self.plan.zones),
             subnets=tuple(subnet_of(zone) for zone in self.plan.zones),
-            instances=tuple(GroupInstance(id=m.id, zone=m.zone, lifecycle=m.lifecycle or "") for m in members),
+            instances=tuple(_member(m.id, m.zone, m.lifecycle or "") for m in members),
             capacity_rebalance=self.plan.capacity_rebalance,
         )
+
+
+@lru_cache(maxsize=4096)  # a large group is described often, and few of its members have changed since
+def _member(id_: str, zone: str, lifecycle: str) -> GroupInstance:
+    return GroupInstance(id=id_, zone=zone, lifecycle=lifecycle)
 
 
 def subnet_of(zone: str) -> str:

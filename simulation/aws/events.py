@@ -11,6 +11,7 @@ from leeward.model.times import format_instant
 ACCOUNT = "111122223333"
 REGION = "us-east-1"
 STATE_MACHINE = f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:leeward-node-termination"
+SPOT_WARNING = "EC2 Spot Instance Interruption Warning"
 QUEUE_ARN = f"arn:aws:sqs:{REGION}:{ACCOUNT}:leeward-interruption"
 
 Event = dict[str, Any]
@@ -34,7 +35,7 @@ def event(id_: str, source: str, detail_type: str, now: datetime, detail: Mappin
 def spot_warning(id_: str, instance: str, now: datetime) -> Event:
     """EC2 takes the instance two minutes later."""
     detail = {"instance-id": instance, "instance-action": "terminate"}
-    return event(id_, "aws.ec2", "EC2 Spot Instance Interruption Warning", now, detail)
+    return event(id_, "aws.ec2", SPOT_WARNING, now, detail)
 
 
 def rebalance(id_: str, instance: str, now: datetime) -> Event:

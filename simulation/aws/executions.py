@@ -11,10 +11,10 @@ class SimExecutions:
         self._machine = machine
 
     def start(self, instance: str, attempt: int) -> bool:
-        """True when it runs, False when a closed one holds the name."""
-        return self._machine.start(
-            execution_name(instance, attempt), {"instance": instance, "attempt": attempt, "v": 1}
-        )
+        """True when it runs, also with an input that somebody chose by hand; False when a closed one holds the name."""
+        name = execution_name(instance, attempt)
+        begun = self._machine.start(name, {"instance": instance, "attempt": attempt, "v": 1})
+        return begun or self.running(instance, attempt)
 
     def running(self, instance: str, attempt: int) -> bool:
         """Whether it is open."""

@@ -94,7 +94,7 @@ class SimGroups:
         if target.desired >= target.plan.maximum:
             return Replacement(reason="ValidationError: MaxSize is reached")
         if self._injector.no_capacity(zone):
-            return Replacement(reason=f"InsufficientInstanceCapacity: none in {zone}")
+            return Replacement(reason=f"InsufficientInstanceCapacity: none in {zone}", no_capacity=True)
         target.desired += 1
         target.book.launched()
         answer = Replacement(launched=(self._fleet.launch(target, zone).id,))

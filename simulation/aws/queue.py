@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from simulation.invocations import Ended, Invocations
+from simulation.journal import Journal
 from simulation.timeline import Entry, Timeline
 
 BATCH = 100
@@ -45,8 +46,9 @@ class Queue:
         self._timeline, self._invocations = timeline, invocations
         self.consumer: Consumer = lambda _: ()
         self.messages: dict[str, Queued] = {}
-        self.dead_letters: list[DeadLetter] = []
-        self.redriven: list[str] = []
+        self.dead_letters = Journal[DeadLetter]()
+        self.redriven = Journal[str]()
+        self.acknowledged = Journal[tuple[str, str]]()  # (message id, body)
         self.handled = 0
         self._numbers = 0
         self._busy = 0
@@ -113,6 +115,7 @@ class Queue:
         for message in batch:
             if message.id not in failed and message.receipt == f"{message.id}/{message.receives}":
                 self.messages.pop(message.id, None)
+                self.acknowledged.append((message.id, message.body))
                 self.handled += 1
 
 

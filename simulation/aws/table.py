@@ -5,7 +5,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from leeward.errors import ObjectGoneError, RecordChangedError
-from leeward.model.termination import Cause, Outcome, Replacement, Status, Subject, TerminationRecord
+from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Status, Subject, TerminationRecord
+from simulation.aws.index import OpenIndex
 
 CLOCKS_OF_AN_ATTEMPT = frozenset({"draining", "drained", "retry"})
 KEPT = timedelta(days=7)  # the time-to-live of a closed record
@@ -15,6 +16,10 @@ def _nothing() -> None:
     pass
 
 
+def _in_time() -> timedelta:
+    return timedelta(0)
+
+
 class SimClaims:
     """`records` by instance id; `changed` is called after each write."""
 
@@ -22,7 +27,8 @@ class SimClaims:
         self.records: dict[str, TerminationRecord] = {}
         self.closed_ever = 0
         self._once: dict[str, datetime] = {}
-        self._open: dict[str, None] = {}
+        self.index = OpenIndex()
+        self._late: dict[str, datetime] = {}  # when an item that has outlived its time is deleted
         self._changed = changed
 
     def read(self, instance: str) -> TerminationRecord | None:
@@ -49,6 +55,8 @@ class SimClaims:
                 causes=(*there.causes, cause),
                 times={"claimed": now},
                 replacement=there.replacement,
+                plan=there.plan,
+                payers=there.payers,
             )
         return self._put(fresh)
 
@@ -67,6 +75,7 @@ class SimClaims:
         times: Mapping[str, datetime] | None = None,
         heartbeats: Mapping[str, datetime] | None = None,
         replacement: Replacement | None = None,
+        payers: Mapping[str, str] | None = None,
         blocked_by: Sequence[str] | None = None,
         evicted: int = 0,
         node: str | None = None,
@@ -80,11 +89,16 @@ class SimClaims:
                 times={**there.times, **fresh},
                 heartbeats={**there.heartbeats, **(heartbeats or {})},
                 replacement=replacement or there.replacement,
+                payers={**(payers or {}), **there.payers},
                 blocked_by=there.blocked_by if blocked_by is None else tuple(blocked_by),
                 pods_evicted=there.pods_evicted + evicted,
                 subject=replace(there.subject, node=node) if node else there.subject,
             )
         )
+
+    def plan(self, instance: str, plan: LaunchPlan) -> None:
+        """Over what was planned before."""
+        self._put(replace(self._present(instance), plan=plan))
 
     def close(self, instance: str, *, version: int, outcome: Outcome, now: datetime) -> None:
         """Only at the version that the caller read; closing again the same way is done already."""
@@ -97,8 +111,8 @@ class SimClaims:
         self._put(replace(there, status=Status.CLOSED, outcome=outcome, times=times, token=None))
 
     def open_instances(self) -> Sequence[str]:
-        """Of all open records."""
-        return tuple(self._open)
+        """Of all open records, as the index has them."""
+        return self.index.read()
 
     def once(self, key: str, lasts: timedelta, now: datetime) -> bool:
         """True for the first within the span."""
@@ -114,23 +128,27 @@ class SimClaims:
             raise RecordChangedError(f"{instance}: the conditional request failed")
         self._put(replace(there, token=token))
 
-    def expire(self, now: datetime) -> None:
-        """Time to live: closed records and spent `once` items go."""
-        old = [
-            name
-            for name, record in self.records.items()
-            if record.status is Status.CLOSED and record.times.get("closed", now) + KEPT < now
-        ]
-        for name in old:
-            del self.records[name]
-        self._once = {key: until for key, until in self._once.items() if until > now}
+    def expire(self, now: datetime, lag: Callable[[], timedelta] = _in_time) -> None:
+        """Time to live: closed records and spent `once` items go, each as late as `lag` says."""
+        closed = {name: one.times.get("closed", now) for name, one in self.records.items() if _is_closed(one)}
+        for name, until in [(name, at + KEPT) for name, at in closed.items()]:
+            if until < now and self._is_deleted(f"record {name}", now, lag):
+                del self.records[name]
+        for key, until in list(self._once.items()):
+            if until <= now and self._is_deleted(f"once {key} {until}", now, lag):
+                del self._once[key]
+
+    def _is_deleted(self, item: str, now: datetime, lag: Callable[[], timedelta]) -> bool:
+        if item not in self._late:
+            self._late[item] = now + lag()
+        if self._late[item] > now:
+            return False
+        del self._late[item]
+        return True
 
     def _put(self, record: TerminationRecord) -> TerminationRecord:
         self.records[record.instance] = record
-        if record.status is Status.OPEN:
-            self._open[record.instance] = None
-        else:
-            self._open.pop(record.instance, None)
+        self.index.put(record.instance, is_open=record.status is Status.OPEN)
         self._changed()
         return record
 
@@ -144,3 +162,7 @@ class SimClaims:
         if record.version != version or record.status is not Status.OPEN:
             raise RecordChangedError(f"{instance}: expected open version {version}, found {record.version}")
         return record
+
+
+def _is_closed(record: TerminationRecord) -> bool:
+    return record.status is Status.CLOSED

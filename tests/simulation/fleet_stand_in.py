@@ -10,6 +10,7 @@ from leeward.policy.document import (
     NodePolicy,
     Selector,
 )
+from simulation.plans import AutoscalerPlan
 
 ZONES = ("us-east-1a", "us-east-1b", "us-east-1c")
 
@@ -34,6 +35,7 @@ class Fleet:
     groups: tuple[GroupPlan, ...] = (GroupPlan(),)
     workloads: tuple = ()
     policies: ClusterPolicies = field(default_factory=lambda: policies(settle=10))
+    autoscaler: AutoscalerPlan | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

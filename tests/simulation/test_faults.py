@@ -3,16 +3,20 @@
 import json
 from contextlib import suppress
 from dataclasses import fields
+from datetime import datetime, timedelta
 
 import pytest
 
 from leeward.errors import AwsUnavailableError, ClusterUnreachableError, LeewardError, ThrottledError
+from leeward.model.termination import Cause, CauseKind, Outcome
 from simulation.aws import events
 from simulation.aws.bus import Bus, let_through
 from simulation.aws.queue import RECEIVES, Queue
+from simulation.aws.table import KEPT, SimClaims
 from simulation.faults import Faults, FaultyPort, Injector, Killed
-from simulation.invocations import Invocations
+from simulation.invocations import Invocations, SimClock
 from simulation.timeline import START, Streams, Timeline
+from tests.fakes.builders import a_subject
 
 
 class Counter:
@@ -179,3 +183,146 @@ def test_redelivery_can_be_asked_for_sooner():
     queue.send("{}")
     timeline.run_until(START + 3600)
     assert [round(at) for at in seen] == [1, 3]
+
+
+def environments(injector, timeline, invocations, *bodies):
+    """What the clocks of invocations of one function say, against the true time in seconds."""
+    clock, off = SimClock(timeline, invocations, injector.clock_skew), []
+
+    def tell():
+        off.append((clock.now() - timeline.instant()).total_seconds())
+
+    for body in bodies or (tell,):
+        invocations.start(lambda body=body: (tell(), body()), lambda _ended: None, name="drain look", timeout=60)
+        timeline.run_until(timeline.now() + 1)
+    return off
+
+
+def a_skewed_clock():
+    timeline = Timeline()
+    return an_injector(timeline, clock_skew_seconds=1), timeline, Invocations(timeline)
+
+
+def nothing():
+    pass
+
+
+def test_the_clock_of_an_execution_environment_is_off_by_a_constant_of_its_own():
+    injector, timeline, invocations = a_skewed_clock()
+    one, again = environments(injector, timeline, invocations, nothing, nothing)
+    assert one == again
+    assert 0 < abs(one) <= 1
+    assert injector.counts["clock skewed"] == 1
+
+
+def test_invocations_side_by_side_and_after_a_kill_have_environments_of_their_own():
+    injector, timeline, invocations = a_skewed_clock()
+
+    def die():
+        raise Killed("now")
+
+    found = environments(injector, timeline, invocations, lambda: invocations.sleep(5), die, nothing)
+    assert len(set(found)) == 3
+
+
+def test_clocks_are_right_outside_of_invocations_and_when_faults_are_over():
+    injector, timeline, invocations = a_skewed_clock()
+    assert SimClock(timeline, invocations, injector.clock_skew).now() == timeline.instant()
+    injector.stop()
+    assert environments(injector, timeline, invocations, nothing) == [0]
+
+
+def test_services_write_their_own_time_into_events():
+    ((_, body),) = deliveries(a_warning())
+    assert json.loads(body)["time"] == a_warning()["time"]
+    timeline = Timeline()
+    injector = an_injector(timeline, event_skew_seconds=2)
+    off = {
+        (datetime.fromisoformat(injector.skewed(a_warning())["time"]) - timeline.instant()).total_seconds()
+        for _ in range(100)
+    }
+    assert off == {-2, -1, 0, 1, 2}
+    injector.stop()
+    assert injector.skewed(a_warning()) == a_warning()
+
+
+def test_a_call_that_hangs_is_ended_by_the_time_out_of_its_function():
+    timeline, ended = Timeline(), []
+    invocations = Invocations(timeline)
+    injector = Injector(Faults(call_hangs=1), Streams(1), timeline, invocations.sleep)
+    port = Counter()
+    call = FaultyPort(port, "counter", injector).count
+    invocations.start(call, lambda end: ended.append((timeline.now() - START, end)), name="drain wait", timeout=55)
+    timeline.run_until(START + 10_000)
+    ((when, end),) = ended
+    assert (when, end.error, end.killed, port.calls) == (55, "Sandbox.Timedout", True, 0)
+    assert injector.counts["call hangs"] == 1
+
+
+def test_a_reset_comes_before_the_effect_of_a_request_or_after_it():
+    injector = an_injector(kubernetes_reset=2)  # half of it on either side
+    with pytest.raises(ClusterUnreachableError, match="before its effect"):
+        injector.disturb("patch nodes")
+    with pytest.raises(ClusterUnreachableError, match="after its effect"):
+        injector.lose_answer("patch nodes")
+    assert injector.counts["Kubernetes reset"] == 2
+    injector.stop()
+    injector.lose_answer("patch nodes")
+
+
+def a_table(**rates):
+    timeline = Timeline()
+    injector, table = an_injector(timeline, **rates), SimClaims()
+    table.index.behind(timeline.now, injector)
+    return table, timeline, injector
+
+
+def claim(table, instance, timeline):
+    cause = Cause(id=f"c-{instance}", kind=CauseKind.SPOT_INTERRUPTION, at=timeline.instant())
+    return table.claim(a_subject(instance), cause, timeline.instant())
+
+
+def close(table, record, timeline):
+    table.close(record.instance, version=record.version, outcome=Outcome.TERMINATED, now=timeline.instant())
+
+
+def test_the_index_of_open_records_misses_new_ones_and_lists_closed_ones_for_a_while():
+    table, timeline, injector = a_table(index_lag_seconds=10)
+    old = claim(table, "i-old", timeline)
+    timeline.run_until(START + 100)
+    close(table, old, timeline)
+    claim(table, "i-new", timeline)
+    timeline.run_until(START + 101)
+    answers = {table.open_instances() for _ in range(100)}
+    assert answers == {("i-old",), ("i-new",)}
+    assert 50 < injector.counts["index behind"] < 100
+    timeline.run_until(START + 111)
+    assert {table.open_instances() for _ in range(100)} == {("i-new",)}
+
+
+def test_the_index_is_up_to_date_when_faults_are_over():
+    table, timeline, injector = a_table(index_lag_seconds=10)
+    injector.stop()
+    claim(table, "i-new", timeline)
+    assert table.open_instances() == ("i-new",)
+    assert not injector.counts
+
+
+def test_what_has_outlived_its_time_is_deleted_hours_later():
+    table, timeline, injector = a_table(expiry_lag_hours=6)
+    close(table, claim(table, "i-old", timeline), timeline)
+    due = timeline.instant() + KEPT
+    table.expire(due, injector.expiry_lag)
+    assert not injector.counts
+    table.expire(due + timedelta(seconds=1), injector.expiry_lag)
+    assert "i-old" in table.records
+    table.expire(due + timedelta(hours=6, seconds=1), injector.expiry_lag)
+    assert table.records == {}
+    assert injector.counts["expired late"] == 1
+
+
+def test_without_faults_the_table_deletes_in_time():
+    table, timeline, injector = a_table()
+    close(table, claim(table, "i-old", timeline), timeline)
+    table.expire(timeline.instant() + KEPT + timedelta(seconds=1), injector.expiry_lag)
+    assert table.records == {}

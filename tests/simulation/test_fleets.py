@@ -10,11 +10,12 @@ import pytest
 from leeward.policy.selection import policy_for
 from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec
-from local.cluster.objects import is_ready, node_of
-from simulation.fleets import Arrival, ArrivalKind, arrivals, create_workloads, generate
+from local.cluster.objects import annotations_of, is_ready, name_of, node_of, phase_of
+from simulation.fleets import Arrival, ArrivalKind, arrivals, create_workloads, generate, nodes_by_zone
 
 SEEDS = range(40)
 HOUR = 3600
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 @cache
@@ -34,7 +35,8 @@ def budgets_by_app(fleet):
 
 
 def replicas(fleet):
-    return {obj["metadata"]["name"]: obj["spec"]["replicas"] for obj in of_kind(fleet, "Deployment")}
+    scaled = [*of_kind(fleet, "Deployment"), *of_kind(fleet, "StatefulSet")]
+    return {obj["metadata"]["name"]: obj["spec"]["replicas"] for obj in scaled}
 
 
 def impossible(specs, count):
@@ -43,10 +45,10 @@ def impossible(specs, count):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_fleet_has_three_to_six_zones_and_five_to_a_hundred_nodes_in_several_groups(seed):
+def test_a_fleet_has_three_to_six_zones_and_five_to_five_hundred_nodes_in_several_groups(seed):
     some = fleet(seed)
     assert 3 <= len(some.zones) <= 6
-    assert 5 <= some.nodes <= 100
+    assert 5 <= some.nodes <= 500
     assert len(some.groups) >= 3
     assert len({group.name for group in some.groups}) == len(some.groups)
     for group in some.groups:
@@ -114,20 +116,82 @@ def test_a_number_of_nodes_out_of_range_is_refused(nodes):
         generate(Random(1), nodes=nodes)
 
 
+def test_most_fleets_are_small_and_a_few_are_large():
+    sizes = [generate(Random(seed)).nodes for seed in range(300)]
+    assert sum(size <= 60 for size in sizes) >= 0.8 * len(sizes)
+    assert max(sizes) > 150
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_tied_to_zones_is_tied_to_those_that_can_lose_a_node(seed):
+    some = fleet(seed)
+    members = nodes_by_zone(some.groups)
+    assert sum(members.values()) == some.nodes
+    for obj in of_kind(some, "StatefulSet"):
+        required = obj["spec"]["template"]["spec"]["affinity"]["nodeAffinity"][REQUIRED]
+        (expression,) = required["nodeSelectorTerms"][0]["matchExpressions"]
+        assert all(members[zone] >= 2 for zone in expression["values"])
+
+
+def test_stateful_sets_jobs_and_every_rule_among_pods_come_up_among_some_fleets():
+    fleets = [fleet(seed) for seed in SEEDS]
+    assert all(of_kind(some, "StatefulSet") and of_kind(some, "Job") for some in fleets)
+    specs = [obj["spec"]["template"]["spec"] for some in fleets for obj in of_kind(some, "Deployment")]
+    kinds = {(kind, *rules) for spec in specs for kind, rules in spec.get("affinity", {}).items()}
+    preferred = "preferredDuringSchedulingIgnoredDuringExecution"
+    assert {(f"pod{kind}", how) for kind in ("Affinity", "AntiAffinity") for how in (REQUIRED, preferred)} <= kinds
+    rules = [rule for spec in specs for rule in spec.get("topologySpreadConstraints", [])]
+    found = {(rule["topologyKey"].rpartition("/")[2], rule["whenUnsatisfiable"]) for rule in rules}
+    assert {("zone", "DoNotSchedule"), ("zone", "ScheduleAnyway"), ("hostname", "DoNotSchedule")} <= found
+    policies = {obj["spec"]["podManagementPolicy"] for some in fleets for obj in of_kind(some, "StatefulSet")}
+    assert policies == {"OrderedReady", "Parallel"}
+
+
+class Begun:
+    """The cluster of a fleet after five minutes."""
+
+    def __init__(self, some):
+        self.now = 0.0
+        self.cluster = Cluster(clock=lambda: self.now)
+        for group in some.groups:
+            for number in range(group.size):
+                zone = group.zones[number % len(group.zones)]
+                name = f"{group.name}-{number}"
+                self.cluster.add_node(NodeSpec(name=name, zone=zone, instance_type=group.instance_type))
+        create_workloads(some, self.cluster)
+        self.wait(300)
+
+    def wait(self, seconds):
+        self.now += seconds
+        self.cluster.step(self.now)
+
+    def nowhere(self):
+        return [name_of(pod) for pod in self.cluster.list("pods") if node_of(pod) is None]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("nodes", [5, 12])
+def test_pods_remain_schedulable_whichever_node_is_lost(seed, nodes):
+    begun = Begun(fleet(seed, nodes=nodes))
+    for node in [name_of(node) for node in begun.cluster.list("nodes")]:
+        lost = begun.cluster.get("nodes", node)
+        begun.cluster.delete("nodes", node)
+        begun.wait(900)
+        assert begun.nowhere() == []
+        assert [
+            name_of(pod)
+            for pod in begun.cluster.list("pods")
+            if not is_ready(pod)
+            and phase_of(pod) != "Succeeded"
+            and "local.leeward.dev/never-ready" not in annotations_of(pod)
+        ] == []
+        begun.cluster.install(lost)
+        begun.wait(60)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_all_pods_of_a_fleet_come_up_on_its_nodes(seed):
-    some = fleet(seed, nodes=12)
-    now = [0.0]
-    cluster = Cluster(clock=lambda: now[0])
-    for group in some.groups:
-        for number in range(group.size):
-            zone = group.zones[number % len(group.zones)]
-            cluster.add_node(
-                NodeSpec(name=f"{group.name}-{number}", zone=zone, instance_type=group.instance_type),
-            )
-    create_workloads(some, cluster)
-    now[0] = 300.0
-    cluster.step(now[0])
+    cluster = Begun(fleet(seed, nodes=12)).cluster
     pods = cluster.list("pods")
     assert [pod["metadata"]["name"] for pod in pods if node_of(pod) is None] == []
     unready = [pod for pod in pods if not is_ready(pod)]

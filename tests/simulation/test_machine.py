@@ -1,68 +1,14 @@
 """The runner of state machines: retries, catches, time-outs, tokens, stops; its expressions against jsonata."""
 
 from itertools import product
-from random import Random
 
 import pytest
 
 from simulation.expressions import UndefinedError, by_jsonata, evaluate, quick
 from simulation.invocations import Ended
-from simulation.machine import StateMachine
 from simulation.system import definition
-from simulation.timeline import START, Timeline
-
-PAUSE = "arn:aws:states:::aws-sdk:dynamodb:updateItem.waitForTaskToken"
-CALL = "arn:aws:states:::lambda:invoke"
-
-
-class Bench:
-    """A machine with scripted answers. `answers` are given one by one, the last one again and again."""
-
-    def __init__(self, states, *answers, seconds=None, pause=""):
-        self.timeline, self.calls, self.ended, self.tokens = Timeline(), [], [], []
-        self.answers = list(answers)
-        self._pause = pause
-        top = {"StartAt": next(iter(states)), "States": states}
-        if seconds:
-            top["TimeoutSeconds"] = seconds
-        self.machine = StateMachine(
-            top, self.timeline, Random(1), invoke=self.invoke, pause=self.pause, ended=self.ended.append
-        )
-
-    def invoke(self, function, payload, done):
-        self.calls.append((self.timeline.now() - START, function, payload))
-        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        if answer is not None:
-            self.timeline.after(0.1, lambda: done(answer), "answer")
-
-    def pause(self, arguments):
-        self.tokens.append(arguments["token"])
-        return self._pause
-
-    def run(self, seconds=1000, **data):
-        self.machine.start("e", data)
-        self.timeline.run_until(START + seconds)
-        return self.ended[0] if self.ended else None
-
-
-def task(**more):
-    return {
-        "Type": "Task",
-        "Resource": CALL,
-        "Arguments": {"FunctionName": "f", "Payload": {"n": "{% $states.input.n %}"}},
-        "Output": "{% $states.result.Payload %}",
-        "Next": "Done",
-        **more,
-    }
-
-
-def pause(**more):
-    arguments = {"token": "{% $states.context.Task.Token %}"}
-    return task(Resource=PAUSE, Arguments=arguments, Output="{% $states.input %}", **more)
-
-
-DONE = {"Type": "Succeed"}
-BROKEN = {"Type": "Fail", "Error": "Broken", "Cause": "{% $states.input.why %}"}
+from simulation.timeline import START
+from tests.simulation.machine_bench import BROKEN, DONE, Bench, pause, task
 
 
 def expressions_of(value):
@@ -83,14 +29,15 @@ def test_the_quick_evaluation_says_what_jsonata_says_for_every_expression_of_the
         data |= {"version": 3, "run": {"instance": "i-0abc"}, "error": "E", "cause": "C"}
         states = {"input": data, "context": context, "result": {"Payload": data}}
         states["errorOutput"] = {"Error": "E", "Cause": "C"}
+        scope = {"states": states}
         for expression, reading in found.items():
             if reading is not None:
-                assert reading(states) == by_jsonata(expression)(states), expression
+                assert reading(scope) == by_jsonata(expression)(scope), expression
 
 
 def test_an_expression_without_a_value_is_an_error():
     with pytest.raises(UndefinedError, match="is undefined"):
-        evaluate({"a": ["{% $states.input.missing %}"]}, {"input": {}})
+        evaluate({"a": ["{% $states.input.missing %}"]}, {"states": {"input": {}}})
 
 
 def test_a_task_passes_its_output_on_and_the_history_names_each_event():
@@ -101,9 +48,11 @@ def test_a_task_passes_its_output_on_and_the_history_names_each_event():
         "ExecutionStarted",
         "TaskStateEntered",
         "TaskScheduled",
+        "TaskStarted",
         "TaskSucceeded",
         "TaskStateExited",
         "SucceedStateEntered",
+        "SucceedStateExited",
         "ExecutionSucceeded",
     ]
     assert bench.calls[0][2] == {"n": 1}

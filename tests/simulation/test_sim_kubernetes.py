@@ -88,6 +88,23 @@ def test_every_request_can_be_disturbed_before_it_does_anything(api, model, dist
     assert (api.deletions, api.removals) == ([], [])
 
 
+def test_an_answer_can_be_lost_after_the_request_had_its_effect(model, clock):
+    lost = Disturbances()
+    api = SimKubernetes(model, clock, lose=lost)
+    node, pod = api.node("node-a"), api.pods_on("node-a")[0]
+    for verb, call in {
+        "patch nodes": lambda: api.mark(node, MARK),
+        "delete pods": lambda: api.delete_pod(pod),
+        "create pods/eviction": lambda: api.evict(pod),
+    }.items():
+        lost.fail[verb] = ClusterUnreachableError("connection reset")
+        with pytest.raises(ClusterUnreachableError):
+            call()
+    assert api.node("node-a").marked
+    assert [deletion.pod for deletion in api.deletions] == [pod.key]
+    assert lost.requests == ["patch nodes", "delete pods", "create pods/eviction"]
+
+
 def test_the_nodes_of_a_stale_list_are_at_most_so_old(api, clock):
     api.stale_seconds = 5.0
     api.nodes()

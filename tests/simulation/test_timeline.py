@@ -75,7 +75,7 @@ def test_an_invocation_that_takes_too_long_is_killed_where_it_sleeps():
     invocations.start(forever, ends.append, name="slow", timeout=30)
     timeline.run_until(START + 7200)
     assert reached == []
-    assert (ends[0].killed, ends[0].error) == (True, "Lambda.Unknown")
+    assert (ends[0].killed, ends[0].error) == (True, "Sandbox.Timedout")
     assert not issubclass(Killed, Exception)
 
 

@@ -1,0 +1,22 @@
+"""`ports.Catalog` in memory: what fn sync has written down."""
+
+from collections.abc import Mapping
+
+from leeward.model.facts import FactKind, Sheet
+
+
+class SimCatalog:
+    """Sheets by cluster and kind."""
+
+    def __init__(self) -> None:
+        self._sheets: dict[tuple[str, FactKind], Sheet] = {}
+
+    def read(self, cluster: str) -> Mapping[FactKind, Sheet]:
+        """All of the cluster."""
+        return {kind: sheet for (name, kind), sheet in self._sheets.items() if name == cluster}
+
+    def keep(self, cluster: str, kind: FactKind, sheet: Sheet) -> None:
+        """The later look stays."""
+        there = self._sheets.get((cluster, kind))
+        if there is None or there.synced <= sheet.synced:
+            self._sheets[cluster, kind] = sheet

@@ -1,0 +1,59 @@
+"""The table's index of open records, which follows the table at some distance: what is new may still be missing, what
+is closed may still be listed."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+REMEMBERED = 60.0  # seconds of changes
+
+
+class Lag(Protocol):
+    """How far behind an answer is. `index_lag` in seconds; `count` hears of answers that were not true any more."""
+
+    def index_lag(self) -> float: ...
+    def count(self, name: str) -> None: ...
+
+
+class OpenIndex:
+    """Up to date until it is told otherwise (`behind`)."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, None] = {}
+        self._changes: deque[tuple[float, str, bool]] = deque()  # (when, instance, whether it was opened)
+        self._now: Callable[[], float] = lambda: 0.0
+        self._lag: Lag | None = None
+
+    def behind(self, now: Callable[[], float], lag: Lag) -> None:
+        """From now on its answers are as old as `lag` says; `now` in seconds."""
+        self._now, self._lag = now, lag
+
+    def put(self, instance: str, *, is_open: bool) -> None:
+        """The table was written."""
+        if (instance in self._open) is is_open:
+            return
+        if is_open:
+            self._open[instance] = None
+        else:
+            del self._open[instance]
+        if self._lag is not None:
+            now = self._now()
+            self._changes.append((now, instance, is_open))
+            while self._changes[0][0] < now - REMEMBERED:
+                self._changes.popleft()
+
+    def read(self) -> tuple[str, ...]:
+        """The instances of open records, as they were a moment ago."""
+        if self._lag is None or not self._changes:
+            return tuple(self._open)
+        since, view = self._now() - self._lag.index_lag(), dict(self._open)
+        for when, instance, opened in reversed(self._changes):
+            if when <= since:
+                break
+            if opened:
+                view.pop(instance, None)
+            else:
+                view[instance] = None
+        if view.keys() != self._open.keys():
+            self._lag.count("index behind")
+        return tuple(view)

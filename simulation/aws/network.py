@@ -1,0 +1,73 @@
+"""`ports.Network` and `ports.PriceList` over the simulated fleet: subnets that instances and their pods fill."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from leeward.model.instance_type import InstanceType
+from leeward.model.subnet import Subnet
+from simulation.aws.compute import subnet_of
+from simulation.aws.fleet import SimFleet
+
+SIZE = 4091  # free addresses of an empty /20
+VPC = "vpc-simulated"
+TYPES = {
+    kind.name: kind
+    for kind in (
+        InstanceType(name=name, vcpus=vcpus, memory_mib=memory * 1024, max_enis=enis, ips_per_eni=ips)
+        for name, vcpus, memory, enis, ips in (
+            ("m5.large", 2, 8, 3, 10),
+            ("m5.xlarge", 4, 16, 4, 15),
+            ("c5.xlarge", 4, 8, 4, 15),
+            ("r5.large", 2, 16, 3, 10),
+            ("m6g.large", 2, 8, 3, 10),
+        )
+    )
+}
+
+
+class SimNetwork:
+    """One subnet a zone. A running instance takes two interfaces with all their addresses, one that boots takes one."""
+
+    def __init__(self, fleet: SimFleet) -> None:
+        self._fleet = fleet
+
+    def subnets(self, ids: Iterable[str]) -> Mapping[str, Subnet]:
+        """Those of the fleet's zones."""
+        wanted = set(ids)
+        zones = {zone for group in self._fleet.groups.values() for zone in group.plan.zones}
+        return {subnet_of(zone): self._subnet(zone) for zone in sorted(zones) if subnet_of(zone) in wanted}
+
+    def subnets_tagged(self, vpcs: Iterable[str], key: str) -> Mapping[str, Subnet]:
+        """None carries any tag."""
+        del vpcs, key
+        return {}
+
+    def instance_types(self, names: Iterable[str]) -> Mapping[str, InstanceType]:
+        """Some of EC2's."""
+        return {name: TYPES[name] for name in names if name in TYPES}
+
+    def _subnet(self, zone: str) -> Subnet:
+        used = sum(addresses(one.type, one.state) for one in self._fleet.instances.values() if one.zone == zone)
+        return Subnet(id=subnet_of(zone), zone=zone, vpc=VPC, free_ips=max(SIZE - used, 0))
+
+
+class SimPriceList:
+    """Everything costs the same."""
+
+    def on_demand(self, types: Iterable[str]) -> Mapping[str, float]:
+        """Ten cents."""
+        return dict.fromkeys(types, 0.1)
+
+    def spot(self, types: Iterable[str], zones: Iterable[str], now: datetime) -> Mapping[str, Mapping[str, float]]:
+        """Three cents."""
+        del now
+        wanted = tuple(zones)
+        return {name: dict.fromkeys(wanted, 0.03) for name in types}
+
+
+def addresses(instance_type: str, state: str) -> int:
+    """What an instance takes of its subnet."""
+    if state in {"shutting-down", "terminated"}:
+        return 0
+    kind = TYPES.get(instance_type)
+    return 2 * kind.ips_per_eni if kind is not None and state == "running" else 1

@@ -1,0 +1,83 @@
+"""One world to run, small enough to write down: a seed, and what was taken away from it since.
+
+Everything else follows from these. The file that `python -m simulation --replay FILE` reads is a case as JSON."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from leeward.errors import InvalidInputError
+from simulation import fleets
+from simulation.faults import Faults
+from simulation.fleets import Arrival, ArrivalKind
+from simulation.outcome import Outcome
+from simulation.timeline import Streams
+from simulation.view import Violation
+from simulation.world import CONVERGE, MOST_ENTRIES, World
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """`hours` with arrivals and faults, `per_hour` arrivals. `nodes` None: as many as the seed says; `arrivals` None:
+    all that the seed brings.
+    """
+
+    seed: int
+    hours: float
+    per_hour: float
+    faults: Faults = field(default_factory=Faults.all)
+    nodes: int | None = None
+    arrivals: tuple[Arrival, ...] | None = None
+
+    def planned(self) -> tuple[Arrival, ...]:
+        """What arrives, in the order of time."""
+        if self.arrivals is not None:
+            return self.arrivals
+        return fleets.arrivals(self._fleet(), Streams(self.seed).stream("arrivals"), self.hours, self.per_hour)
+
+    @property
+    def size(self) -> int:
+        """Nodes at the beginning."""
+        return self._fleet().nodes
+
+    def world(self) -> World:
+        """Everything in it comes from the seed."""
+        return World(self.seed, self._fleet(), self.faults, self.planned())
+
+    def run(self, *, enough: Callable[[Violation], bool] | None = None, limit: int = MOST_ENTRIES) -> Outcome:
+        """To the end, or to the first violation that is `enough`, or to so many entries of the timeline."""
+        world = self.world()
+        world.enough, world.limit = enough or world.enough, limit
+        return world.run(self.hours, CONVERGE)
+
+    def to_json(self) -> str:
+        """For a file."""
+        return json.dumps(asdict(self), indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Raises InvalidInputError for anything that `to_json` has not written."""
+        try:
+            raw = json.loads(text)
+            return cls(
+                seed=int(raw["seed"]),
+                hours=float(raw["hours"]),
+                per_hour=float(raw["per_hour"]),
+                faults=Faults(**raw["faults"]),
+                nodes=raw["nodes"],
+                arrivals=None if raw["arrivals"] is None else _arrivals(raw["arrivals"]),
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            what = f"{type(error).__name__}: {error}"
+            raise InvalidInputError(f"found no case that the simulation has written ({what})") from error
+
+    def _fleet(self) -> fleets.Fleet:
+        return fleets.generate(Streams(self.seed).stream("fleet plan"), nodes=self.nodes)
+
+
+def _arrivals(raw: Sequence[Mapping[str, Any]]) -> tuple[Arrival, ...]:
+    return tuple(
+        Arrival(at_seconds=float(one["at_seconds"]), kind=ArrivalKind(one["kind"]), pick=int(one["pick"]))
+        for one in raw
+    )

@@ -1,0 +1,34 @@
+"""What Choice and Wait states decide: which way, and how long."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from leeward.model.times import parse_instant
+from simulation.machine.execution import EXPRESSION, NO_CHOICE, StatesError
+
+Value = Callable[[Any], Any]  # of a field of the state
+
+
+def chosen(definition: Mapping[str, Any], value: Value) -> Mapping[str, Any]:
+    """The first choice whose condition holds, else the state itself with its default as Next.
+
+    Raises StatesError: a condition that is neither true nor false, or nothing holds and there is no default.
+    """
+    for choice in definition["Choices"]:
+        holds = value(choice["Condition"])
+        if not isinstance(holds, bool):
+            raise StatesError(EXPRESSION, f"{choice['Condition']} is no condition, found {holds!r}")
+        if holds:
+            found: Mapping[str, Any] = choice
+            return found
+    if "Default" not in definition:
+        raise StatesError(NO_CHOICE, "no choice holds and there is no default")
+    return {**definition, "Next": definition["Default"]}
+
+
+def seconds_of(definition: Mapping[str, Any], value: Value, now: datetime) -> float:
+    """Seconds, or until Timestamp; a time that has passed is no wait."""
+    if "Seconds" in definition:
+        return float(value(definition["Seconds"]))
+    return max(0.0, (parse_instant(value(definition["Timestamp"])) - now).total_seconds())

@@ -1,0 +1,152 @@
+"""What a Task state calls: functions, other state machines, SDK actions; with an answer, a token, or a whole child run.
+
+Resources are those of the Step Functions developer guide, "Integrating services"; results and errors have its shapes:
+`.sync:2` gives the child's output as JSON, and a child that fails is States.TaskFailed with the child as its cause."""
+
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from simulation.invocations import Ended
+from simulation.machine.account import StepFunctions
+from simulation.machine.attempt import Attempt
+from simulation.machine.execution import TASK_FAILED, TRANSITION, Execution, StatesError
+from simulation.timeline import Timeline
+
+if TYPE_CHECKING:
+    from simulation.machine.machine import StateMachine
+    from simulation.machine.run import MachineRun
+
+FOR_TOKEN = "waitForTaskToken"
+START = {"states:startExecution": "StepFunctions", "sfn:startExecution": "Sfn"}
+
+
+class Integrations:
+    """The calls of one machine's tasks."""
+
+    def __init__(
+        self,
+        account: StepFunctions,
+        invoke: Callable[[str, Mapping[str, Any], Callable[[Ended], None]], None],
+        pause: Callable[[Mapping[str, Any]], str],
+    ) -> None:
+        self._account, self._invoke, self._pause = account, invoke, pause
+
+    def begin(self, run: "MachineRun", resource: str, arguments: Any, attempt: Attempt) -> None:
+        """Make the call. Raises StatesError when it is refused at once."""
+        action, _, pattern = resource.partition(":states:::")[2].removeprefix("aws-sdk:").partition(".")
+        answer: Callable[[Any], None] = attempt.succeed
+        if pattern == FOR_TOKEN:
+            self._account.wait_for(attempt)
+            answer = _ignore
+        run.say("TaskStarted", attempt.state)
+        if action == "lambda:invoke":
+            self._invoke(arguments["FunctionName"], arguments.get("Payload", {}), _reply(attempt, answer))
+        elif action in START:
+            self._start(run, arguments, attempt, START[action], pattern, answer)
+        elif pattern == FOR_TOKEN:
+            if error := self._pause(arguments):
+                raise StatesError(error, "the conditional request failed")
+        else:
+            answer(self._answer_token(action, arguments) or self._account.call(action, arguments))
+        if pattern and not attempt.over:
+            run.say("TaskSubmitted", attempt.state)
+
+    def _start(
+        self,
+        run: "MachineRun",
+        arguments: Mapping[str, Any],
+        attempt: Attempt,
+        service: str,
+        pattern: str,
+        answer: Callable[[Any], None],
+    ) -> None:
+        machine = self._account.machines.get(arguments["StateMachineArn"])
+        if machine is None:
+            raise StatesError(f"{service}.StateMachineDoesNotExistException", arguments["StateMachineArn"])
+        name = arguments.get("Name") or self._account.fresh_name()
+        child = machine.begin(name, arguments.get("Input", {}))
+        if child is None:
+            raise StatesError(f"{service}.ExecutionAlreadyExistsException", f"Execution Already Exists: {name}")
+        if pattern.startswith("sync"):
+            attempt.on_cancel = partial(_stop, machine, name)
+            child.on_end.append(_listener(run.timeline, attempt, whole=pattern == "sync:2"))
+        else:
+            answer({"ExecutionArn": child.execution.arn, "StartDate": _milliseconds(child.execution.started)})
+
+    def _answer_token(self, action: str, arguments: Mapping[str, Any]) -> Any:
+        """The three calls that answer a task of any machine; None for any other action."""
+        match action:
+            case "sfn:sendTaskSuccess":
+                there = self._account.succeed(arguments["TaskToken"], _parsed(arguments.get("Output", {})))
+            case "sfn:sendTaskFailure":
+                said = (arguments.get("Error", ""), arguments.get("Cause", ""))
+                there = self._account.fail(arguments["TaskToken"], *said)
+            case "sfn:sendTaskHeartbeat":
+                there = self._account.heartbeat(arguments["TaskToken"])
+            case _:
+                return None
+        if not there:
+            raise StatesError("Sfn.TaskTimedOutException", "Provided task does not exist anymore")
+        return {}
+
+
+def _ignore(_result: Any) -> None:
+    """A task that waits for its token takes no result from its call."""
+
+
+def _reply(attempt: Attempt, answer: Callable[[Any], None]) -> Callable[[Ended], None]:
+    def done(ended: Ended) -> None:
+        if ended.error:
+            attempt.fail(StatesError(ended.error, ended.cause))
+        else:
+            answer({"Payload": ended.result, "StatusCode": 200})
+
+    return done
+
+
+def _stop(machine: "StateMachine", name: str) -> None:
+    machine.stop(name)
+
+
+def _listener(timeline: Timeline, attempt: Attempt, *, whole: bool) -> Callable[[Execution], None]:
+    """The parent hears of the end a moment later."""
+
+    def ended(child: Execution) -> None:
+        timeline.after(TRANSITION, lambda: _child_ended(child, attempt, whole), "child ended")
+
+    return ended
+
+
+def _child_ended(child: Execution, attempt: Attempt, whole: bool) -> None:
+    description = _described(child)
+    if child.status == "SUCCEEDED":
+        output = child.output if whole else json.dumps(child.output)
+        attempt.succeed({**description, "Output": output, "OutputDetails": {"Included": True}})
+    else:
+        attempt.fail(StatesError(TASK_FAILED, json.dumps(description)))
+
+
+def _described(child: Execution) -> dict[str, Any]:
+    """As DescribeExecution says it, in the spelling of Step Functions."""
+    said = {"Error": child.error, "Cause": child.cause}
+    return {
+        **{name: text for name, text in said.items() if text},
+        "ExecutionArn": child.arn,
+        "Input": json.dumps(child.input),
+        "InputDetails": {"Included": True},
+        "Name": child.name,
+        "StartDate": _milliseconds(child.started),
+        "StateMachineArn": child.machine,
+        "Status": child.status,
+        "StopDate": _milliseconds(child.stopped),
+    }
+
+
+def _milliseconds(moment: float) -> int:
+    return round(moment * 1000)
+
+
+def _parsed(output: Any) -> Any:
+    return json.loads(output) if isinstance(output, str) else output

@@ -1,0 +1,97 @@
+"""What must hold for messages: none is acknowledged without its consequence, the malformed are put aside."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from leeward.policy.document import Rebalance
+from simulation.facts import FAR_AHEAD, News, group_of, policy_of
+from simulation.view import WorldView
+
+REDRIVEN = "redriven"  # the queue's own reason: delivered too often
+
+
+class MessageRules:
+    """One for each run."""
+
+    def __init__(self) -> None:
+        self._news = News()
+        self._put_aside: set[str] = set()
+
+    def causes(self, view: WorldView) -> Iterator[str]:
+        """Only instances that run in a selected group ask for a record; others are ignored for a reason."""
+        for id_, body in self._news.of("acknowledged", view.acknowledged):
+            message = parsed(body)
+            if message is None:
+                continue
+            for cause, instance in _called_for(message, view):
+                if view.running(instance) and not _known(cause, instance, view):
+                    yield f"{id_}, {message['detail-type']} for {instance}"
+
+    def malformed(self, view: WorldView) -> Iterator[str]:
+        """In the dead letters when they are acknowledged, and never merely worn out."""
+        for letter in self._news.of("dead letters", view.dead_letters):
+            self._put_aside.add(letter.message_id)
+            if parsed(letter.body) is not None:
+                yield f"{letter.message_id} is well-formed, put aside because: {letter.reason}"
+            elif letter.reason in {"", REDRIVEN}:
+                yield f"{letter.message_id} was delivered until the queue gave up"
+        for id_, body in self._news.of("handled", view.acknowledged):
+            if parsed(body) is None and id_ not in self._put_aside:
+                yield f"{id_} was dropped"
+
+
+def parsed(body: str) -> Mapping[str, Any] | None:
+    """An event of EventBridge; None where the body is none."""
+    try:
+        raw = json.loads(body)
+    except ValueError:
+        return None
+    whole = isinstance(raw, dict) and isinstance(raw.get("source"), str) and isinstance(raw.get("detail-type"), str)
+    return raw if whole else None
+
+
+def moved_near(messages: Iterable[tuple[str, str]], at: float) -> Iterator[str]:
+    """Instances whose maintenance comes soon, as these messages say; it does not wait for budgets."""
+    for _, body in messages:
+        message = parsed(body)
+        if message is not None and message["detail-type"] == "AWS Health Event":
+            starts = parsedate_to_datetime(message["detail"]["startTime"])
+            if starts - datetime.fromtimestamp(at, UTC) <= FAR_AHEAD:
+                yield from (entity["entityValue"] for entity in message["detail"]["affectedEntities"])
+
+
+def _called_for(message: Mapping[str, Any], view: WorldView) -> Iterator[tuple[str, str]]:
+    """(how the cause's id begins, instance) of each record that the message calls for."""
+    detail = message.get("detail") or {}
+    match message["detail-type"]:
+        case "EC2 Spot Instance Interruption Warning":
+            yield from _selected(message["id"], detail["instance-id"], view)
+        case "EC2 Instance Rebalance Recommendation" if _replaces(detail["instance-id"], view):
+            yield from _selected(message["id"], detail["instance-id"], view)
+        case "AWS Health Event":
+            for entity in detail["affectedEntities"]:
+                yield from _selected(detail["eventArn"], entity["entityValue"], view)
+        case "EC2 Instance-terminate Lifecycle Action":
+            if view.ours(detail["LifecycleHookName"], detail["AutoScalingGroupName"]):
+                yield from _selected(detail["LifecycleActionToken"], detail["EC2InstanceId"], view)
+
+
+def _selected(cause: str, instance: str, view: WorldView) -> Iterator[tuple[str, str]]:
+    if policy_of(view, group_of(view, instance)) is not None:
+        yield cause, instance
+
+
+def _replaces(instance: str, view: WorldView) -> bool:
+    group = group_of(view, instance)
+    policy = policy_of(view, group)
+    if group is None or policy is None:
+        return False
+    return policy.interruption.rebalance is Rebalance.REPLACE and not group.capacity_rebalance
+
+
+def _known(cause: str, instance: str, view: WorldView) -> bool:
+    record = view.records.get(instance)
+    return record is not None and any(known.id.startswith(cause) for known in record.causes)

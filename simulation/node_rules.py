@@ -1,0 +1,203 @@
+"""What must hold for nodes and their pods: cordons, budgets of paced maintenance, drains before an instance is let go.
+
+The rules read the raw objects of the cluster and share no code with the product's drains. They watch nodes, whose
+marks come and go between two events."""
+
+from collections.abc import Iterator
+from math import ceil
+
+from leeward.model.instance import instance_id_of
+from leeward.model.termination import TerminationRecord
+from leeward.policy.document import Budget
+from local.cluster.objects import Obj, name_of
+from local.cluster.store import Change, ChangeType
+from simulation.convergence import is_marked
+from simulation.drained import left_behind, untouched
+from simulation.facts import News, group_of, is_paced, policy_of
+from simulation.message_rules import moved_near
+from simulation.view import WorldView
+
+NOTICE = 120.0  # seconds from a spot warning to the end
+IN_GOOD_TIME = 40.0  # a hook that began to hold the instance later than so long before the end may still wait
+UNMARKED = 20.0  # seconds that the node of a warned instance may be without our mark
+TOLD_AFTER = 600.0  # seconds: until a message that was delivered has been acknowledged
+SETTLED = 120.0  # a node unavailable for less may have been unknown when the sweep counted
+
+
+class NodeRules:
+    """One for each run."""
+
+    def __init__(self) -> None:
+        self._news = News()
+        self._now = 0.0
+        self._cordoned: set[str] = set()  # nodes whose cordon came with our mark
+        self._theirs: set[str] = set()  # nodes that were cordoned before our mark came
+        self._left: list[str] = []
+        self._lifted: list[str] = []
+        self._marked: list[str] = []  # instances whose node has just been marked
+        self._unavailable: dict[str, float] = {}  # instance -> since when
+        self._suspected: dict[str, tuple[float, str]] = {}
+        self._warned: dict[str, float] = {}  # instance -> when EC2 takes it; those that still run
+        self._is_marked: dict[str, bool] = {}  # by instance, of nodes that are there
+        self._bare: dict[str, float] = {}  # warned instance -> since when its node carries no mark
+        self._held: dict[str, float] = {}  # warned instance -> since when a hook of ours holds it
+
+    def begin(self, view: WorldView) -> None:
+        """Before the first event: what is there already."""
+        for node in view.cluster.store.each("nodes"):
+            self._is_marked[_instance(node)] = is_marked(node)
+
+    def watch(self, change: Change) -> None:
+        """Inside a write: only looks."""
+        if change.resource != "nodes":
+            return
+        name, new = name_of(change.obj), change.obj
+        if change.type is ChangeType.DELETED:
+            self._cordoned.discard(name)
+            self._theirs.discard(name)
+            self._unavailable.pop(_instance(new), None)
+            self._is_marked.pop(_instance(new), None)
+            return
+        self._note_availability(new)
+        if change.old is None and _instance(new) in self._warned:
+            return  # it registers again: the drain has been there before
+        self._is_marked[_instance(new)] = is_marked(new)
+        if change.old is not None:
+            self._compare(name, change.old, new)
+
+    def cordons(self, view: WorldView) -> Iterator[str]:
+        """Ours come off with our mark."""
+        self._now = view.now
+        found, self._left = self._left, []
+        yield from found
+
+    def foreign_cordons(self, _: WorldView) -> Iterator[str]:
+        """Those of others stay."""
+        found, self._lifted = self._lifted, []
+        yield from found
+
+    def budgets(self, view: WorldView) -> Iterator[str]:
+        """A node of maintenance far ahead is marked only while its group's budgets allow one more. It is told some time
+        later: the maintenance may just have been moved nearer, by a message that is acknowledged after the mark.
+        """
+        marked, self._marked = self._marked, []
+        for instance in marked:
+            record = view.records.get(instance)
+            if record is not None and is_paced(record, view.now) and (text := self._too_many(record, view)):
+                self._suspected[instance] = (view.now, text)
+        for instance in moved_near(self._news.of("moved", view.acknowledged), view.now):
+            self._suspected.pop(instance, None)
+        for instance, (at, text) in list(self._suspected.items()):
+            if view.now - at > TOLD_AFTER:
+                del self._suspected[instance]
+                yield text
+
+    def _too_many(self, record: TerminationRecord, view: WorldView) -> str | None:
+        group = view.groups.get(record.subject.group or "")
+        policy = policy_of(view, group)
+        if group is None or policy is None:
+            return None
+        members = {member.id for member in group.instances}
+        nodes = sum(_instance(node) in members for node in view.cluster.store.each("nodes"))
+        busy = [name for name in members & self._unavailable.keys() if self._counts(name, view)]
+        if all(len(busy) <= _limit(budget, nodes) for budget in policy.disruption.budgets):
+            return None
+        return f"{record.instance}: {len(busy)} of {nodes} nodes of {group.name} are unavailable"
+
+    def let_go(self, view: WorldView) -> Iterator[str]:
+        """Our answer to the last hook, or our TerminateInstance where no hook of ours holds it, ends the instance."""
+        answered = self._news.of("answers", view.completed_hooks)
+        gone = [instance for group, hook, instance, by_us in answered if by_us and view.ours(hook, group)]
+        gone += [i for i in self._news.of("asked", view.terminations) if not _held_by_us(i, view)]
+        for instance in gone:
+            if view.running(instance) and (pods := left_behind(instance, view)):
+                yield f"{instance} with {', '.join(pods)}"
+
+    def deadlines(self, view: WorldView) -> Iterator[str]:
+        """Without faults a warning comes at once, and two minutes are enough for what budgets do not forbid."""
+        if not view.faultless:
+            return
+        for instance, at in self._news.of("warned", view.warned):
+            if policy_of(view, group_of(view, instance)) is not None:
+                self._warned.setdefault(instance, at + NOTICE)
+        for instance, end in list(self._warned.items()):
+            self._note_hold(instance, view)
+            if view.running(instance) and self._is_bare(instance, view.now):
+                yield f"{instance} will be taken, and its node has carried no mark for {UNMARKED:.0f} s"
+            if view.now >= end:
+                yield from self._judge(instance, end, view)
+            if view.now >= end or not view.running(instance):
+                del self._warned[instance]
+                self._held.pop(instance, None)
+                self._bare.pop(instance, None)
+
+    def _judge(self, instance: str, end: float, view: WorldView) -> Iterator[str]:
+        group = group_of(view, instance)
+        policy = policy_of(view, group)
+        if policy is None:
+            return  # somebody detached it
+        if end - self._held.get(instance, end) > IN_GOOD_TIME and not policy.drain.force:
+            yield f"{instance} is taken while a hook of ours waits"
+        if pods := untouched(instance, end - NOTICE, view):
+            yield f"{instance} is taken, nobody has evicted {', '.join(pods)}"
+
+    def _note_hold(self, instance: str, view: WorldView) -> None:
+        if _held_by_us(instance, view):
+            self._held.setdefault(instance, view.now)
+        else:
+            self._held.pop(instance, None)
+
+    def _is_bare(self, instance: str, now: float) -> bool:
+        """Told once: who is given back at the moment of the warning is marked again within seconds."""
+        if self._is_marked.get(instance, True):
+            self._bare.pop(instance, None)
+            return False
+        bare = now - self._bare.setdefault(instance, now) > UNMARKED
+        if bare:
+            self._bare[instance] = float("inf")
+        return bare
+
+    def _counts(self, instance: str, view: WorldView) -> bool:
+        """Whether the sweep has to count an unavailable node: it knew of it, or marked it itself."""
+        record = view.records.get(instance)
+        paced = record is not None and is_paced(record, view.now)
+        return paced or view.now - self._unavailable[instance] > SETTLED
+
+    def _note_availability(self, node: Obj) -> None:
+        conditions = (node.get("status") or {}).get("conditions") or ()
+        ready = any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
+        if is_marked(node) or not ready or "deletionTimestamp" in node["metadata"]:
+            self._unavailable.setdefault(_instance(node), self._now)
+        else:
+            self._unavailable.pop(_instance(node), None)
+
+    def _compare(self, name: str, old: Obj, new: Obj) -> None:
+        comes, goes = is_marked(new) and not is_marked(old), is_marked(old) and not is_marked(new)
+        if comes:
+            self._marked.append(_instance(new))
+            (self._theirs if _unschedulable(old) else self._cordoned).add(name)
+        elif goes:
+            if name in self._cordoned and _unschedulable(new):
+                self._left.append(name)
+            if name in self._theirs and not _unschedulable(new):
+                self._lifted.append(name)
+        if not _unschedulable(new):
+            self._theirs.discard(name)
+            self._cordoned.discard(name)
+
+
+def _limit(budget: Budget, nodes: int) -> int:
+    """Budgets of other windows, zones and reasons are none of a generated fleet's."""
+    return ceil(nodes * budget.nodes / 100) if budget.percent else budget.nodes
+
+
+def _held_by_us(instance: str, view: WorldView) -> bool:
+    return any(held == instance and view.ours(hook, group) for group, hook, held in view.waiting)
+
+
+def _instance(node: Obj) -> str:
+    return instance_id_of(node["spec"].get("providerID") or "")
+
+
+def _unschedulable(node: Obj) -> bool:
+    return bool(node["spec"].get("unschedulable"))

@@ -1,0 +1,111 @@
+"""People with kubectl and the AWS console: they cordon, drain, delete, terminate, detach, resize, start and stop."""
+
+from local.cluster.objects import controller_of, name_of
+from simulation.aws.compute import SimInstance
+from simulation.convergence import is_marked
+from simulation.emptying import KUBECTL, Emptying, has_to_leave
+from simulation.owners import detach, set_desired, terminate
+from simulation.scene import Scene, subject
+
+KUBELET_RESTARTS = 600.0  # a node that somebody deleted registers again
+UNCORDONED_AFTER = 1200.0
+DETACHED_FOR = 1800.0  # then its owner ends it at EC2
+WHO = "an operator"
+
+
+class Operators:
+    """Each takes a `pick`, which chooses whom and how."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+
+    def cordon(self, pick: int) -> None:
+        """And uncordon later."""
+        if member := subject(self._scene, pick):
+            self._set_unschedulable(member, unschedulable=True)
+            self._uncordon_later(member)
+
+    def delete_node(self, pick: int) -> None:
+        """The Node object; a kubelet that still runs registers it again."""
+        member = subject(self._scene, pick)
+        if member is not None and self._scene.cluster.store.find("nodes", member.node) is not None:
+            self._scene.say(f"{WHO} deletes {member.node}")
+            self._scene.cluster.delete("nodes", member.node)
+            again = member
+            self._scene.timeline.after(KUBELET_RESTARTS, lambda: self._scene.rejoin(again), "kubelet restarts")
+
+    def drain(self, pick: int) -> None:
+        """`kubectl drain --ignore-daemonsets --delete-emptydir-data --timeout=10m`, with `--force` half the time."""
+        if member := subject(self._scene, pick):
+            self.drain_node(member, pick)
+
+    def drain_node(self, member: SimInstance, pick: int) -> None:
+        """Cordons first, as kubectl does, and stays cordoned where pods without a controller forbid the rest.
+
+        An emptied node is ended through its group by half of them; the others take the cordon off later.
+        """
+        scene, force, ends = self._scene, bool(pick >> 3 & 1), bool(pick >> 4 & 1)
+        if scene.cluster.store.find("nodes", member.node) is None:
+            return
+        self._set_unschedulable(member, unschedulable=True)
+        if not force and any(controller_of(pod) is None for pod in has_to_leave(scene.cluster, member.node)):
+            scene.say(f"kubectl drain refuses {member.node}: a pod has no controller")
+            self._uncordon_later(member)
+            return
+        scene.say(f"{WHO} drains {member.node}")
+
+        def done(empty: bool) -> None:
+            if not (empty and ends and terminate(scene, member, WHO, decrement=bool(pick >> 5 & 1))):
+                self._uncordon_later(member)
+
+        Emptying(scene, member.node, KUBECTL, done).begin()
+
+    def terminate(self, pick: int) -> None:
+        """At EC2: the group learns of it by its health check."""
+        if member := subject(self._scene, pick):
+            self._scene.say(f"somebody terminates {member.id} at EC2")
+            self._scene.fleet.end_instance(member, direct=True)
+
+    def resize(self, pick: int) -> None:
+        """Up to three more or fewer: of fewer the group chooses whom."""
+        groups = list(self._scene.fleet.groups.values())
+        group, by = groups[pick % len(groups)], 1 + (pick >> 4) % 3
+        wanted = group.desired + by if pick >> 3 & 1 else max(group.desired - by, 1)
+        set_desired(self._scene, group, min(wanted, group.plan.maximum), WHO)
+
+    def detach(self, pick: int) -> None:
+        """To look at it in peace; it goes half an hour later."""
+        member = subject(self._scene, pick)
+        if member is not None and detach(self._scene, member, WHO, decrement=bool(pick >> 3 & 1)):
+            gone = member
+            self._scene.timeline.after(
+                DETACHED_FOR, lambda: self._scene.fleet.end_instance(gone, direct=True), "a detached instance ends"
+            )
+
+    def start_execution(self, pick: int) -> None:
+        """node-termination by hand: any name, also the one that the product would take; any instance, also one that
+        does not exist or that no policy selects.
+        """
+        member = subject(self._scene, pick)
+        instance = "i-0123456789abcdef0" if member is None or pick % 16 == 0 else member.id
+        name = f"{instance}-1" if pick % 4 == 1 else f"by-hand-{pick}"
+        self._scene.say(f"{WHO} starts execution {name} for {instance}")
+        self._scene.system.machine.start(name, {"instance": instance})
+
+    def stop_execution(self, pick: int) -> None:
+        """One of the open ones."""
+        names = sorted(self._scene.system.machine.executions)
+        if names:
+            self._scene.say(f"{WHO} stops {names[pick % len(names)]}")
+            self._scene.system.machine.stop(names[pick % len(names)])
+
+    def _uncordon_later(self, member: SimInstance) -> None:
+        later = self._scene.timeline.after
+        later(UNCORDONED_AFTER, lambda: self._set_unschedulable(member, unschedulable=False), "operator uncordons")
+
+    def _set_unschedulable(self, member: SimInstance, *, unschedulable: bool) -> None:
+        """An operator lifts only the cordon of a node that nobody has marked meanwhile."""
+        node = self._scene.cluster.store.find("nodes", member.node)
+        if node is not None and (unschedulable or not is_marked(node)):
+            self._scene.say(f"{WHO} {'cordons' if unschedulable else 'uncordons'} {name_of(node)}")
+            self._scene.cluster.patch("nodes", member.node, {"spec": {"unschedulable": unschedulable}})

@@ -1,0 +1,40 @@
+"""What a group's owners ask of Auto Scaling past the product: sizes, and the end of single instances.
+
+Each answers what the API would: whether it had an effect."""
+
+from simulation.aws.compute import IN_SERVICE, SimGroup, SimInstance
+from simulation.scene import Scene
+
+
+def set_desired(scene: Scene, group: SimGroup, desired: int, who: str) -> bool:
+    """SetDesiredCapacity: the group launches, or chooses whom to end. False outside of its limits or where it is so."""
+    if desired == group.desired or not group.minimum <= desired <= group.plan.maximum:
+        return False
+    scene.say(f"{who} changes the desired capacity of {group.name} from {group.desired} to {desired}")
+    scene.fleet.resize(group, desired)
+    return True
+
+
+def terminate(scene: Scene, member: SimInstance, who: str, *, decrement: bool) -> bool:
+    """TerminateInstanceInAutoScalingGroup. False for one that is leaving, and where the group would fall below its
+    minimum.
+    """
+    group = scene.fleet.groups[member.group]
+    if member.leaving or (decrement and group.desired <= group.minimum):
+        return False
+    scene.say(f"{who} terminates {member.id} {'with' if decrement else 'without'} decrement")
+    scene.fleet.terminate(member, decrement=decrement)
+    return True
+
+
+def detach(scene: Scene, member: SimInstance, who: str, *, decrement: bool) -> bool:
+    """DetachInstances: it runs on in no group and loses the group's tag. Only of an instance in service.
+
+    Source: Amazon EC2 Auto Scaling user guide, "Detach or attach instances" and "Tag groups and instances".
+    """
+    group = scene.fleet.groups[member.group]
+    if member.lifecycle != IN_SERVICE or (decrement and group.desired <= group.minimum):
+        return False
+    scene.say(f"{who} detaches {member.id} {'with' if decrement else 'without'} decrement")
+    scene.fleet.detach(member, decrement=decrement)
+    return True

@@ -1,0 +1,50 @@
+"""What arrivals, operators and other controllers may touch of a world, and which instance something befalls."""
+
+from typing import Protocol
+
+from local.cluster.model import Cluster
+from simulation.aws.compute import IN_SERVICE, SimInstance
+from simulation.aws.fleet import SimFleet
+from simulation.aws.queue import Queue
+from simulation.convergence import is_marked
+from simulation.faults import Injector
+from simulation.system import System
+from simulation.timeline import Timeline
+
+MOVING = 3  # one pick of so many takes an instance that is on its way in or out, where there is one
+
+
+class Scene(Protocol):
+    """A world as those outside of the product see it."""
+
+    timeline: Timeline
+    cluster: Cluster
+    fleet: SimFleet
+    queue: Queue
+    system: System
+    injector: Injector
+
+    def say(self, line: str) -> None: ...
+    def rejoin(self, member: SimInstance) -> None: ...
+
+
+def subject(scene: Scene, pick: int, *, spot: bool = False) -> SimInstance | None:
+    """The instance that something befalls, None where there is none. `pick` chooses; `spot`: of spot instances only.
+
+    Two causes on one instance are where mistakes live, so a third of the picks takes one that is moving already.
+    """
+    alive = [m for m in scene.fleet.instances.values() if not m.gone and (m.spot or not spot)]
+    moving = [m for m in alive if is_moving(scene, m)] if (pick >> 8) % MOVING == 0 else []
+    chosen = moving or [m for m in alive if m.lifecycle == IN_SERVICE]
+    return chosen[pick % len(chosen)] if chosen else None
+
+
+def is_moving(scene: Scene, member: SimInstance) -> bool:
+    """Whether it boots, leaves, was detached, or its node carries our mark."""
+    node = scene.cluster.store.find("nodes", member.node)
+    return member.lifecycle != IN_SERVICE or (node is not None and is_marked(node))
+
+
+def api_answers(scene: Scene) -> bool:
+    """Whether the Kubernetes API is there for people and other controllers; they try again later when it is not."""
+    return scene.timeline.now() >= scene.injector.api_down_until

@@ -1,0 +1,194 @@
+"""Broken builds: evictions, deadlines, hooks and marks of one termination."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from leeward.errors import ClusterUnreachableError, ThrottledError
+from leeward.ports import EvictionRefusedError
+from leeward.termination.draining import find_node
+from leeward.termination.run import Next
+from leeward.termination.situation import read
+from simulation.view import Rule
+from tests.simulation.mutations.build import CALM, Mutation, Workshop
+
+STEPS = "leeward.termination.steps"
+DRAINING = "leeward.termination.draining"
+VERDICT = "leeward.termination.verdict"
+NODE = "leeward.model.node"
+
+
+def _no_answer(shop: Workshop) -> None:
+    shop.replace(f"{STEPS}._answer", lambda *_: True)
+
+
+def _delete_instead(shop: Workshop) -> None:
+    def send_away(eviction, progress, kubernetes):
+        kubernetes.delete_pod(eviction.pod, eviction.grace_seconds)
+        progress.evicted += 1
+
+    shop.replace(f"{DRAINING}._send_away", send_away)
+
+
+def _refused_is_evicted(shop: Workshop) -> None:
+    sent = set()
+
+    def send_away(eviction, progress, kubernetes):
+        try:
+            kubernetes.evict(eviction.pod)
+        except EvictionRefusedError:
+            sent.add(eviction.pod.uid)
+        progress.evicted += 1
+
+    def plan(original, *arguments):
+        found = original(*arguments)
+        return replace(found, evict=tuple(one for one in found.evict if one.pod.uid not in sent))
+
+    shop.replace(f"{DRAINING}._send_away", send_away)
+    shop.wrap(f"{DRAINING}._plan", plan)
+
+
+def _no_deadline(shop: Workshop) -> None:
+    shop.replace(f"{VERDICT}.let_go_at", lambda _: None)
+
+
+def _sleeps_past_the_deadline(shop: Workshop) -> None:
+    def work(original, node, situation, *arguments):
+        causes = tuple(replace(cause, deadline=None) for cause in situation.record.causes)
+        return original(node, replace(situation, record=replace(situation.record, causes=causes)), *arguments)
+
+    shop.wrap(f"{DRAINING}._work", work)
+
+
+def _unreachable_is_empty(shop: Workshop) -> None:
+    def drain_node(original, run, *arguments):
+        try:
+            return original(run, *arguments)
+        except (ClusterUnreachableError, ThrottledError):
+            return replace(run, next=Next.DRAINED, pause=0, why="no pods were found")
+
+    shop.wrap(f"{DRAINING}._drain_node", drain_node)
+
+
+def _does_not_wait(shop: Workshop) -> None:
+    def drain_node(original, run, *arguments):
+        done = original(run, *arguments)
+        return replace(done, next=Next.DRAINED, pause=0) if done.next is Next.WAIT else done
+
+    shop.wrap(f"{DRAINING}._drain_node", drain_node)
+
+
+def _removes_too_early(shop: Workshop) -> None:
+    def answer(original, run, call, ports):
+        done = original(run, call, ports)
+        return replace(done, next=Next.REMOVE) if done.why.startswith("answered") else done
+
+    def remove_node(run, _: Mapping, ports):
+        record = read(run.instance, ports)
+        kubernetes = ports.clusters.kubernetes(record.subject.cluster)
+        node = find_node(record, kubernetes)
+        if node is not None:
+            kubernetes.delete_node(node)
+        return replace(run, version=record.version, next=Next.FINISH)
+
+    shop.wrap(f"{STEPS}.answer_hooks", answer)
+    shop.replace(f"{DRAINING}.remove_node", remove_node)
+
+
+def _no_heartbeat(shop: Workshop) -> None:
+    shop.replace(f"{VERDICT}.heartbeats_due", lambda *_: ())
+
+
+def _every_hook_is_ours(shop: Workshop) -> None:
+    shop.replace("leeward.policy.selection.is_ours", lambda *_: True)
+
+
+def _stays_cordoned(shop: Workshop) -> None:
+    def unmarked(original, node, taint_key):
+        return replace(original(node, taint_key), unschedulable=node.unschedulable)
+
+    shop.wrap(f"{NODE}.unmarked", unmarked)
+
+
+def _uncordons_all(shop: Workshop) -> None:
+    def unmarked(original, node, taint_key):
+        return replace(original(node, taint_key), unschedulable=False)
+
+    shop.wrap(f"{NODE}.unmarked", unmarked)
+
+
+OF_DRAINS = (
+    Mutation(
+        name="hooks are never completed",
+        story="leaves the hook to its time-out: the group goes on by itself anyway",
+        breaks=_no_answer,
+        rules=frozenset({Rule.ANSWER, Rule.HOOK, Rule.DEADLINE}),
+    ),
+    Mutation(
+        name="pods are deleted instead of evicted",
+        story="uses the call that always works",
+        breaks=_delete_instead,
+        rules=frozenset({Rule.DELETION}),
+    ),
+    Mutation(
+        name="a refused eviction counts as evicted",
+        story="catches the 429 where the eviction is sent and goes on",
+        breaks=_refused_is_evicted,
+        rules=frozenset({Rule.DRAINED}),
+    ),
+    Mutation(
+        name="the deadline is ignored",
+        story="waits for drain.timeout, as for any other drain",
+        breaks=_no_deadline,
+        rules=frozenset({Rule.DEADLINE}),
+        scenario=CALM,
+    ),
+    Mutation(
+        name="a step works past the deadline",
+        story="looks at the deadline between two steps only",
+        breaks=_sleeps_past_the_deadline,
+        rules=frozenset({Rule.DEADLINE}),
+        scenario=CALM,
+    ),
+    Mutation(
+        name="an unreachable API server is an empty node",
+        story="takes an error for an empty list of pods",
+        breaks=_unreachable_is_empty,
+        rules=frozenset({Rule.DRAINED}),
+    ),
+    Mutation(
+        name="the instance ends before its drain has",
+        story="sends the evictions and goes on to the next state",
+        breaks=_does_not_wait,
+        rules=frozenset({Rule.DRAINED}),
+    ),
+    Mutation(
+        name="the Node is removed while its instance runs",
+        story="believes that an answered hook is an ended instance",
+        breaks=_removes_too_early,
+        rules=frozenset({Rule.REMOVAL}),
+    ),
+    Mutation(
+        name="heartbeats are never sent",
+        story="trusts that drains are shorter than the hook's time-out",
+        breaks=_no_heartbeat,
+        rules=frozenset({Rule.ANSWER}),
+    ),
+    Mutation(
+        name="a foreign hook is answered",
+        story="answers whatever holds the instance",
+        breaks=_every_hook_is_ours,
+        rules=frozenset({Rule.FOREIGN_HOOK}),
+    ),
+    Mutation(
+        name="a node that is given back stays cordoned",
+        story="takes the taint off and forgets the cordon",
+        breaks=_stays_cordoned,
+        rules=frozenset({Rule.CORDON}),
+    ),
+    Mutation(
+        name="somebody else's cordon is lifted",
+        story="uncordons whatever it gives back",
+        breaks=_uncordons_all,
+        rules=frozenset({Rule.FOREIGN_CORDON}),
+    ),
+)

@@ -1,0 +1,103 @@
+"""Broken builds: messages and the sweeper."""
+
+from leeward.errors import LeewardError
+from leeward.interruption.fields import MalformedMessageError
+from leeward.termination.draining import find_node, mark
+from simulation.view import Rule
+from tests.simulation.mutations.build import Mutation, Workshop
+
+BATCH = "leeward.interruption.batch"
+SWEEP = "leeward.termination.sweep"
+
+
+def _one_fails_all(shop: Workshop) -> None:
+    def parse(original, record):
+        found = original(record)
+        if isinstance(found, MalformedMessageError):
+            raise found
+        return found
+
+    shop.wrap(f"{BATCH}._parse", parse)
+
+
+def _malformed_is_dropped(shop: Workshop) -> None:
+    shop.replace(f"{BATCH}._dead_letter", lambda *_: {})
+
+
+def _failure_is_swallowed(shop: Workshop) -> None:
+    def attempt(effect):
+        try:
+            return effect()
+        except LeewardError as error:
+            return f"not done: {error}"
+
+    shop.replace(f"{BATCH}._attempt", attempt)
+
+
+def _never_adopts(shop: Workshop) -> None:
+    shop.replace(f"{SWEEP}._adopt", lambda *_: None)
+
+
+def _never_revives(shop: Workshop) -> None:
+    shop.replace(f"{SWEEP}._revive", lambda *_: None)
+
+
+def _never_unmarks(shop: Workshop) -> None:
+    shop.method("simulation.kubernetes.SimKubernetes.unmark", lambda _self, node, _taint_key: node)
+
+
+def _no_budget(shop: Workshop) -> None:
+    def budget_left(record, ports, found, now):
+        kubernetes = ports.clusters.kubernetes(record.subject.cluster)
+        node = find_node(record, kubernetes)
+        if node is not None:
+            mark(node, record, kubernetes, ports)
+        return True
+
+    shop.replace(f"{SWEEP}._budget_left", budget_left)
+
+
+OF_SWEEPS = (
+    Mutation(
+        name="a malformed message fails its batch for ever",
+        story="lets the parser's error fly",
+        breaks=_one_fails_all,
+        rules=frozenset({Rule.MALFORMED}),
+    ),
+    Mutation(
+        name="a malformed message is dropped",
+        story="deletes what it cannot read",
+        breaks=_malformed_is_dropped,
+        rules=frozenset({Rule.MALFORMED}),
+    ),
+    Mutation(
+        name="a message is acknowledged although its claim failed",
+        story="turns every error into a warning in the log",
+        breaks=_failure_is_swallowed,
+        rules=frozenset({Rule.CAUSE}),
+    ),
+    Mutation(
+        name="orphan hooks are never adopted",
+        story="relies on lifecycle events, which are best effort",
+        breaks=_never_adopts,
+        rules=frozenset({Rule.ANSWER}),
+    ),
+    Mutation(
+        name="stopped executions are never started again",
+        story="relies on the event that tells of their end",
+        breaks=_never_revives,
+        rules=frozenset({Rule.RECORD}),
+    ),
+    Mutation(
+        name="stale marks stay",
+        story="believes that a taint goes with its node, so nothing ever takes one off",
+        breaks=_never_unmarks,
+        rules=frozenset({Rule.MARK}),
+    ),
+    Mutation(
+        name="maintenance ignores the budgets",
+        story="starts everything that is due",
+        breaks=_no_budget,
+        rules=frozenset({Rule.UNAVAILABLE}),
+    ),
+)

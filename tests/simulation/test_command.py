@@ -1,0 +1,86 @@
+"""`python -m simulation`: what it prints, its exit codes, wrong command lines."""
+
+import json
+import re
+
+import pytest
+
+from leeward.errors import InvalidInputError
+from simulation import __main__ as command
+from simulation.case import Case
+from simulation.faults import Faults
+
+SMALL = ["--hours", "0.2", "--nodes", "5"]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "SHORTENED", tmp_path / "shortened")
+
+
+def test_the_sum_tells_speed_arrivals_faults_and_checks(capsys):
+    assert command.main(["--seeds", "2", *SMALL, "--no-faults"]) == 0
+    said = capsys.readouterr().out
+    for line in ("seeds: 2, ", "virtual days: ", "arrivals: ", "faults: 0", "invariant checks: ", "violations: 0"):
+        assert line in said
+
+
+def test_progress_goes_to_standard_error(capsys, monkeypatch):
+    monkeypatch.setattr(command, "TELL_EVERY", 1)
+    command.main(["--seeds", "2", *SMALL, "--no-faults"])
+    assert re.fullmatch(r"1 of 2 seeds, .* a minute, 0 violations\n2 of 2 seeds, .*\n", capsys.readouterr().err)
+
+
+def test_the_first_failing_seed_is_shortened_and_can_be_replayed(capsys, monkeypatch):
+    monkeypatch.setattr("leeward.interruption.batch._dead_letter", lambda *_: {})  # malformed messages are dropped
+    arguments = ["--seeds", "2", *SMALL, "--per-hour", "100", "--no-faults", "--runs", "30"]
+    assert command.main(arguments) == 1
+    said = capsys.readouterr().out
+    assert said.count("shortened in ") == 1
+    assert "5 nodes, 1 arrivals, faults: none" in said
+    path = said.split("--replay ")[1].split()[0]
+    assert len(json.loads((command.SHORTENED / path.rsplit("/")[-1]).read_text())["arrivals"]) == 1
+    assert command.main(["--replay", path]) == 1
+    assert "VIOLATION" in capsys.readouterr().out
+
+
+def test_shortening_can_be_switched_off(capsys, monkeypatch):
+    monkeypatch.setattr("leeward.interruption.batch._dead_letter", lambda *_: {})
+    command.main(["--seeds", "1", *SMALL, "--per-hour", "100", "--no-faults", "--no-shorten"])
+    assert "shortened" not in capsys.readouterr().out
+
+
+def test_the_command_of_a_failing_seed_names_all_that_makes_its_world():
+    case = Case(seed=7, hours=0.5, per_hour=60, nodes=9, faults=Faults.none())
+    told = command._command(case)
+    assert told == (
+        "python -m simulation --seeds 1 --first-seed 7 --hours 0.5 --per-hour 60 --nodes 9 --no-faults --story"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--seeds", "0"], "found 0, expected a whole number from 1"),
+        (["--seeds", "many"], "found many, expected a whole number from 1"),
+        (["--first-seed", "-1"], "found -1, expected a whole number from 0"),
+        (["--hours", "0"], "found 0, expected a number above 0"),
+        (["--hours", "nan"], "found nan, expected a number above 0"),
+        (["--per-hour", "x"], "found x, expected a number above 0"),
+        (["--nodes", "4"], "found 4, expected a whole number from 5 to 500"),
+        (["--seed-count", "4"], "unrecognized arguments: --seed-count"),
+    ],
+)
+def test_a_wrong_command_line_is_told_in_a_sentence(arguments, told, capsys):
+    with pytest.raises(SystemExit) as ended:
+        command.main(arguments)
+    assert ended.value.code == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_replay_of_nothing_is_told_in_a_sentence(tmp_path):
+    with pytest.raises(InvalidInputError, match="no readable file"):
+        command.main(["--replay", str(tmp_path / "none.json")])
+    (tmp_path / "wrong.json").write_text("{}")
+    with pytest.raises(InvalidInputError, match=r"wrong\.json: found no case"):
+        command.main(["--replay", str(tmp_path / "wrong.json")])

@@ -1,0 +1,231 @@
+"""Cordons, budgets of maintenance, drains, deadlines: each rule is broken once and told, and kept in the next test."""
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from leeward.model.termination import CauseKind
+from leeward.policy.document import DrainPolicy
+from local.cluster.nodes import NodeSpec
+from simulation.aws import events
+from simulation.invariants import Checker, Rule
+from simulation.node_rules import IN_GOOD_TIME, NOTICE, SETTLED, TOLD_AFTER, UNMARKED
+from tests.fakes.builders import GROUP, a_group, a_policy, policies
+from tests.fakes.clock import START
+from tests.simulation.view_stand_in import INSTANCE, MARK, NODE, World, a_record
+
+HOOK = "leeward-terminate"
+DAYS_AHEAD = START + timedelta(days=9)
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+@pytest.fixture
+def checker(world):
+    checker = Checker(seed=7)
+    assert checker.after_event(world) == []
+    return checker
+
+
+def rules(violations):
+    return [violation.rule for violation in violations]
+
+
+def with_policy(world, **drain):
+    world.policies = policies(replace(a_policy(), drain=DrainPolicy(**drain)))
+
+
+def answer(world):
+    world.completed_hooks.append((GROUP, HOOK, INSTANCE, True))
+
+
+def maintained(world, nodes):
+    """So many nodes in the group; the first is to be maintained in nine days."""
+    names = [INSTANCE, *(f"i-{number}" for number in range(1, nodes))]
+    for name in names[1:]:
+        world.cluster.add_node(NodeSpec(name=f"node-{name}", instance_id=name))
+    world.groups[GROUP] = a_group(GROUP, *names)
+    world.records[INSTANCE] = a_record(kind=CauseKind.SCHEDULED_CHANGE, deadline=DAYS_AHEAD)
+
+
+def a_while(world, checker, seconds):
+    world.clock.sleep(seconds)
+    return checker.after_event(world)
+
+
+def test_a_cordon_that_came_with_our_mark_goes_with_it(world, checker):
+    world.mark()
+    world.cluster.patch("nodes", NODE, {"spec": {"taints": []}})  # and forgets to uncordon
+    assert rules(checker.after_event(world)) == [Rule.CORDON]
+
+
+def test_the_cordon_of_an_operator_may_stay(world, checker):
+    world.cluster.patch("nodes", NODE, {"spec": {"unschedulable": True}})
+    world.mark()
+    assert world.api.unmark(world.api.node(NODE), MARK.key).unschedulable
+    assert checker.after_event(world) == []
+
+
+def test_the_cordon_of_an_operator_is_not_lifted(world, checker):
+    world.cluster.patch("nodes", NODE, {"spec": {"unschedulable": True}})
+    world.mark()
+    world.cluster.patch("nodes", NODE, {"spec": {"taints": [], "unschedulable": False}})
+    assert rules(checker.after_event(world)) == [Rule.FOREIGN_CORDON]
+
+
+def test_an_operator_may_lift_the_cordon_himself(world, checker):
+    world.cluster.patch("nodes", NODE, {"spec": {"unschedulable": True}})
+    world.mark()
+    world.cluster.patch("nodes", NODE, {"spec": {"unschedulable": False}})
+    world.cluster.patch("nodes", NODE, {"spec": {"taints": []}})
+    assert checker.after_event(world) == []
+
+
+def test_maintenance_far_ahead_may_take_one_node_of_ten_but_not_a_second(world, checker):
+    maintained(world, 10)
+    world.mark()
+    assert checker.after_event(world) == []
+    assert a_while(world, checker, TOLD_AFTER + 1) == []
+    world.api.unmark(world.api.node(NODE), MARK.key)
+    world.cluster.set_node_ready("node-i-1", "Unknown")
+    assert a_while(world, checker, SETTLED + 1) == []
+    world.mark()
+    assert checker.after_event(world) == []
+    assert rules(a_while(world, checker, TOLD_AFTER + 1)) == [Rule.UNAVAILABLE]
+
+
+def test_maintenance_that_has_been_moved_near_waits_for_no_budget(world, checker):
+    maintained(world, 10)
+    world.cluster.set_node_ready("node-i-1", "Unknown")
+    assert a_while(world, checker, SETTLED + 1) == []
+    world.mark()
+    assert checker.after_event(world) == []
+    now = world.clock.now()
+    world.records[INSTANCE] = a_record(kind=CauseKind.SCHEDULED_CHANGE, deadline=DAYS_AHEAD, at=now)
+    nearer = events.maintenance("event", INSTANCE, now, now + timedelta(hours=5))
+    nearer["detail"]["eventArn"] = "event-1"
+    world.acknowledged.append(("m-1", json.dumps(nearer)))
+    assert checker.after_event(world) == []
+    assert a_while(world, checker, TOLD_AFTER + 1) == []
+
+
+def test_an_instance_that_is_let_go_with_pods_is_told(world, checker):
+    world.records[INSTANCE] = a_record(at=START + timedelta(hours=1))
+    world.pods("web-1")
+    answer(world)
+    (found,) = checker.after_event(world)
+    assert (found.rule, found.text) == (Rule.DRAINED, f"{INSTANCE} with default/web-1")
+
+
+def test_asking_the_group_lets_go_where_no_hook_of_ours_holds(world, checker):
+    world.records[INSTANCE] = a_record(at=START + timedelta(hours=1))
+    world.pods("web-1")
+    world.waiting.add((GROUP, HOOK, INSTANCE))
+    world.terminations.append(INSTANCE)
+    assert checker.after_event(world) == []
+    world.waiting.clear()
+    world.terminations.append(INSTANCE)
+    assert rules(checker.after_event(world)) == [Rule.DRAINED]
+
+
+def test_an_empty_node_may_be_let_go_and_so_may_an_ended_instance(world, checker):
+    world.records[INSTANCE] = a_record(at=START + timedelta(hours=1))
+    answer(world)
+    assert checker.after_event(world) == []
+    world.pods("web-1")
+    world.ended.add(INSTANCE)
+    answer(world)
+    assert checker.after_event(world) == []
+
+
+@pytest.mark.parametrize(
+    ("force", "minutes", "told"), [(False, 14, [Rule.DRAINED]), (False, 16, []), (True, 16, [Rule.DRAINED])]
+)
+def test_a_drain_whose_time_is_over_lets_go_what_is_left_unless_it_forces(world, checker, force, minutes, told):
+    with_policy(world, timeout=timedelta(minutes=15), force=force)
+    world.pods("web-1")
+    later = START + timedelta(hours=1)
+    world.records[INSTANCE] = a_record(at=later, times={"claimed": later, "draining": START})
+    world.clock.advance(minutes=minutes)
+    answer(world)
+    assert rules(checker.after_event(world)) == told
+
+
+def test_a_spot_instance_is_let_go_as_it_is_shortly_before_its_deadline(world, checker):
+    world.pods("web-1")
+    world.records[INSTANCE] = a_record(at=START + timedelta(hours=1), deadline=START + timedelta(seconds=120))
+    world.clock.sleep(111)
+    answer(world)
+    assert checker.after_event(world) == []
+
+
+def test_a_node_that_registered_after_the_claim_may_have_pods(world, checker):
+    world.records[INSTANCE] = a_record(at=START - timedelta(minutes=1))
+    world.pods("web-1")
+    answer(world)
+    assert checker.after_event(world) == []
+
+
+def warned(world, checker, *, marked=True):
+    if marked:
+        world.mark()
+    world.warned.append((INSTANCE, world.now))
+    assert checker.after_event(world) == []
+
+
+def test_a_spot_instance_is_taken_with_pods_that_nobody_evicted(world, checker):
+    world.pods("web-1")
+    warned(world, checker)
+    (found,) = a_while(world, checker, NOTICE)
+    assert (found.rule, found.text) == (Rule.DEADLINE, f"{INSTANCE} is taken, nobody has evicted default/web-1")
+
+
+def test_the_node_of_a_warned_instance_is_marked_at_once_and_stays_so(world, checker):
+    warned(world, checker, marked=False)
+    assert a_while(world, checker, UNMARKED) == []
+    assert rules(a_while(world, checker, 1)) == [Rule.DEADLINE]
+    assert a_while(world, checker, UNMARKED) == []
+    world.mark()
+    assert checker.after_event(world) == []
+    world.api.unmark(world.api.node(NODE), MARK.key)
+    assert checker.after_event(world) == []
+    assert rules(a_while(world, checker, UNMARKED + 1)) == [Rule.DEADLINE]
+
+
+def test_a_spot_instance_is_taken_while_our_hook_waits(world, checker):
+    warned(world, checker)
+    world.waiting.add((GROUP, HOOK, INSTANCE))
+    assert checker.after_event(world) == []
+    assert rules(a_while(world, checker, NOTICE)) == [Rule.DEADLINE]
+
+
+def test_pods_that_a_budget_selects_may_stay_and_a_hook_may_have_come_late(world, checker):
+    world.pods("web-1", minAvailable=1)
+    warned(world, checker)
+    assert a_while(world, checker, NOTICE - IN_GOOD_TIME) == []
+    world.waiting.add((GROUP, HOOK, INSTANCE))
+    assert checker.after_event(world) == []
+    assert a_while(world, checker, IN_GOOD_TIME) == []
+
+
+@pytest.mark.parametrize("excuse", ["faults", "no policy", "ended before", "forced hook"])
+def test_a_deadline_is_missed_for_a_reason(world, checker, excuse):
+    if excuse == "forced hook":
+        with_policy(world, force=True)
+        world.waiting.add((GROUP, HOOK, INSTANCE))
+    else:
+        world.pods("web-1")
+    world.faultless = excuse != "faults"
+    if excuse == "no policy":
+        world.policies = policies()
+        world.policies = replace(world.policies, policies=())
+    warned(world, checker)
+    if excuse == "ended before":
+        world.ended.add(INSTANCE)
+        assert a_while(world, checker, 60) == []
+    assert a_while(world, checker, NOTICE) == []

@@ -1,0 +1,88 @@
+"""A world at rest by hand, as the invariants look at it: a test changes one thing."""
+
+from dataclasses import dataclass, field
+
+from leeward.model import keys
+from leeward.model.node import Taint
+from leeward.model.termination import Cause, CauseKind, Outcome, Status, TerminationRecord
+from leeward.policy.document import ClusterPolicies
+from local.cluster.model import Cluster
+from local.cluster.nodes import NodeSpec
+from local.cluster.settings import ClusterSettings
+from simulation.kubernetes import SimKubernetes
+from tests.fakes.builders import GROUP, a_group, a_subject, policies
+from tests.fakes.clock import START, FakeClock
+
+NODE, INSTANCE = "node-a", "i-a"
+MARK = Taint(key=keys.DISRUPTED_TAINT, effect="NoSchedule", value="manual")
+OURS = {"leeward-terminate"}
+
+
+@dataclass
+class World:
+    """At rest: one node of one group. A test changes one thing."""
+
+    clock: FakeClock = field(default_factory=FakeClock)
+    policies: ClusterPolicies = field(default_factory=policies)
+    groups: dict = field(default_factory=lambda: {GROUP: a_group(GROUP, INSTANCE)})
+    records: dict = field(default_factory=dict)
+    waiting: set = field(default_factory=set)
+    completed_hooks: list = field(default_factory=list)
+    heartbeats: list = field(default_factory=list)
+    timed_out: list = field(default_factory=list)
+    open_executions: set = field(default_factory=set)
+    begun: dict = field(default_factory=dict)
+    acknowledged: list = field(default_factory=list)
+    dead_letters: list = field(default_factory=list)
+    warned: list = field(default_factory=list)
+    terminations: list = field(default_factory=list)
+    strays: list = field(default_factory=list)
+    books: dict = field(default_factory=dict)
+    faultless: bool = True
+    queue_depth: int = 0
+    in_flight: int = 0
+    launches: list = field(default_factory=list)
+    decrements: list = field(default_factory=list)
+    ended: set = field(default_factory=set)
+
+    def __post_init__(self):
+        self.cluster = Cluster(clock=lambda: self.now, settings=ClusterSettings(pod_start=0.0))
+        self.api = SimKubernetes(self.cluster, self.clock)
+        self.cluster.add_node(NodeSpec(name=NODE, instance_id=INSTANCE))
+        self.deletions, self.removals = self.api.deletions, self.api.removals
+
+    @property
+    def now(self):
+        return self.clock.now().timestamp()
+
+    def ours(self, hook, group):
+        return hook in OURS
+
+    def running(self, instance):
+        return instance not in self.ended
+
+    def started(self, execution):
+        return self.begun.get(execution, START.timestamp())
+
+    def mark(self):
+        return self.api.mark(self.api.node(NODE), MARK)
+
+    def pods(self, *names, **limit):
+        for name in names:
+            spec = {"nodeName": NODE, "containers": [{"name": "main", "image": "i"}]}
+            self.cluster.create("pods", {"metadata": {"name": name, "labels": {"app": "web"}}, "spec": spec})
+        if limit:
+            spec = {"selector": {"matchLabels": {"app": "web"}}, **limit}
+            self.cluster.create("poddisruptionbudgets", {"metadata": {"name": "web"}, "spec": spec})
+        self.cluster.step(self.now)
+        return self.api.pods_on(NODE)
+
+
+def a_record(*, at=START, kind=CauseKind.SPOT_INTERRUPTION, deadline=None, **more):
+    cause = Cause(id="event-1", kind=kind, at=at, deadline=deadline)
+    defaults = {"status": Status.OPEN, "attempt": 1, "version": 1, "causes": (cause,), "times": {"claimed": at}}
+    return TerminationRecord(subject=a_subject(INSTANCE, node=NODE), **{**defaults, **more})
+
+
+def closed(outcome=Outcome.TERMINATED):
+    return a_record(status=Status.CLOSED, outcome=outcome)
