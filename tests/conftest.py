@@ -2,10 +2,12 @@
 
 import socket
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from local.aws.process import LocalAws, running
 from tests.local.cluster.kubectl import INSTALL, binaries, version_of
 
 
@@ -13,6 +15,13 @@ def pytest_report_header() -> list[str]:
     """Which real kubectl the tests will use as a second client."""
     found = [f"{path.name} {version_of(path)}" for path in binaries()]
     return [f"kubectl: {', '.join(found) or 'none found. ' + INSTALL}"]
+
+
+@pytest.fixture(scope="session")
+def local_aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalAws]:
+    """One local AWS for all tests that make what they need under names of their own."""
+    with running(tmp_path_factory.mktemp("aws")) as local:
+        yield local
 
 
 CONNECTED = ("tests/local/", "tests/adapters/", "tests/contract/", "tests/infra/")

@@ -8,6 +8,8 @@
 | POST, DELETE capacity | zone?, subnet?, type?, market?, code?, times?: launches that match are refused |
 | GET, DELETE calls | per function, how often it made which AWS call |
 | GET hooks | the instances that lifecycle hooks hold |
+| GET journal/INSTANCE | every state it was in, EC2's in lower case and its group's, in their order |
+| PUT pace | boot, shutdown: seconds that instances take from now on |
 | GET, PUT time-scale | factor: real seconds per second of state machine waits and time-outs |
 | POST, GET, DELETE lambda/kill | function, afterSeconds, times: invocations whose process is killed |
 | PUT health-check | hooksForDeadInstances: whether an instance that died runs its terminate hooks |
@@ -22,7 +24,8 @@ from typing import Any
 from uuid import uuid4
 
 from local.aws.autoscaling.engine import Engine
-from local.aws.autoscaling.patches import HealthSwitch
+from local.aws.autoscaling.patches import HealthSwitch, recommend_rebalance
+from local.aws.autoscaling.rebalancing import RECOMMENDATION
 from local.aws.autoscaling.shape import Shortage
 from local.aws.control import BadRequest, Control, Request
 from local.aws.faults import Fault, Faults
@@ -53,24 +56,26 @@ def add_routes(control: Control, parts: Parts) -> None:
     settings, engine, kills = parts.settings, parts.engine, parts.kills
     faults, recording, clock = parts.faults, parts.recording, parts.clock
     control.add("GET", "health", lambda _: {"endpoint": settings.endpoint, "region": settings.region})
-    control.add("POST", "events", lambda request: _event(settings, parts.outbox, request))
+    control.add("POST", "events", lambda request: _event(parts, request))
     control.add("POST", "faults", lambda request: faults.add(Fault(**request.body)))
     control.add("DELETE", "faults", lambda _: faults.clear())
     control.add("POST", "capacity", lambda request: _shortage(engine, request))
     control.add("DELETE", "capacity", lambda _: engine.shortages.clear())
     control.add("GET", "calls", lambda _: recording.by_function())
     control.add("DELETE", "calls", lambda _: recording.clear())
+    control.add("PUT", "pace", lambda request: _pace(engine, request))
     control.add("GET", "time-scale", lambda _: {"factor": clock.factor})
     control.add("PUT", "time-scale", lambda request: clock.set_factor(float(request.body["factor"])))
     control.add("POST", "lambda/kill", lambda request: _kill(kills, request))
     control.add("GET", "lambda/kill", lambda _: kills.remaining())
     control.add("DELETE", "lambda/kill", lambda _: kills.clear())
     control.add("GET", "hooks", lambda _: _held(engine))
+    control.add("GET", "journal/{instance}", lambda request: _journal(engine, request))
     control.add("PUT", "health-check", lambda request: _health(parts.health, request))
 
 
-def _event(settings: Settings, outbox: Outbox, request: Request) -> dict[str, str]:
-    body = request.body
+def _event(parts: Parts, request: Request) -> dict[str, str]:
+    body, settings = request.body, parts.settings
     if not isinstance(body.get("detail"), dict) or not body.get("source") or not body.get("detail-type"):
         raise BadRequest('an event needs "source", "detail-type" and an object "detail"')
     time = datetime.fromisoformat(body["time"].replace("Z", "+00:00")) if body.get("time") else datetime.now(UTC)
@@ -85,8 +90,15 @@ def _event(settings: Settings, outbox: Outbox, request: Request) -> dict[str, st
         time=time,
         bus=(settings.account, settings.region),
     )
-    outbox.emit(event)
+    parts.outbox.emit(event)
+    if event.detail_type == RECOMMENDATION:
+        with model_lock:
+            recommend_rebalance(parts.engine, str(event.detail.get("instance-id")))
     return {"id": event.id}
+
+
+def _pace(engine: Engine, request: Request) -> None:
+    engine.pace.boot, engine.pace.shutdown = float(request.body["boot"]), float(request.body["shutdown"])
 
 
 def _shortage(engine: Engine, request: Request) -> None:
@@ -103,6 +115,11 @@ def _kill(kills: Kills, request: Request) -> None:
 
 def _health(health: HealthSwitch, request: Request) -> None:
     health.hooks_for_dead = bool(request.body["hooksForDeadInstances"])
+
+
+def _journal(engine: Engine, request: Request) -> list[str]:
+    with model_lock:
+        return engine.journal.of(request.path["instance"])
 
 
 def _held(engine: Engine) -> list[dict[str, Any]]:

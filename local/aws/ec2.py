@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from moto.ec2.models import EC2Backend
 from moto.ec2.models.instances import Instance, InstanceState
 
+from local.aws.journal import Journal
 from local.aws.outbox import Event, Outbox
 from local.aws.pins import expect, expect_parameters, replace
 from local.aws.timeline import Timeline
 
-BOOT_SECONDS = 0.2
-SHUTDOWN_SECONDS = 1.0
 _PENDING = ("pending", 0)
 _RUNNING = ("running", 16)
 _SHUTTING_DOWN = ("shutting-down", 32)
@@ -26,12 +26,20 @@ _TERMINATED = ("terminated", 48)
 LIVE_STATES = frozenset({"pending", "running"})
 
 
-def install(outbox: Outbox, timeline: Timeline) -> None:
+@dataclass(slots=True, kw_only=True)
+class Pace:
+    """How long an instance takes to boot and to shut down, in seconds; it may be changed at any time."""
+
+    boot: float = 0.2
+    shutdown: float = 1.0
+
+
+def install(outbox: Outbox, timeline: Timeline, journal: Journal, pace: Pace) -> None:
     """Patch moto's ``run_instances`` and ``Instance.terminate``."""
     expect_parameters("moto", Instance.terminate, "self")
     expect_parameters("moto", EC2Backend.terminate_instances, "self", "instance_ids")
     expect("moto", hasattr(EC2Backend, "run_instances"), "EC2Backend has no run_instances")
-    states = _States(outbox, timeline)
+    states = _States(outbox, timeline, journal, pace)
     replace(EC2Backend, run_instances=states.around_run(EC2Backend.run_instances))
     replace(Instance, terminate=states.around_terminate(Instance.terminate))
 
@@ -39,9 +47,11 @@ def install(outbox: Outbox, timeline: Timeline) -> None:
 class _States:
     """The state changes of instances over time."""
 
-    def __init__(self, outbox: Outbox, timeline: Timeline) -> None:
+    def __init__(self, outbox: Outbox, timeline: Timeline, journal: Journal, pace: Pace) -> None:
         self._outbox = outbox
         self._timeline = timeline
+        self._journal = journal
+        self._pace = pace
 
     def around_run(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
@@ -49,7 +59,7 @@ class _States:
             reservation = original(backend, *args, **kwargs)
             for instance in reservation.instances:
                 self._enter(instance, _PENDING)
-                self._timeline.after(BOOT_SECONDS, functools.partial(self._booted, instance))
+                self._timeline.after(self._pace.boot, functools.partial(self._booted, instance))
             return reservation
 
         return run_instances
@@ -61,7 +71,7 @@ class _States:
                 previous = original(instance)
                 _give_addresses_back(instance)
                 self._enter(instance, _SHUTTING_DOWN)
-                self._timeline.after(SHUTDOWN_SECONDS, functools.partial(self._enter, instance, _TERMINATED))
+                self._timeline.after(self._pace.shutdown, functools.partial(self._enter, instance, _TERMINATED))
                 return previous
             return InstanceState(instance.state, instance.state_code)
 
@@ -73,6 +83,7 @@ class _States:
 
     def _enter(self, instance: Any, state: tuple[str, int]) -> None:
         instance._state.name, instance._state.code = state
+        self._journal.note(instance.id, state[0])
         backend = instance.ec2_backend
         arn = f"arn:aws:ec2:{backend.region_name}:{backend.account_id}:instance/{instance.id}"
         self._outbox.emit(

@@ -26,6 +26,7 @@ from local.aws.control import Control
 from local.aws.controls import Parts, add_routes
 from local.aws.eks.clusters import Clusters
 from local.aws.faults import Faults
+from local.aws.journal import Journal
 from local.aws.lambdas import errors as lambda_errors
 from local.aws.lambdas import queues, workers
 from local.aws.lambdas.kills import Kills
@@ -44,12 +45,12 @@ def build(settings: Settings) -> Gateway:
     """Check the pins, install every patch and return the application."""
     check_versions()
     clear_environment()
-    outbox = Outbox()
+    outbox, journal, pace = Outbox(), Journal(), ec2.Pace()
     timeline = Timeline(moto_backend.model_lock)
     control, recording, faults = Control(), Recording(), Faults()
     moto_backend.install()
-    ec2.install(outbox, timeline)
-    engine, health = Engine(outbox, timeline), autoscaling_patches.HealthSwitch()
+    ec2.install(outbox, timeline, journal, pace)
+    engine, health = Engine(outbox, timeline, journal, pace), autoscaling_patches.HealthSwitch()
     autoscaling_patches.install(engine, health)
     Clusters(settings).install(control)
     clock = ScaledClock()

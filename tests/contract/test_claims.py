@@ -1,5 +1,6 @@
 """What every `ports.Claims` does: the table's adapter on a local DynamoDB, and the fake that other tests trust."""
 
+import functools
 import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -7,13 +8,23 @@ from datetime import UTC, datetime, timedelta
 import boto3
 import pytest
 from moto import mock_aws
+from moto.dynamodb.responses import DynamoHandler
 
 from leeward.adapters.aws.claims import DynamoClaims
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.table import Table
 from leeward.errors import ObjectGoneError, RecordChangedError
 from leeward.model.instance import CapacityType
-from leeward.model.termination import Cause, CauseKind, Outcome, Replacement, Status, Subject
+from leeward.model.termination import (
+    Cause,
+    CauseKind,
+    LaunchOption,
+    LaunchPlan,
+    Outcome,
+    Replacement,
+    Status,
+    Subject,
+)
 from tests.fakes.claims import FakeClaims
 from tests.fakes.clock import FakeClock
 
@@ -38,6 +49,18 @@ def make_table(name="leeward"):
     )
 
 
+def one_at_a_time(call):
+    """DynamoDB carries out the writes of one item one after the other; moto in one process does not by itself."""
+    lock = threading.RLock()
+
+    @functools.wraps(call)
+    def locked(handler):
+        with lock:
+            return call(handler)
+
+    return locked
+
+
 @pytest.fixture(params=["the table", "the fake"])
 def claims(request, monkeypatch):
     if request.param == "the fake":
@@ -45,6 +68,7 @@ def claims(request, monkeypatch):
         return
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
+    monkeypatch.setattr(DynamoHandler, "call_action", one_at_a_time(DynamoHandler.call_action))
     with mock_aws():
         make_table()
         yield DynamoClaims(Table(AwsClients("us-east-1"), "leeward"), FakeClock())
@@ -265,3 +289,19 @@ def test_once_is_true_for_the_first_within_the_span(claims):
     assert not claims.once("health-1", timedelta(minutes=10), LATER)
     assert claims.once("health-2", timedelta(minutes=10), LATER)
     assert claims.once("health-1", timedelta(minutes=10), NOW + timedelta(minutes=10))
+
+
+def test_a_launch_plan_is_written_over_and_stays_when_the_record_is_opened_again(claims):
+    claims.claim(a_subject(), a_cause(), NOW)
+    options = (LaunchOption(subnet="subnet-b", zone="us-east-1b", why="fewest cores"),)
+    claims.plan(INSTANCE, LaunchPlan(options=options))
+    claims.plan(INSTANCE, LaunchPlan(refused=("subnet-b: none",), nowhere="no zone is left"))
+    expected = LaunchPlan(refused=("subnet-b: none",), nowhere="no zone is left")
+    assert claims.read(INSTANCE).plan == expected
+    claims.close(INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
+    assert claims.claim(a_subject(), a_cause(id="event-2"), LATER).plan == expected
+
+
+def test_nobody_plans_a_launch_without_a_record(claims):
+    with pytest.raises(ObjectGoneError):
+        claims.plan("i-0unknown", LaunchPlan(nowhere="nobody asked"))

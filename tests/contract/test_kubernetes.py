@@ -22,6 +22,7 @@ from leeward.errors import AccessDeniedError, ObjectGoneError
 from leeward.model.node import Taint
 from leeward.ports import EvictionRefusedError
 from local.cluster.authn import AccessEntry
+from local.cluster.faults import Effect
 from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec
 from local.cluster.server import ClusterServer
@@ -323,6 +324,6 @@ def test_a_principal_without_an_access_entry_is_denied(emulated):
 
 
 def test_throttling_and_faults_of_the_server_are_ridden_out(emulated):
-    emulated.server.faults.add(status=429, count=1, retry_after=0)
-    emulated.server.faults.add(status=500, count=2)
+    emulated.server.faults.add(Effect(status=429), count=1, retry_after=0)
+    emulated.server.faults.add(Effect(status=500), count=2)
     assert len(emulated.api.nodes()) == 2

@@ -19,6 +19,7 @@ from local.aws.autoscaling.hooks import GroupKey
 from local.aws.autoscaling.launch_instances import LaunchInstances
 from local.aws.autoscaling.lookups import group_of, instance_of
 from local.aws.autoscaling.refreshes import InstanceRefreshes
+from local.aws.autoscaling.scale_in import note_resize
 from local.aws.pins import expect, replace
 
 Call = Callable[[Any, dict[str, Any]], Any]
@@ -118,6 +119,7 @@ class Api:
                 raise ValidationError(text.format("above max value", group.max_size))
             if wanted < group.min_size:
                 raise ValidationError(text.format("below min value", group.min_size))
+            note_resize(group, group.desired_capacity, wanted)
             return original(response)
 
         return set_desired

@@ -10,19 +10,22 @@ import functools
 import time
 from typing import Any
 
-from local.aws.autoscaling import messages, shape
+from local.aws.autoscaling import messages, rebalancing, scale_in, shape
 from local.aws.autoscaling.activities import Activities
 from local.aws.autoscaling.hooks import GroupKey, HookBook, Result, Transition
 from local.aws.autoscaling.launching import launch
-from local.aws.autoscaling.shape import CapacityError, Offering, Shortages, counted
+from local.aws.autoscaling.shape import CapacityError, Offering, Shortages, counted, serving
 from local.aws.autoscaling.waits import Waits
-from local.aws.ec2 import BOOT_SECONDS, LIVE_STATES, SHUTDOWN_SECONDS
+from local.aws.ec2 import LIVE_STATES, Pace
+from local.aws.journal import Journal
 from local.aws.outbox import Outbox
 from local.aws.timeline import Timeline
 
 RETRY_SECONDS = 3.0
 _MOMENT = 0.05
-_BY_DIFFERENCE = "an instance was {verb} in response to a difference between desired and actual capacity."
+_BY_DIFFERENCE = "an instance was started in response to a difference between desired and actual capacity."
+_BY_EC2 = "an instance was taken out of service in response to an EC2 health check indicating it has been terminated."
+_BY_USER = "an instance was taken out of service in response to a user health-check."
 
 
 def key_of(group: Any) -> GroupKey:
@@ -38,8 +41,10 @@ def is_suspended(group: Any, process: str) -> bool:
 class Engine:
     """The moving part of Auto Scaling."""
 
-    def __init__(self, outbox: Outbox, timeline: Timeline) -> None:
+    def __init__(self, outbox: Outbox, timeline: Timeline, journal: Journal, pace: Pace) -> None:
         self.outbox = outbox
+        self.journal = journal
+        self.pace = pace
         self.timeline = timeline
         self.hooks = HookBook()
         self.waits = Waits()
@@ -55,8 +60,9 @@ class Engine:
         if missing > 0 and not is_suspended(group, "Launch"):
             self._launch_missing(group, missing)
         elif missing < 0 and not is_suspended(group, "Terminate"):
-            for state in _victims(group, -missing):
-                self.begin_termination(group, state, _cause(_BY_DIFFERENCE.format(verb="taken out of service")))
+            for state in scale_in.victims(group, -missing):
+                size = len(counted(group))
+                self.begin_termination(group, state, scale_in.surplus_cause(group, size, size - 1))
 
     def _launch_missing(self, group: Any, missing: int) -> None:
         key = key_of(group)
@@ -64,25 +70,31 @@ class Engine:
             return
         for _ in range(missing):
             try:
-                self._launch_anywhere(group)
+                self._launch_anywhere(group, cause_of(_BY_DIFFERENCE))
             except CapacityError as refused:
                 self._retry_after[key] = time.monotonic() + RETRY_SECONDS
                 self._record_failure(group, refused)
                 return
         self._retry_after.pop(key, None)
 
-    def _launch_anywhere(self, group: Any) -> None:
+    def replace_early(self, group: Any, state: Any) -> None:
+        """Launch a replacement for an instance at risk, which stays until that one is in service."""
+        try:
+            rebalancing.begin(state, self._launch_anywhere(group, cause_of(rebalancing.STARTED)))
+        except CapacityError as refused:
+            self._record_failure(group, refused)
+
+    def _launch_anywhere(self, group: Any, cause: str) -> Any:
         refused: CapacityError | None = None
         for offering in shape.offerings(group, shape.next_market(group)):
             try:
-                self.launch_one(group, offering, _cause(_BY_DIFFERENCE.format(verb="started")))
-                return
+                return self.launch_one(group, offering, cause)
             except CapacityError as again:
                 refused = refused or again
         raise refused or CapacityError(shape.NO_CAPACITY, "the group has no place to launch in")
 
     def _record_failure(self, group: Any, refused: CapacityError) -> None:
-        cause = _cause(_BY_DIFFERENCE.format(verb="started"))
+        cause = cause_of(_BY_DIFFERENCE)
         description = "Launching a new EC2 instance.  Status Reason: " + refused.message
         activity = self.activities.begin(key_of(group), group, description=description, cause=cause, instance=None)
         message = f"{refused.message} Launching EC2 instance failed."
@@ -96,11 +108,12 @@ class Engine:
         self.shortages.require(offering)
         state = launch(group, offering)
         instance = state.instance
+        self.journal.note(instance.id, state.lifecycle_state)
         description = f"Launching a new EC2 instance: {instance.id}"
         activity = self.activities.begin(key_of(group), group, description=description, cause=cause, instance=instance)
         ready = functools.partial(self._launched, group, state, activity)
         if not self._hold(group, state, Transition.LAUNCHING, activity, ready):
-            self.timeline.after(BOOT_SECONDS + _MOMENT, functools.partial(ready, Result.CONTINUE))
+            self.timeline.after(self.pace.boot + _MOMENT, functools.partial(ready, Result.CONTINUE))
         return state
 
     def _launched(self, group: Any, state: Any, activity: dict[str, Any], result: Result) -> None:
@@ -109,19 +122,22 @@ class Engine:
         if result is Result.ABANDON:
             self.activities.end(activity, "Failed", "The lifecycle action was abandoned.")
             messages.outcome(self.outbox, group, activity, transition=Transition.LAUNCHING, ok=False)
-            self.proceed_termination(group, state, _cause("an instance's launch was abandoned by a lifecycle hook."))
+            self.proceed_termination(group, state, cause_of("an instance's launch was abandoned by a lifecycle hook."))
             self.reconcile(group)
             return
+        if state.lifecycle_state == "Pending:Wait":
+            self._enter(state, "Pending:Proceed")
         if state.instance.state == "pending":
-            state.lifecycle_state = "Pending:Proceed"
             later = functools.partial(self._launched, group, state, activity, result)
             self.timeline.after(_MOMENT, later)
             return
         if state.instance.state != "running":
             return
-        state.lifecycle_state = "InService"
+        self._enter(state, "InService")
         self.activities.end(activity, "Successful")
         messages.outcome(self.outbox, group, activity, transition=Transition.LAUNCHING, ok=True)
+        for replaced in rebalancing.replaced_by(group, state):
+            self.begin_termination(group, replaced, cause_of(rebalancing.REASON))
         _register(group)
 
     # -- terminating ---------------------------------------------------------------------------------------------
@@ -129,10 +145,11 @@ class Engine:
     def begin_termination(self, group: Any, state: Any, cause: str, *, hooks: bool = True) -> dict[str, Any]:
         """Take one instance out of service; terminate hooks hold it unless ``hooks`` is false. Returns the activity."""
         self.waits.cancel(state.instance.id)
+        rebalancing.forget(group, state)
         activity = self._termination_activity(group, state, cause)
         finish = functools.partial(self._released, group, state, activity)
         if not hooks or not self._hold(group, state, Transition.TERMINATING, activity, finish):
-            state.lifecycle_state = "Terminating"
+            self._enter(state, "Terminating")
             self._shut_down(group, state, activity)
         _register(group)
         return activity
@@ -142,17 +159,18 @@ class Engine:
         self.begin_termination(group, state, cause, hooks=False)
 
     def _released(self, group: Any, state: Any, activity: dict[str, Any], _result: Result) -> None:
-        state.lifecycle_state = "Terminating:Proceed"
+        self._enter(state, "Terminating:Proceed")
         self._shut_down(group, state, activity)
 
     def _shut_down(self, group: Any, state: Any, activity: dict[str, Any]) -> None:
         state.instance.terminate()
         gone = functools.partial(self._gone, group, state, activity)
-        self.timeline.after(SHUTDOWN_SECONDS + _MOMENT, gone)
+        self.timeline.after(self.pace.shutdown + _MOMENT, gone)
 
     def _gone(self, group: Any, state: Any, activity: dict[str, Any]) -> None:
         if state in group.instance_states:
             group.instance_states.remove(state)
+            self.journal.note(state.instance.id, "Terminated")
         self.activities.end(activity, "Successful")
         messages.outcome(self.outbox, group, activity, transition=Transition.TERMINATING, ok=True)
         _register(group)
@@ -163,13 +181,17 @@ class Engine:
             key_of(group), group, description=description, cause=cause, instance=state.instance
         )
 
+    def _enter(self, state: Any, lifecycle: str) -> None:
+        state.lifecycle_state = lifecycle
+        self.journal.note(state.instance.id, lifecycle)
+
     # -- holding -------------------------------------------------------------------------------------------------
 
     def _hold(self, group: Any, state: Any, transition: Transition, activity: dict[str, Any], done: Any) -> bool:
         hooks = self.hooks.of(key_of(group), transition)
         if not hooks:
             return False
-        state.lifecycle_state = "Pending:Wait" if transition is Transition.LAUNCHING else "Terminating:Wait"
+        self._enter(state, "Pending:Wait" if transition is Transition.LAUNCHING else "Terminating:Wait")
         activity["StatusCode"] = "MidLifecycleAction"
         wait = self.waits.begin(state.instance.id, key_of(group), hooks, time.monotonic(), done)
         for action in list(wait.actions):
@@ -190,14 +212,14 @@ class Engine:
         then); ``hooks_for_dead`` switches that on.
         """
         if not is_suspended(group, "HealthCheck"):
-            for state in counted(group):
+            for state in serving(group):
                 if state.instance.state not in LIVE_STATES:
                     state.health_status = "Unhealthy"
         if not is_suspended(group, "ReplaceUnhealthy") and not is_suspended(group, "Terminate"):
-            for state in counted(group):
+            for state in serving(group):
                 if state.health_status == "Unhealthy":
                     alive = state.instance.state in LIVE_STATES
-                    cause = _cause("an instance was taken out of service in response to an EC2 health check.")
+                    cause = cause_of(_BY_USER if alive else _BY_EC2)
                     self.begin_termination(group, state, cause, hooks=alive or hooks_for_dead)
         self.reconcile(group)
 
@@ -214,31 +236,12 @@ class Engine:
 def user_request_cause(instance_id: str, before: int, after: int) -> str:
     """Why an instance left, when a user asked for it."""
     text = f"instance {instance_id} was taken out of service in response to a user request"
-    return _cause(text + (f", shrinking the capacity from {before} to {after}." if after < before else "."))
+    return cause_of(text + (f", shrinking the capacity from {before} to {after}." if after < before else "."))
 
 
-def _cause(text: str) -> str:
+def cause_of(text: str) -> str:
+    """A cause as an activity shows it: when, and why."""
     return f"At {messages.timestamp()} {text}"
-
-
-def _victims(group: Any, surplus: int) -> list[Any]:
-    """Scale-in: the fullest zone first, there the oldest template version, then the oldest instance."""
-    chosen: list[Any] = []
-    left = counted(group)
-    while len(chosen) < surplus:
-        free = [state for state in left if not state.protected_from_scale_in]
-        if not free:
-            break
-        zones = [state.availability_zone for state in left]
-        victim = min(free, key=lambda state: (-zones.count(state.availability_zone), *_age(state)))
-        left.remove(victim)
-        chosen.append(victim)
-    return chosen
-
-
-def _age(state: Any) -> tuple[int, float]:
-    version = getattr(state.instance, "launched_from", {}).get("Version", "0")
-    return int(version), state.instance.launch_time.timestamp()
 
 
 def _register(group: Any) -> None:

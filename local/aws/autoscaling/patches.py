@@ -15,6 +15,7 @@ from moto.autoscaling.models import (
     autoscaling_backends,
 )
 
+from local.aws.autoscaling import rebalancing
 from local.aws.autoscaling.api import Api
 from local.aws.autoscaling.engine import Engine
 from local.aws.pins import expect, expect_parameters, replace
@@ -55,11 +56,22 @@ def install(engine: Engine, health: HealthSwitch) -> None:
     engine.timeline.every(HEALTH_SECONDS, lambda: _check_groups(engine, health))
 
 
+def recommend_rebalance(engine: Engine, instance_id: str) -> None:
+    """EC2 sees an elevated risk for an instance; its group may act on that. The caller holds the model's lock."""
+    for group in _groups():
+        at_risk = rebalancing.wanted(group, instance_id)
+        if at_risk is not None:
+            engine.replace_early(group, at_risk)
+
+
 def _check_groups(engine: Engine, health: HealthSwitch) -> None:
-    for account in list(autoscaling_backends.values()):
-        for backend in list(account.values()):
-            for group in list(backend.autoscaling_groups.values()):
-                engine.check_health(group, hooks_for_dead=health.hooks_for_dead)
+    for group in _groups():
+        engine.check_health(group, hooks_for_dead=health.hooks_for_dead)
+
+
+def _groups() -> list[Any]:
+    backends = [backend for account in list(autoscaling_backends.values()) for backend in list(account.values())]
+    return [group for backend in backends for group in list(backend.autoscaling_groups.values())]
 
 
 def _keeping(original: Callable[..., None]) -> Callable[..., None]:

@@ -94,9 +94,14 @@ def _refusal(offering: Offering) -> str:
     )
 
 
-def counted(group: Any) -> list[Any]:
-    """The instances that count towards the desired capacity."""
+def serving(group: Any) -> list[Any]:
+    """The instances that are in service or on their way there."""
     return [state for state in group.instance_states if state.lifecycle_state in COUNTED_STATES]
+
+
+def counted(group: Any) -> list[Any]:
+    """The instances that count towards the desired capacity: not those whose replacement is on its way."""
+    return [state for state in serving(group) if getattr(state, "replacement", None) is None]
 
 
 def subnets(group: Any) -> list[Any]:

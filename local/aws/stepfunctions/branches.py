@@ -1,13 +1,15 @@
 """The states inside Map iterations and Parallel branches, with a history and variables of their own.
 
-ministack writes no events for them and lets sibling branches share one context.
+ministack writes no events for them nor for what they add up to, and lets sibling branches share one context.
 """
 
 from __future__ import annotations
 
+import contextvars
 import copy
+import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ministack.core.responses import now_iso
@@ -17,19 +19,62 @@ from local.aws.pins import expect_parameters
 from local.aws.stepfunctions import running
 
 _WITH_EXECUTION = ("Task", "Parallel", "Map")
+_within: contextvars.ContextVar[tuple[str, str]] = contextvars.ContextVar("within", default=("", ""))
 
 
 def install() -> None:
     """Replace the walk through a branch's states."""
     expect_parameters("ministack", machine._run_sub_machine, "states", "start_at", "input_data", "execution", "ctx")
     expect_parameters("ministack", machine._fail_state_error, "state_def", "raw_input", "ctx")
+    expect_parameters("ministack", machine._run_map_items, "state_def", "raw_input", "execution", "ctx")
+    expect_parameters("ministack", machine._run_parallel_branches, "state_def", "raw_input", "execution", "ctx")
     machine._run_sub_machine = run_branch
+    machine._run_map_items = _told("Map", machine._run_map_items)
+    machine._run_parallel_branches = _told("Parallel", machine._run_parallel_branches)
+
+
+def _told(kind: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    """One try of a Map or Parallel state, between its own events."""
+
+    @functools.wraps(original)
+    def fan_out(state_def: dict[str, Any], raw_input: Any, execution: dict[str, Any], ctx: dict[str, Any]) -> Any:
+        before = _within.set((kind, ctx["State"]["Name"]))
+        machine._add_event(execution, f"{kind}StateStarted")
+        try:
+            result = original(state_def, raw_input, execution, ctx)
+        except machine._ExecutionError:
+            machine._add_event(execution, f"{kind}StateFailed")
+            raise
+        finally:
+            _within.reset(before)
+        machine._add_event(execution, f"{kind}StateSucceeded")
+        return result
+
+    return fan_out
 
 
 def run_branch(
     states: Mapping[str, Any], start_at: str, input_data: Any, execution: dict[str, Any], ctx: dict[str, Any]
 ) -> Any:
-    """Walk from ``start_at`` to an end and return the last output. Variables assigned here stay here, as on AWS."""
+    """Walk from ``start_at`` to an end; an iteration of a Map is told before and after."""
+    kind, name = _within.get()
+    if kind != "Map":
+        return _walk(states, start_at, input_data, execution, ctx)
+    details = {"name": name, "index": ctx["Map"]["Item"]["Index"]}
+    machine._add_event(execution, "MapIterationStarted", {"mapIterationStartedEventDetails": details})
+    try:
+        output = _walk(states, start_at, input_data, execution, ctx)
+    except machine._ExecutionError:
+        machine._add_event(execution, "MapIterationFailed", {"mapIterationFailedEventDetails": details})
+        raise
+    machine._add_event(execution, "MapIterationSucceeded", {"mapIterationSucceededEventDetails": details})
+    return output
+
+
+def _walk(
+    states: Mapping[str, Any], start_at: str, input_data: Any, execution: dict[str, Any], ctx: dict[str, Any]
+) -> Any:
+    """The last output. Variables assigned here stay here, as on AWS."""
     own = {**ctx, "variables": dict(ctx.get("variables", {}))}
     name: str | None = start_at
     value = copy.deepcopy(input_data)

@@ -18,7 +18,7 @@ from ministack.services import stepfunctions as machine
 
 from local.aws.outbox import Event, Outbox
 from local.aws.pins import expect_parameters
-from local.aws.stepfunctions import running
+from local.aws.stepfunctions import history, running
 from local.aws.stepfunctions.clock import ScaledClock
 from local.aws.timeline import Timeline
 
@@ -48,7 +48,7 @@ class Executions:
         machine._run_execution = self._run(machine._run_execution)
         machine._fail_execution = self._fail(machine._fail_execution)
         machine._stop_execution = self._locked(machine._stop_execution)
-        machine._add_event = self._numbered(machine._add_event)
+        machine._add_event = history.complete(machine._add_event, self._lock)
         machine._emit_execution_status_event = self._tell
         timeline.every(_CHECK_SECONDS, self._time_out)
 
@@ -110,16 +110,6 @@ class Executions:
                 return original(data)
 
         return call
-
-    def _numbered(self, original: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-        @functools.wraps(original)
-        def add(execution: dict[str, Any], event_type: str, details: Any = None) -> dict[str, Any]:
-            with self._lock:
-                event = original(execution, event_type, details)
-            event["previousEventId"] = event["id"] - 1
-            return event
-
-        return add
 
     def _time_out(self) -> None:
         now = self._clock.now()

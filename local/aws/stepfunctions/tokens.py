@@ -43,9 +43,11 @@ class Tokens:
         """Make the call, then wait for its token; the time-out counts from the call on."""
         started = self._clock.now()
         answer: dict[str, Any] = {"event": threading.Event(), "result": None, "error": None, "heartbeat": None}
+        answer["execution"] = running.current_execution.get()
         machine._task_tokens[token] = answer
         try:
             machine._invoke_resource(resource.replace(".waitForTaskToken", ""), input_data)
+            _submitted(resource)
             self._wait(answer, started, state)
         finally:
             machine._task_tokens.pop(token, None)
@@ -73,7 +75,7 @@ class Tokens:
             token = str(data.get("taskToken"))
             with self._lock:
                 waiting = machine._task_tokens.get(token)
-                if token in self._ended or (waiting is not None and waiting["event"].is_set()):
+                if token in self._ended or (waiting is not None and _is_over(waiting)):
                     message = "Task Timed Out: 'Provided task does not exist anymore'"
                     return error_response_json("TaskTimedOut", message, 400)
                 return original(data)
@@ -85,6 +87,19 @@ class Tokens:
             self._ended[token] = None
             while len(self._ended) > _KEPT_TOKENS:
                 self._ended.popitem(last=False)
+
+
+def _is_over(waiting: Mapping[str, Any]) -> bool:
+    """Answered already, or its execution has ended and its thread has not noticed yet."""
+    execution = waiting.get("execution")
+    return bool(waiting["event"].is_set() or (execution is not None and execution["status"] != "RUNNING"))
+
+
+def _submitted(resource: str) -> None:
+    execution = running.current_execution.get()
+    if execution is not None:
+        details = {"resourceType": "states", "resource": resource}
+        machine._add_event(execution, "TaskSubmitted", {"taskSubmittedEventDetails": details})
 
 
 def _parsed(result: Any) -> Any:

@@ -12,8 +12,8 @@ ROOT = Path(__file__).parents[3]
 # patch (how it is installed), then what it replaces or leans on: module, path of attributes, package that is pinned
 PATCHES = [
     ("moto_backend.install()", "ministack.app", "_lazy_handler", "ministack"),
-    ("ec2.install(outbox, timeline)", "moto.ec2.models.instances", "Instance.terminate", "moto"),
-    ("ec2.install(outbox, timeline)", "moto.ec2.models", "EC2Backend.terminate_instances", "moto"),
+    ("ec2.install(outbox, timeline, journal, pace)", "moto.ec2.models.instances", "Instance.terminate", "moto"),
+    ("ec2.install(outbox, timeline, journal, pace)", "moto.ec2.models", "EC2Backend.terminate_instances", "moto"),
     ("groups.install(engine, health)", "moto.autoscaling.models", "FakeAutoScalingGroup.set_desired_capacity", "moto"),
     (
         "groups.install(engine, health)",
@@ -67,6 +67,7 @@ from local.aws import ec2, moto_backend, parameters, provisioning, server
 from local.aws.autoscaling import patches as groups
 from local.aws.autoscaling.engine import Engine
 from local.aws.eks import node_groups, provisioner
+from local.aws.journal import Journal
 from local.aws.lambdas import errors, queues, workers
 from local.aws.outbox import Outbox
 from local.aws.pins import PinMismatch
@@ -74,8 +75,9 @@ from local.aws.stepfunctions import branches, sdk, timing, tokens
 from local.aws.stepfunctions.clock import ScaledClock
 from local.aws.stepfunctions.executions import Executions
 from local.aws.timeline import Timeline
-timeline, outbox, clock = Timeline(moto_backend.model_lock), Outbox(), ScaledClock()
-engine, health = Engine(outbox, timeline), groups.HealthSwitch()
+timeline, outbox, clock, journal = Timeline(moto_backend.model_lock), Outbox(), ScaledClock(), Journal()
+pace = ec2.Pace()
+engine, health = Engine(outbox, timeline, journal, pace), groups.HealthSwitch()
 executions = Executions(outbox, clock)
 results = []
 for install, module, path, package in json.loads(sys.argv[1]):

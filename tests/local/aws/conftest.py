@@ -7,13 +7,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from local.aws.process import running
-
 
 @pytest.fixture(scope="session")
-def aws(tmp_path_factory):
-    with running(tmp_path_factory.mktemp("aws")) as local:
-        yield local
+def aws(local_aws):
+    return local_aws
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,170 @@
+"""What follows an eviction, a mark and the loss of a node: in the model, over HTTP, and on a cluster that is given."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from leeward.model.node import Taint
+from leeward.ports import EvictionRefusedError
+from local.cluster.nodes import NodeSpec
+from local.cluster.server import ClusterServer
+from local.cluster.settings import ClusterSettings
+from tests.contract.worlds.clusters import (
+    ServedCluster,
+    SimulatedCluster,
+    a_budget,
+    a_daemon_set,
+    a_deployment,
+    ready,
+    there,
+)
+
+MARK = Taint(key="leeward.dev/disrupted", effect="NoSchedule", value="manual")
+MODEL, EMULATOR, CLUSTER = "the model", "the emulator", "the cluster"
+KUBECONFIG = os.environ.get("LEEWARD_CONTRACT_KUBECONFIG", "")
+ON_A_CLUSTER = [CLUSTER] if KUBECONFIG else []
+
+
+@pytest.fixture
+def emulated(tmp_path):
+    settings = ClusterSettings(pod_start=0.05, pod_gc_delay=0.1)
+    with ClusterServer(name="blue", settings=settings) as server:
+        server.write_files(tmp_path)
+        with server.lock:
+            for name in ("node-a", "node-b"):
+                server.model.add_node(NodeSpec(name=name, instance_id=f"i-{name[-1]}"))
+        world = ServedCluster(tmp_path / "kubeconfig", patience=20)
+        yield world
+        world.close()
+
+
+@pytest.fixture
+def given():
+    world = ServedCluster(Path(KUBECONFIG), patience=300)
+    yield world
+    world.close()
+
+
+def world_of(request):
+    if request.param == MODEL:
+        return SimulatedCluster()
+    return request.getfixturevalue("emulated" if request.param == EMULATOR else "given")
+
+
+@pytest.fixture(params=[MODEL, EMULATOR, *ON_A_CLUSTER])
+def world(request):
+    return world_of(request)
+
+
+@pytest.fixture(params=[MODEL, EMULATOR])
+def expendable_world(request):
+    """Where a node may be lost for good."""
+    return world_of(request)
+
+
+def pod_on(world, name, node):
+    """As the product reads it."""
+    return next(pod for pod in world.api.pods_on(node) if pod.name == name)
+
+
+def evict(world, name, node):
+    world.api.evict(pod_on(world, name, node))
+
+
+def test_a_budget_allows_one_eviction_at_a_time(world):
+    a_deployment(world, replicas=2)
+    a_budget(world)
+    (first, here), (second, other) = sorted(ready(world, "web").items())
+    evict(world, first, here)
+    with pytest.raises(EvictionRefusedError) as refused:
+        evict(world, second, other)
+    assert (refused.value.budgets, refused.value.permanent) == ((f"{world.namespace}/web",), False)
+    world.until(lambda: len(ready(world, "web")) == 2, "the successor is Ready")
+
+    def allowed():
+        return any(one.namespace == world.namespace and one.disruptions_allowed for one in world.api.budgets())
+
+    world.until(allowed, "the budget allows one more")
+    evict(world, second, other)
+    assert second not in ready(world, "web")
+
+
+def test_an_evicted_pod_comes_up_on_a_node_that_is_not_marked(world):
+    a_deployment(world)
+    ((name, node),) = ready(world, "web").items()
+    world.api.mark(world.api.node(node), MARK)
+    evict(world, name, node)
+    world.until(lambda: there(world, name) is None and ready(world, "web"), "the successor alone")
+    (successor,) = ready(world, "web").values()
+    assert {node, successor} == set(world.nodes)
+
+
+def test_a_mark_alone_moves_no_pod(world):
+    a_deployment(world)
+    before = ready(world, "web")
+    (node,) = before.values()
+    marked = world.api.mark(world.api.node(node), MARK)
+    assert marked.unschedulable
+    a_deployment(world, "another")
+    assert ready(world, "web") == before
+    assert node not in ready(world, "another").values()
+
+
+def test_a_node_that_is_unmarked_takes_pods_again(world):
+    for name in world.nodes:
+        world.api.mark(world.api.node(name), MARK)
+    first, _ = world.nodes
+    world.api.unmark(world.api.node(first), MARK.key)
+    a_deployment(world)
+    assert set(ready(world, "web").values()) == {first}
+
+
+def test_the_pod_of_a_daemon_set_that_tolerates_nothing_of_ours_comes_back_to_a_cordoned_node(world):
+    a_daemon_set(world)
+    node = world.nodes[0]
+    world.api.mark(world.api.node(node), Taint(key=MARK.key, effect="PreferNoSchedule", value="manual"))
+    (old,) = (name for name, where in ready(world, "agent").items() if where == node)
+    world.api.delete_pod(pod_on(world, old, node))
+    world.until(lambda: node in ready(world, "agent").values(), "another one there")
+    assert old not in ready(world, "agent")
+
+
+def test_the_daemon_sets_are_known_by_their_pods_owner(world):
+    a_daemon_set(world)
+    assert f"{world.namespace}/agent" in world.api.daemon_sets()
+    (agent,) = (pod for pod in world.api.pods_on(world.nodes[0]) if pod.namespace == world.namespace)
+    assert (agent.owner.kind, agent.owner.name) == ("DaemonSet", "agent")
+
+
+def test_a_pod_is_listed_as_leaving_through_its_grace_period(world):
+    a_deployment(world)
+    ((name, node),) = ready(world, "web").items()
+    evict(world, name, node)
+    leaving = pod_on(world, name, node)
+    assert leaving.deletion is not None
+    world.api.evict(leaving)
+    world.until(lambda: there(world, name) is None, "it is gone")
+    world.until(lambda: ready(world, "web"), "its successor is Ready")
+    assert name not in {pod.name for pod in world.api.pods_on(node)}
+
+
+def test_a_pod_that_is_leaving_takes_nothing_from_its_budget_twice(world):
+    a_deployment(world, replicas=2)
+    a_budget(world)
+    (name, node), _ = sorted(ready(world, "web").items())
+    for _ in range(3):
+        evict(world, name, node)
+    assert len(ready(world, "web")) == 1
+
+
+def test_the_pods_of_a_node_that_is_gone_go_and_come_up_elsewhere(expendable_world):
+    world = expendable_world
+    a_deployment(world, replicas=2)
+    before = ready(world, "web")
+    node = sorted(before.values())[0]
+    lost = {name for name, where in before.items() if where == node}
+    world.api.delete_node(world.api.node(node))
+    world.until(lambda: not lost & {pod["metadata"]["name"] for pod in world.pods()}, "its pods are gone")
+    world.until(lambda: len(ready(world, "web")) == 2, "two are Ready again")
+    assert node not in ready(world, "web").values()

@@ -1,0 +1,71 @@
+"""What every `ports.Catalog` does: the table's adapter on a local DynamoDB, and what simulation and fakes stand on."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from moto import mock_aws
+
+from leeward.adapters.aws.catalog import DynamoCatalog
+from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.table import Table
+from leeward.model.facts import ClusterFacts, FactKind, Sheet, subnets_content, types_content
+from leeward.model.instance_type import Accelerator, InstanceType
+from leeward.model.subnet import Subnet
+from simulation.aws.catalog import SimCatalog
+from tests.contract.test_claims import make_table
+
+NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
+
+
+@pytest.fixture(params=["the table", "the model"])
+def catalog(request, monkeypatch):
+    if request.param == "the model":
+        yield SimCatalog()
+        return
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    with mock_aws():
+        make_table()
+        yield DynamoCatalog(Table(AwsClients("us-east-1"), "leeward"))
+
+
+def a_sheet(word="first", at=NOW):
+    return Sheet(synced=at, content={"word": word})
+
+
+def test_what_was_never_kept_is_absent(catalog):
+    assert catalog.read("blue") == {}
+
+
+def test_each_kind_comes_back_with_its_own_age(catalog):
+    catalog.keep("blue", FactKind.SUBNETS, a_sheet())
+    catalog.keep("blue", FactKind.PRICES, a_sheet("dear", NOW - timedelta(minutes=50)))
+    assert catalog.read("blue") == {
+        FactKind.SUBNETS: a_sheet(),
+        FactKind.PRICES: a_sheet("dear", NOW - timedelta(minutes=50)),
+    }
+
+
+def test_clusters_are_kept_apart(catalog):
+    catalog.keep("blue", FactKind.SUBNETS, a_sheet())
+    catalog.keep("blue-2", FactKind.SUBNETS, a_sheet("second"))
+    assert catalog.read("blue")[FactKind.SUBNETS].content == {"word": "first"}
+
+
+def test_a_later_look_replaces_an_earlier_one_and_never_the_other_way_round(catalog):
+    catalog.keep("blue", FactKind.CNI, a_sheet("later", NOW + timedelta(minutes=5)))
+    catalog.keep("blue", FactKind.CNI, a_sheet("earlier"))
+    assert catalog.read("blue")[FactKind.CNI].content == {"word": "later"}
+    catalog.keep("blue", FactKind.CNI, a_sheet("latest", NOW + timedelta(minutes=10)))
+    assert catalog.read("blue")[FactKind.CNI].content == {"word": "latest"}
+
+
+def test_subnets_and_types_come_back_as_they_were(catalog):
+    subnet = Subnet(id="subnet-a", zone="us-east-1a", cidr="10.0.0.0/24", free_ips=7, vpc="vpc-a", tags={"k": "v"})
+    gpus = (Accelerator(maker="NVIDIA", name="T4", count=1),)
+    kind = InstanceType(name="g4dn.xlarge", vcpus=4, memory_mib=16384, max_enis=3, ips_per_eni=10, gpus=gpus)
+    catalog.keep("blue", FactKind.SUBNETS, Sheet(synced=NOW, content=subnets_content([subnet])))
+    catalog.keep("blue", FactKind.INSTANCE_TYPES, Sheet(synced=NOW, content=types_content([kind])))
+    facts = ClusterFacts.from_sheets(catalog.read("blue"))
+    assert facts.subnets == (subnet,)
+    assert facts.types == {"g4dn.xlarge": kind}

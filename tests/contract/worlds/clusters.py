@@ -1,0 +1,212 @@
+"""A Kubernetes cluster as a scenario acts on it: the model in virtual time, or any API server that a kubeconfig names.
+
+The product's client (or the simulation's) does what the product does; workloads are put in as their owner would."""
+
+import base64
+import json
+import os
+import ssl
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import urllib3
+import yaml
+
+from leeward.adapters.clock import SystemClock
+from leeward.adapters.kubernetes.api import ClusterApi
+from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
+from leeward.ports import Kubernetes
+from local.cluster.model import Cluster
+from local.cluster.nodes import NodeSpec
+from local.cluster.settings import IGNORE_SIGTERM, ClusterSettings
+from simulation.kubernetes import SimKubernetes
+from tests.fakes.clock import FakeClock
+
+GRACE = 2  # seconds that each pod sits out
+IMAGE = os.environ.get("LEEWARD_CONTRACT_IMAGE", "busybox")
+STUBBORN = "trap '' TERM; while true; do sleep 1; done"
+PATHS = {"deployments": "apis/apps/v1", "daemonsets": "apis/apps/v1", "poddisruptionbudgets": "apis/policy/v1"}
+
+
+class ClusterWorld(Protocol):
+    """`api` is the product's port. `namespace` is the scenario's own. `nodes`: two workers, nothing else on them."""
+
+    api: Kubernetes
+    namespace: str
+    nodes: tuple[str, str]
+
+    def create(self, resource: str, body: Mapping[str, Any]) -> None:
+        """As the owner of a workload."""
+        ...
+
+    def pods(self) -> Sequence[Mapping[str, Any]]:
+        """All of the namespace, as the API gives them."""
+        ...
+
+    def until(self, condition: Callable[[], Any], what: str) -> Any:
+        """Let time pass until it is true, and give its value."""
+        ...
+
+
+class SimulatedCluster:
+    """The model, stepped from one due thing to the next."""
+
+    namespace = "contract"
+    nodes = ("node-a", "node-b")
+
+    def __init__(self) -> None:
+        self._clock = FakeClock()
+        self._model = Cluster(clock=self._now, settings=ClusterSettings())
+        self._model.create("namespaces", {"metadata": {"name": self.namespace}})
+        for name in self.nodes:
+            self._model.add_node(NodeSpec(name=name, instance_id=f"i-{name[-1]}"))
+        self.api: Kubernetes = SimKubernetes(self._model, self._clock)
+        self._model.step(self._now())
+
+    def create(self, resource: str, body: Mapping[str, Any]) -> None:
+        self._model.create(resource, dict(body), self.namespace)
+
+    def pods(self) -> Sequence[Mapping[str, Any]]:
+        return [pod for pod in self._model.list("pods") if pod["metadata"]["namespace"] == self.namespace]
+
+    def until(self, condition: Callable[[], Any], what: str) -> Any:
+        for _ in range(10_000):
+            if value := condition():
+                return value
+            self._clock.advance(seconds=0.1)
+            self._model.step(self._now())
+        raise AssertionError(f"never came: {what}")
+
+    def _now(self) -> float:
+        return self._clock.now().timestamp()
+
+
+class ServedCluster:
+    """Whatever the kubeconfig's current context names; its user needs a token and an administrator's rights."""
+
+    pace = 0.05
+
+    def __init__(self, kubeconfig: Path, patience: float) -> None:
+        where, token = _context(kubeconfig)
+        self._patience, self._headers = patience, {"authorization": f"Bearer {token}"}
+        self._url = where.url
+        self._pool = urllib3.PoolManager(ssl_context=ssl.create_default_context(cadata=where.ca), retries=False)
+        self._client = ClusterClient("contract", _Door(where, token), SystemClock())
+        self.api: Kubernetes = ClusterApi(self._client)
+        self.namespace = f"contract-{uuid.uuid4().hex[:8]}"
+        self._call("POST", "/api/v1/namespaces", {"metadata": {"name": self.namespace}})
+        workers = [node.name for node in self.api.nodes() if node.ready and not node.unschedulable and not node.taints]
+        self.nodes = (workers[0], workers[1])
+
+    def create(self, resource: str, body: Mapping[str, Any]) -> None:
+        self._call("POST", f"/{PATHS[resource]}/namespaces/{self.namespace}/{resource}", body)
+
+    def pods(self) -> Sequence[Mapping[str, Any]]:
+        found: list[Mapping[str, Any]] = self._call("GET", f"/api/v1/namespaces/{self.namespace}/pods")["items"]
+        return found
+
+    def until(self, condition: Callable[[], Any], what: str) -> Any:
+        deadline = time.monotonic() + self._patience
+        while not (value := condition()):
+            assert time.monotonic() < deadline, f"never came: {what}"
+            time.sleep(self.pace)
+        return value
+
+    def close(self) -> None:
+        """Namespace and connections go; a mark that is left comes off."""
+        for name in self.nodes:
+            node = self.api.node(name)
+            if node is not None:
+                self.api.unmark(node, "leeward.dev/disrupted")
+        self._call("DELETE", f"/api/v1/namespaces/{self.namespace}")
+        self._client.close()
+        self._pool.clear()
+
+    def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        headers = {**self._headers, "content-type": "application/json"}
+        answer = self._pool.request(method, self._url + path, body=data, headers=headers)
+        assert answer.status < 300, answer.data
+        return json.loads(answer.data)
+
+
+class _Door:
+    """A way in that never changes."""
+
+    def __init__(self, where: Endpoint, token: str) -> None:
+        self._where, self._token = where, token
+
+    def endpoint(self, *, fresh: bool = False) -> Endpoint:
+        return self._where
+
+    def token(self, *, fresh: bool = False) -> str:
+        return self._token
+
+
+def _context(kubeconfig: Path) -> tuple[Endpoint, str]:
+    document = yaml.safe_load(kubeconfig.read_text())
+    named = {kind: {item["name"]: item for item in document[kind]} for kind in ("clusters", "users", "contexts")}
+    context = named["contexts"][document["current-context"]]["context"]
+    cluster, user = named["clusters"][context["cluster"]]["cluster"], named["users"][context["user"]]["user"]
+    ca = base64.b64decode(cluster["certificate-authority-data"]).decode()
+    return Endpoint(url=cluster["server"].rstrip("/"), ca=ca), user["token"]
+
+
+def _template(app: str, **spec: Any) -> dict[str, Any]:
+    requests = {"cpu": "50m", "memory": "16Mi"}
+    container = {"name": "main", "image": IMAGE, "command": ["sh", "-c", STUBBORN], "resources": {"requests": requests}}
+    return {
+        "metadata": {"labels": {"app": app}, "annotations": {IGNORE_SIGTERM: "true"}},
+        "spec": {"terminationGracePeriodSeconds": GRACE, "containers": [container], **spec},
+    }
+
+
+def a_deployment(world: ClusterWorld, app: str = "web", *, replicas: int = 1) -> None:
+    """Its pods on the two workers, where there is a choice one on each; all Ready."""
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": {"app": app}},
+    }
+    selector = {"matchLabels": {"app": app}}
+    spec = {"replicas": replicas, "selector": selector, "template": _template(app, topologySpreadConstraints=[spread])}
+    world.create("deployments", {"metadata": {"name": app}, "spec": spec})
+    world.until(lambda: len(ready(world, app)) == replicas, f"{replicas} of {app} Ready")
+
+
+def a_daemon_set(world: ClusterWorld, app: str = "agent") -> None:
+    """A pod on each worker, Ready."""
+    spec = {"selector": {"matchLabels": {"app": app}}, "template": _template(app)}
+    world.create("daemonsets", {"metadata": {"name": app}, "spec": spec})
+    world.until(lambda: set(world.nodes) <= set(ready(world, app).values()), f"{app} on both workers")
+
+
+def a_budget(world: ClusterWorld, app: str = "web", *, unavailable: int = 1) -> None:
+    """A PodDisruptionBudget, counted."""
+    spec = {"selector": {"matchLabels": {"app": app}}, "maxUnavailable": unavailable}
+    world.create("poddisruptionbudgets", {"metadata": {"name": app}, "spec": spec})
+
+    def counted() -> bool:
+        return any(one.namespace == world.namespace and one.disruptions_allowed for one in world.api.budgets())
+
+    world.until(counted, "the budget allows one")
+
+
+def ready(world: ClusterWorld, app: str) -> dict[str, str]:
+    """The Ready pods of an app that are not leaving, with their nodes."""
+    found = {}
+    for pod in world.pods():
+        conditions = pod.get("status", {}).get("conditions", ())
+        is_ready = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+        if is_ready and pod["metadata"]["labels"]["app"] == app and "deletionTimestamp" not in pod["metadata"]:
+            found[str(pod["metadata"]["name"])] = str(pod["spec"]["nodeName"])
+    return found
+
+
+def there(world: ClusterWorld, name: str) -> Mapping[str, Any] | None:
+    """The pod, leaving or not; None when it is gone."""
+    return next((pod for pod in world.pods() if pod["metadata"]["name"] == name), None)
