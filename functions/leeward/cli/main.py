@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from leeward import __version__
-from leeward.cli import drain, explain_event, ips, place, report, zones
+from leeward.cli import drain, explain_event, ips, place, report, template, zones
 from leeward.cli.options import account, cluster, instant, region, seed
 from leeward.cli.output import Output, tolerate_any_terminal
 from leeward.errors import InvalidInputError, LeewardError
 
-VERBS = (drain, explain_event, ips, place, report, zones)
+VERBS = (drain, explain_event, ips, place, report, template, zones)
 DONE, REFUSED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 _DESCRIPTION = """Looks after the nodes of Amazon EKS clusters whose nodes live in Auto Scaling groups.
 
@@ -75,6 +75,7 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser = build_parser()
     arguments = parser.parse_args(argv)
     arguments.now = arguments.now or datetime.now(UTC).replace(microsecond=0)
+    arguments.output = arguments.output or arguments.usual_output
     return arguments
 
 
@@ -90,9 +91,8 @@ def build_parser() -> Parser:
         for name in set(verbs.choices) - known:
             verbs.choices[name].set_defaults(run=verb.run)
             _add_general_options(verbs.choices[name])
-    parser.set_defaults(
-        cluster=None, snapshot=None, now=None, output=Output.TABLE.value, seed=0, account=None, region=None
-    )
+    parser.set_defaults(cluster=None, snapshot=None, now=None, output=None, seed=0, account=None, region=None)
+    parser.set_defaults(usual_output=Output.TABLE.value)  # a verb may have another
     return parser
 
 
@@ -116,7 +116,11 @@ def _add_general_options(parser: argparse.ArgumentParser) -> None:
         "--now", metavar="TIME", type=instant, default=absent, help="the present, RFC 3339 (default: the clock's)"
     )
     group.add_argument(
-        "-o", "--output", choices=[output.value for output in Output], default=absent, help="default: table"
+        "-o",
+        "--output",
+        choices=[output.value for output in Output],
+        default=absent,
+        help="default: table, of template: yaml",
     )
     group.add_argument("--seed", metavar="N", type=seed, default=absent, help="decides what is random (default: 0)")
     group.add_argument("--account", metavar="ID", type=account, default=absent, help="AWS account, twelve digits")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from leeward.cli.place_shapes import CLAIM_SPEC, DAEMON_SET_SPEC, INSTANCE_TYPE, POD_PLACE, SUBNET, VOLUME_SPEC
+from leeward.cli.place_shapes import CLAIM_SPEC, DAEMON_SET_SPEC, POD_PLACE, SUBNET, VOLUME_SPEC
 from leeward.cli.shapes import (
     Shape,
     ShapeError,
@@ -25,6 +25,14 @@ from leeward.cli.shapes import (
     seconds,
     text,
     word,
+)
+from leeward.cli.template_shapes import (
+    GROUP_LAUNCH,
+    INSTANCE_TYPE,
+    LAUNCH_CONFIGURATION,
+    LAUNCH_TEMPLATE_VERSION,
+    NODEGROUP,
+    every,
 )
 from leeward.errors import InvalidInputError
 from leeward.policy.fields import shown
@@ -121,6 +129,7 @@ _HOOK = record(
         "NotificationMetadata": text,
     },
 )
+_LAUNCHING_GROUP = every(_GROUP, GROUP_LAUNCH)
 _OBJECT = record({})
 
 
@@ -154,7 +163,7 @@ FILES: Mapping[str, RawFile] = {
             name="auto-scaling-groups",
             command="aws autoscaling describe-auto-scaling-groups",
             keys=("AutoScalingGroups",),
-            shape=_GROUP,
+            shape=_LAUNCHING_GROUP,
         ),
         RawFile(
             name="lifecycle-hooks",
@@ -166,11 +175,13 @@ FILES: Mapping[str, RawFile] = {
             name="launch-configurations",
             command="aws autoscaling describe-launch-configurations",
             keys=("LaunchConfigurations",),
+            shape=LAUNCH_CONFIGURATION,
         ),
         RawFile(
             name="launch-template-versions",
             command="aws ec2 describe-launch-template-versions",
             keys=("LaunchTemplateVersions",),
+            shape=LAUNCH_TEMPLATE_VERSION,
         ),
         RawFile(
             name="instances", command="aws ec2 describe-instances", keys=("Reservations", "Instances"), shape=_INSTANCE
@@ -183,7 +194,7 @@ FILES: Mapping[str, RawFile] = {
         ),
         RawFile(name="instance-status", command="aws ec2 describe-instance-status", keys=("InstanceStatuses",)),
         RawFile(name="subnets", command="aws ec2 describe-subnets", keys=("Subnets",), shape=SUBNET),
-        RawFile(name="nodegroups", command="aws eks describe-nodegroup", keys=(), shape=record({"nodegroup": _OBJECT})),
+        RawFile(name="nodegroups", command="aws eks describe-nodegroup", keys=(), shape=NODEGROUP),
         RawFile(name="prices", command="prices", keys=()),
     )
 }

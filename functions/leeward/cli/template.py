@@ -1,0 +1,70 @@
+"""`leeward template`: what the next node of a group would be, as a Node object.
+
+Decides how it is printed; the node is put together in `leeward.node_template.build`."""
+
+import argparse
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Group as Rows
+from rich.console import RenderableType
+from rich.table import Table
+
+from leeward.cli.output import Output, emit
+from leeward.cli.template_scene import Scene, live_scene, offline_scene
+from leeward.errors import InvalidInputError
+from leeward.node_template.build import expected_node
+
+_DESCRIPTION = """Shows the node that an Auto Scaling group would launch next, also when it has none: labels, taints,
+capacity and allocatable, from its launch template, its tags and, for an EKS managed node group, DescribeNodegroup.
+Of several instance types and zones the first is shown, unless told. Output is YAML unless told."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """The verb, the group, and which of its types and zones."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "template", help="show what the next node of a group would be", description=_DESCRIPTION
+    )
+    parser.add_argument("group", metavar="GROUP", help="name of the Auto Scaling group")
+    parser.add_argument("--zone", metavar="Z", help="this zone of the group's (default: the first)")
+    parser.add_argument("--instance-type", metavar="T", help="this type of the group's (default: the first)")
+    parser.set_defaults(usual_output=Output.YAML.value)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Put it together and print it; what is assumed or was passed over goes to standard error."""
+    scene = _scene(arguments)
+    node = expected_node(scene.sources, scene.policy.precedence)
+    for remark in (*scene.remarks, *node.remarks):
+        print(f"leeward: {remark}", file=sys.stderr)
+    document = node.to_json()
+    emit(document, arguments.output, lambda: _table(scene, document))
+    return 0
+
+
+def _scene(arguments: argparse.Namespace) -> Scene:
+    wanted = {"zone": arguments.zone, "instance_type": arguments.instance_type}
+    if arguments.snapshot is not None:
+        return offline_scene(arguments.snapshot, arguments.cluster, arguments.group, **wanted)
+    if arguments.cluster is None:
+        raise InvalidInputError(
+            "template: found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"
+        )
+    return live_scene(arguments.cluster, arguments.region, arguments.account, arguments.group, **wanted)
+
+
+def _table(scene: Scene, document: Mapping[str, Any]) -> RenderableType:
+    status, spec = document["status"], document["spec"]
+    amounts = Table(title=f"the next node of {scene.sources.group.name}", title_justify="left", title_style="bold")
+    for column in ("resource", "capacity", "allocatable"):
+        amounts.add_column(column)
+    for name, value in status["capacity"].items():
+        amounts.add_row(name, value, status["allocatable"].get(name, ""))
+    taints = Table("taint", "value", "effect")
+    for taint in spec.get("taints", ()):
+        taints.add_row(taint["key"], taint.get("value", ""), taint["effect"])
+    labels = Table("label", "value")
+    for key, value in document["metadata"]["labels"].items():
+        labels.add_row(key, value)
+    return Rows(amounts, *((taints,) if spec.get("taints") else ()), labels)

@@ -1,0 +1,164 @@
+"""What a node template is made from: the group and its sources, of a snapshot or of AWS itself.
+
+Decides where each part comes from; what follows from them is decided in `leeward.node_template`."""
+
+import random
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from leeward.cli.ips_limits import limits_of
+from leeward.cli.place_scene import cni_variables, known_group
+from leeward.cli.snapshot import Snapshot
+from leeward.errors import InvalidInputError, ObjectGoneError
+from leeward.model.group import Group
+from leeward.model.instance_type import InstanceType
+from leeward.model.launch import LaunchSettings, chosen
+from leeward.model.nodegroup import Nodegroup
+from leeward.node_template.build import Sources
+from leeward.node_template.cache import NodegroupCache
+from leeward.node_template.choices import choices, narrowed
+from leeward.node_template.pods import Networking
+from leeward.policy.document import NodePolicy, TemplatePolicy
+from leeward.policy.selection import policy_for
+from leeward.ports import Clock, LaunchSources, Nodegroups
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """`remarks`: why a source is missing."""
+
+    sources: Sources
+    policy: TemplatePolicy
+    remarks: tuple[str, ...] = ()
+
+
+class SnapshotNodegroups:
+    """`ports.Nodegroups` on nodegroups.json: one that is not in it stands for a call that failed."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def describe(self, cluster: str, name: str) -> Nodegroup:
+        """Raises ObjectGoneError for an absent one, InvalidInputError for a taint effect that nobody knows."""
+        for element in self._snapshot.raw("nodegroups"):
+            raw = element["nodegroup"]
+            if raw.get("nodegroupName") == name and raw.get("clusterName", cluster) == (cluster or raw["clusterName"]):
+                return Nodegroup.from_json(raw)
+        raise ObjectGoneError(f"{self._snapshot.directory / 'nodegroups.json'} does not hold it")
+
+
+class SnapshotLaunchSources:
+    """`ports.LaunchSources` on a snapshot; types that its instance-types.json lacks come without memory."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def settings(self, group: Group) -> LaunchSettings | None:
+        """None when the files do not hold it."""
+        wanted = group.launch.template
+        if wanted is not None:
+            pairs = (("LaunchTemplateId", wanted.id), ("LaunchTemplateName", wanted.name))
+            raw = self._snapshot.raw("launch-template-versions")
+            found = [one for one in raw if any(value and one.get(key) == value for key, value in pairs)]
+            return chosen(tuple(LaunchSettings.from_template(one) for one in found), wanted.version)
+        for one in self._snapshot.raw("launch-configurations"):
+            if one.get("LaunchConfigurationName") == (group.launch.configuration or ""):
+                return LaunchSettings.from_configuration(one)
+        return None
+
+    def instance_types(self, names: Iterable[str]) -> Mapping[str, InstanceType]:
+        """From the file, else from the built-in table of interfaces and cores."""
+        told = self.all_instance_types()
+        built_in = {name: limits_of(name, None) for name in names if name not in told}
+        # the table tells neither memory nor architecture: nothing may be read out of their defaults
+        return {**told, **{name: replace(kind, architectures=()) for name, kind in built_in.items() if kind}}
+
+    def all_instance_types(self) -> Mapping[str, InstanceType]:
+        """Those of instance-types.json."""
+        kinds = (InstanceType.from_json(raw) for raw in self._snapshot.raw("instance-types"))
+        return {kind.name: kind for kind in kinds}
+
+
+def offline_scene(
+    directory: str | Path, cluster: str | None, name: str, *, zone: str | None, instance_type: str | None
+) -> Scene:
+    """From the folder. Raises InvalidInputError naming file, path, found and expected."""
+    from leeward.adapters.clock import SystemClock
+
+    snapshot = Snapshot.read(directory, cluster=cluster)
+    group = known_group(snapshot, name)
+    running = {snapshot.instances[one.id].type for one in group.instances if one.id in snapshot.instances} - {""}
+    policy = snapshot.policy_of(name)
+    variables = cni_variables(snapshot, () if policy is None else (policy,))
+    gathered = _Gathered(SnapshotNodegroups(snapshot), SnapshotLaunchSources(snapshot), SystemClock(), policy)
+    return gathered.scene(group, cluster or "", running, variables, zone, instance_type)
+
+
+def live_scene(
+    cluster: str, region: str | None, account: str | None, name: str, *, zone: str | None, instance_type: str | None
+) -> Scene:
+    """From AWS with the caller's own credentials; the cluster itself is not asked. Raises InvalidInputError for an
+    unknown group.
+    """
+    from leeward.adapters import wiring  # late: offline needs no AWS library
+
+    ports = wiring.command_line_ports(cluster, region, account)
+    nodegroups, launches = wiring.command_line_templates(region)
+    group = ports.groups.describe([name]).get(name)
+    if group is None:
+        raise InvalidInputError(f"AutoScalingGroups: found no group {name!r}, expected one of the Region's groups")
+    members = ports.instances.describe([one.id for one in group.instances]).values()
+    policy = policy_for(ports.clusters.policies(cluster).policies, group.name, group.tags)
+    gathered = _Gathered(nodegroups, launches, ports.clock, policy)
+    running = {member.type for member in members} - {""}
+    return gathered.scene(group, cluster, running, policy.cni if policy else {}, zone, instance_type)
+
+
+class _Gathered:
+    """The sources of one command, live or offline, joined in one way."""
+
+    def __init__(
+        self, nodegroups: Nodegroups, launches: LaunchSources, clock: Clock, policy: NodePolicy | None
+    ) -> None:
+        self._remarks: list[str] = []
+        self._cache = NodegroupCache(nodegroups, clock, chance=random.random, say=self._remarks.append)
+        self._launches = launches
+        self._policy = policy.template if policy else TemplatePolicy()
+
+    def scene(
+        self,
+        group: Group,
+        cluster: str,
+        running: set[str],
+        variables: Mapping[str, Any],
+        zone: str | None,
+        instance_type: str | None,
+    ) -> Scene:
+        nodegroup = None
+        if group.nodegroup is not None:
+            nodegroup = self._cache.get(group.cluster or cluster, group.nodegroup, self._policy.ttl)
+        launch = self._launches.settings(group)
+        by_needs = any(one.requirements for one in group.launch.overrides) or bool(launch and launch.requirements)
+        known = self._launches.all_instance_types() if by_needs else {}
+        found = choices(group, launch, nodegroup, known=known, running=running)
+        _check("zone", zone, found.zones)
+        _check("instance type", instance_type, found.types)
+        found = narrowed(found, zone=zone, instance_type=instance_type)
+        sources = Sources(
+            group=group,
+            choices=found,
+            launch=launch,
+            nodegroup=nodegroup,
+            types=self._launches.instance_types(found.types),
+            networking=Networking.from_variables(variables),
+        )
+        return Scene(sources=sources, policy=self._policy, remarks=tuple(self._remarks))
+
+
+def _check(what: str, asked: str | None, allowed: tuple[str, ...]) -> None:
+    """What the group cannot launch is bad input; where nothing is known of it, anything is believed."""
+    if asked is not None and allowed and asked not in allowed:
+        shown = ", ".join(allowed[:10]) + (" …" if len(allowed) > 10 else "")
+        raise InvalidInputError(f"template: found {what} {asked!r}, expected one of the group's: {shown}")

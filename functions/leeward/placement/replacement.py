@@ -1,0 +1,160 @@
+"""Where the replacement of a leaving node may land: its group's zones in their order, with what it will take there.
+
+Decides on facts that were gathered beforehand; what is not known is left out, and the caller says so. Sources: Cast AI,
+"How zone allocation works" and "Subnet usage calculation" (docs/designs/placement.md)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from leeward.model.facts import ClusterFacts, FactKind
+from leeward.model.group import Group
+from leeward.model.instance import Instance
+from leeward.model.instance_type import InstanceType
+from leeward.model.pod import Pod
+from leeward.model.subnet import Subnet
+from leeward.model.termination import LaunchOption, LaunchPlan
+from leeward.placement.accounting import Accounting, Demand, accounting_of, demand_of
+from leeward.placement.cni import CniSettings, node_ips
+from leeward.placement.restrictions import Restriction, of_pod, of_volume, only_zones
+from leeward.placement.scene import Chance, PlacementScene
+from leeward.placement.subnets import choose_in_zone, place
+from leeward.placement.zones import judge_zones
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaving:
+    """The node that goes. `millicores`: what it holds, 0 when nobody knows. `pods` None: its API did not answer, the
+    node is then taken for a full one. `volumes`: raw PersistentVolumes, needed only where a pod has claims.
+    """
+
+    instance: str
+    zone: str
+    subnet: str
+    type: str
+    millicores: int = 0
+    pods: tuple[Pod, ...] | None = None
+    volumes: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What there is to decide on. `subnets` of the group, with their free addresses; `newcomers`: instances that have
+    been launched and whose Node is not Ready yet; `cni`: the policy's overrides of the CNI's settings.
+    """
+
+    facts: ClusterFacts
+    subnets: tuple[Subnet, ...]
+    newcomers: tuple[Instance, ...] = ()
+    cni: Mapping[str, str] = field(default_factory=dict)
+
+
+def plan_launch(group: Group, leaving: Leaving, known: Known, chance: Chance) -> LaunchPlan:
+    """The group's zones in which the replacement may land, best first, one subnet each; `nowhere` when there is none.
+
+    While nobody has written down how many cores each zone has, the node's own zone comes first.
+    """
+    if not known.subnets:
+        why = "nothing is known of the group's subnets: the same subnet again"
+        return LaunchPlan(options=(LaunchOption(subnet=leaving.subnet, zone=leaving.zone, why=why),))
+    scene = replacement_scene(group, leaving, known)
+    options: tuple[LaunchOption, ...] = ()
+    if FactKind.NODES not in known.facts.synced:
+        home = only_zones("the zone of the node that leaves, as long as no cores are counted", [leaving.zone])
+        options = _options(replace(scene, restrictions=(*scene.restrictions, home)), leaving, chance)
+    tried = {option.subnet for option in options}
+    options += tuple(option for option in _options(scene, leaving, chance) if option.subnet not in tried)
+    nowhere = "" if options else place(scene, 1, chance).sentence
+    return LaunchPlan(options=options, nowhere=nowhere)
+
+
+def replacement_scene(group: Group, leaving: Leaving, known: Known) -> PlacementScene:
+    """Cores without those of the leaving node, addresses without those that newcomers have still to take."""
+    demand = _demand(group, leaving, known)
+    return PlacementScene(
+        subnets=known.subnets,
+        demand=demand,
+        cores=_cores(leaving, known),
+        restrictions=_restrictions(leaving),
+        promised=_promised(known, demand),
+    )
+
+
+def _options(scene: PlacementScene, leaving: Leaving, chance: Chance) -> tuple[LaunchOption, ...]:
+    verdicts = judge_zones(scene, chance)
+    home = next((verdict for verdict in verdicts if verdict.zone == leaving.zone and not verdict.usable), None)
+    found: list[LaunchOption] = []
+    for verdict in verdicts:
+        if verdict.usable:
+            choice = choose_in_zone(scene, verdict, chance)
+            why = choice.why if home is None else f"{choice.why}; {home.zone}: {home.why}"
+            found.append(LaunchOption(subnet=choice.subnet, zone=choice.zone, why=why, ips=choice.ips))
+    return tuple(found)
+
+
+def _demand(group: Group, leaving: Leaving, known: Known) -> Demand:
+    """Of any type that the group may launch: those of its overrides, else those that it runs."""
+    facts = known.facts
+    names = group.override_types or tuple(sorted({*group.running_types, leaving.type} - {""}))
+    types = [facts.types.get(name, InstanceType(name=name, vcpus=0, memory_mib=0)) for name in names]
+    settings = CniSettings.from_variables({**(facts.cni or {}), **known.cni})
+    accounting = accounting_of(settings, (*facts.subnets, *known.subnets), known.subnets)
+    if facts.cni is None and FactKind.CNI in facts.synced:
+        accounting = Accounting(on=False, why="kube-system/aws-node is not there")
+    pods = _pods(leaving, types, settings)
+    return demand_of(accounting, settings, types, pods)
+
+
+def _pods(leaving: Leaving, types: Sequence[InstanceType], settings: CniSettings) -> int:
+    """Those that need an address; of a node that nobody could ask, as many as it can hold."""
+    if leaving.pods is not None:
+        return sum(not pod.finished and not pod.host_network for pod in leaving.pods)
+    counted = [kind for kind in types if kind.max_enis > 0 and kind.ips_per_eni > 1]
+    return max((node_ips(settings, kind, 0).max_pods for kind in counted), default=0)
+
+
+def _cores(leaving: Leaving, known: Known) -> dict[str, int]:
+    """By zone, newcomers that were launched since the nodes were counted too."""
+    facts = known.facts
+    found = {subnet.zone: 0 for subnet in known.subnets}
+    found.update((zone, amount) for zone, amount in facts.cores.items() if zone in found)
+    own = leaving.millicores or _type_cores(leaving.type, facts)
+    if leaving.zone in found:
+        found[leaving.zone] = max(found[leaving.zone] - own, 0)
+    counted = facts.synced.get(FactKind.NODES)
+    for newcomer in known.newcomers:
+        if counted is not None and newcomer.launched >= counted and newcomer.zone in found:
+            found[newcomer.zone] += _type_cores(newcomer.type, facts)
+    return found
+
+
+def _type_cores(name: str, facts: ClusterFacts) -> int:
+    return facts.types[name].vcpus * 1000 if name in facts.types else 0
+
+
+def _promised(known: Known, demand: Demand) -> dict[str, int]:
+    """What each newcomer will take like the node that is placed now, less what EC2 counts as taken already."""
+    found: dict[str, int] = {}
+    for newcomer in known.newcomers:
+        more = max(demand.ips - max(newcomer.ips, 1), 0)
+        if more:
+            found[newcomer.subnet] = found.get(newcomer.subnet, 0) + more
+    return found
+
+
+def _restrictions(leaving: Leaving) -> tuple[Restriction, ...]:
+    """Of the pods that have to find another node."""
+    found: list[Restriction] = []
+    for pod in leaving_pods(leaving.pods or ()):
+        terms = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": pod.node_terms}}
+        found += of_pod(pod.key, {"nodeSelector": pod.node_selector, "affinity": {"nodeAffinity": terms}})
+        for volume in leaving.volumes:
+            claim = (volume.get("spec") or {}).get("claimRef") or {}
+            if claim.get("namespace") == pod.namespace and claim.get("name") in pod.claims:
+                found += of_volume(pod.key, volume)
+    return tuple(found)
+
+
+def leaving_pods(pods: Sequence[Pod]) -> tuple[Pod, ...]:
+    """Those that do not simply end with the node."""
+    return tuple(pod for pod in pods if not (pod.finished or pod.mirror or pod.of_daemon_set))

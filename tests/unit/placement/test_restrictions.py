@@ -1,0 +1,93 @@
+"""Whose wish a subnet has to meet. Source: Cast AI, "Available subnets detection"; Kubernetes' node affinity and
+volume affinity."""
+
+import pytest
+
+from leeward.placement.restrictions import of_pod, of_volume, only_subnets, only_zones
+from tests.unit.placement.builders import a_subnet
+
+A, B = a_subnet("subnet-a", zone="us-east-1a"), a_subnet("subnet-b", zone="us-east-1b")
+
+
+def allowed(restrictions):
+    return [subnet.id for subnet in (A, B) if all(one.allows(subnet) for one in restrictions)]
+
+
+def affinity(*terms):
+    required = {"nodeSelectorTerms": [{"matchExpressions": list(term)} for term in terms]}
+    return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}}
+
+
+def wish(key, operator, *values):
+    return {"key": key, "operator": operator, "values": list(values)}
+
+
+@pytest.mark.parametrize("key", ["leeward.dev/subnet-id", "topology.cast.ai/subnet-id"])
+def test_a_node_selector_on_the_subnet_label_is_honoured(key):
+    found = of_pod("shop/db-0", {"nodeSelector": {key: "subnet-b", "disk": "ssd"}})
+    assert allowed(found) == ["subnet-b"]
+    assert found[0].source == "the node selector of pod shop/db-0"
+
+
+@pytest.mark.parametrize("key", ["topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"])
+def test_a_node_selector_on_the_zone_is_honoured(key):
+    assert allowed(of_pod("shop/db-0", {"nodeSelector": {key: "us-east-1a"}})) == ["subnet-a"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (wish("topology.cast.ai/subnet-id", "In", "subnet-a", "subnet-x"), ["subnet-a"]),
+        (wish("leeward.dev/subnet-id", "NotIn", "subnet-a"), ["subnet-b"]),
+        (wish("topology.kubernetes.io/zone", "In", "us-east-1b"), ["subnet-b"]),
+        (wish("leeward.dev/subnet-id", "Exists"), ["subnet-a", "subnet-b"]),
+        (wish("leeward.dev/subnet-id", "DoesNotExist"), []),
+        (wish("leeward.dev/subnet-id", "Gt", "1"), []),
+        (wish("disk", "In", "ssd"), ["subnet-a", "subnet-b"]),
+    ],
+)
+def test_node_affinity_on_subnet_and_zone_is_honoured(expression, expected):
+    assert allowed(of_pod("shop/db-0", affinity([expression]))) == expected
+
+
+def test_terms_are_alternatives_and_expressions_of_a_term_all_hold():
+    both = [wish("topology.kubernetes.io/zone", "In", "us-east-1a"), wish("leeward.dev/subnet-id", "In", "subnet-b")]
+    assert allowed(of_pod("shop/db-0", affinity(both))) == []
+    assert allowed(of_pod("shop/db-0", affinity(both, [both[1]]))) == ["subnet-b"]
+    assert allowed(of_pod("shop/db-0", affinity([both[0]], [wish("disk", "In", "ssd")]))) == ["subnet-a", "subnet-b"]
+
+
+def test_an_empty_term_matches_no_node():
+    assert allowed(of_pod("shop/db-0", affinity([], [wish("leeward.dev/subnet-id", "In", "subnet-b")]))) == ["subnet-b"]
+
+
+def test_only_empty_terms_match_no_node_at_all():
+    assert allowed(of_pod("shop/db-0", affinity([]))) == []
+
+
+def test_preferred_affinity_binds_nobody():
+    preferred = [{"weight": 1, "preference": {"matchExpressions": [wish("leeward.dev/subnet-id", "In", "subnet-b")]}}]
+    spec = {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}}
+    assert of_pod("shop/db-0", spec) == ()
+
+
+@pytest.mark.parametrize("key", ["topology.ebs.csi.aws.com/zone", "topology.kubernetes.io/zone"])
+def test_a_volume_binds_its_pod_to_its_zone(key):
+    required = {"nodeSelectorTerms": [{"matchExpressions": [wish(key, "In", "us-east-1b")]}]}
+    found = of_volume("shop/db-0", {"metadata": {"name": "pv-1"}, "spec": {"nodeAffinity": {"required": required}}})
+    assert allowed(found) == ["subnet-b"]
+    assert found[0].source == "volume pv-1 of pod shop/db-0"
+
+
+def test_an_old_volume_is_bound_by_its_label():
+    label = {"failure-domain.beta.kubernetes.io/zone": "us-east-1a__us-east-1c"}
+    assert allowed(of_volume("shop/db-0", {"metadata": {"name": "pv-1", "labels": label}})) == ["subnet-a"]
+
+
+def test_a_volume_without_a_zone_binds_nobody():
+    assert of_volume("shop/db-0", {"metadata": {"name": "nfs"}, "spec": {}}) == ()
+
+
+def test_a_group_keeps_to_its_subnets_and_a_caller_to_the_zones_it_names():
+    assert allowed([only_subnets("group web", ["subnet-a"])]) == ["subnet-a"]
+    assert allowed([only_zones("--zones", ["us-east-1b"])]) == ["subnet-b"]

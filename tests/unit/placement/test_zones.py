@@ -1,0 +1,110 @@
+"""The order of zones. Source: Cast AI, "How zone allocation works"."""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from leeward.placement.restrictions import only_zones
+from leeward.placement.scene import cores_by_zone, zone_of
+from leeward.placement.verdict import Standing
+from leeward.placement.zones import judge_zones, zone_order
+from tests.fakes.builders import a_node
+from tests.unit.placement.builders import OFF, a_demand, a_scene, a_subnet
+
+A, B, C = (a_subnet(f"subnet-{letter}", zone=f"us-east-1{letter}") for letter in "abc")
+
+
+def judged(scene, seed=0):
+    return {verdict.zone: verdict for verdict in judge_zones(scene, random.Random(seed))}
+
+
+def test_the_zone_with_the_fewest_allocated_cores_comes_first():
+    scene = a_scene(A, B, C, cores={"us-east-1a": 8, "us-east-1b": 2, "us-east-1c": 4})
+    found = judge_zones(scene, random.Random(0))
+    assert [verdict.zone for verdict in found] == ["us-east-1b", "us-east-1c", "us-east-1a"]
+    assert [verdict.standing for verdict in found] == [Standing.NEXT, Standing.USABLE, Standing.USABLE]
+    assert "fewest cores allocated (2 cores; us-east-1c 4 cores and us-east-1a 8 cores)" in found[0].why
+
+
+def test_a_zone_without_nodes_has_no_cores_and_comes_first():
+    assert judged(a_scene(A, B, cores={"us-east-1a": 1}))["us-east-1b"].standing is Standing.NEXT
+
+
+def test_equal_zones_are_drawn_by_lot_and_the_seed_decides():
+    scene = a_scene(A, B, C)
+    firsts = {judge_zones(scene, random.Random(seed))[0].zone for seed in range(30)}
+    assert firsts == {"us-east-1a", "us-east-1b", "us-east-1c"}
+    found = judge_zones(scene, random.Random(7))
+    assert found == judge_zones(scene, random.Random(7))
+    others = " and ".join(sorted({"us-east-1a", "us-east-1b", "us-east-1c"} - {found[0].zone}))
+    assert f"0 cores allocated, as in {others}: drawn by lot" in found[0].why
+
+
+def test_the_order_of_zones_does_not_depend_on_how_they_come():
+    zones = ["c", "a", "d", "b"]
+    expected = zone_order(zones, {"d": 1}, random.Random(3))
+    assert zone_order(reversed(zones), {"d": 1}, random.Random(3)) == expected
+    assert expected[-1] == "d"
+
+
+def test_a_zone_whose_subnets_cannot_hold_the_pods_is_dropped_and_the_next_is_tried():
+    full = replace(A, free_ips=11)
+    found = judged(a_scene(full, B, cores={"us-east-1b": 64}))
+    assert found["us-east-1a"].standing is Standing.NO_IPS
+    assert found["us-east-1a"].why == "subnet-a has 11 free, a node with 8 pods takes 12 IPs"
+    assert found["us-east-1b"].standing is Standing.NEXT
+    assert "the only zone left, 64 cores allocated; us-east-1a dropped" in found["us-east-1b"].why
+
+
+def test_one_subnet_has_to_hold_a_node_several_halves_do_not():
+    halves = [a_subnet("subnet-1", free=11), a_subnet("subnet-2", free=9)]
+    found = judged(a_scene(*halves))["us-east-1a"]
+    assert (found.standing, found.free_ips) == (Standing.NO_IPS, 20)
+    assert "the freest of 2 subnets, subnet-1, has 11 free" in found.why
+
+
+def test_addresses_promised_to_launches_are_gone():
+    scene = a_scene(replace(A, free_ips=23), promised={"subnet-a": 12})
+    found = judged(scene)["us-east-1a"]
+    assert (found.standing, found.free_ips) == (Standing.NO_IPS, 11)
+    assert "(12 promised to launches)" in found.why
+
+
+def test_without_accounting_a_subnet_only_has_to_hold_the_instance():
+    demand = a_demand(ips=1, accounting=OFF)
+    found = judged(a_scene(replace(A, free_ips=1), replace(B, free_ips=0), demand=demand))
+    assert found["us-east-1a"].usable
+    assert "pods are not counted: ENABLE_IPv6 is on" in found["us-east-1a"].why
+    assert found["us-east-1b"].standing is Standing.NO_IPS
+
+
+def test_a_zone_that_nobody_allows_says_who_forbids_it():
+    found = judged(a_scene(A, B, restrictions=(only_zones("volume pv-1 of pod shop/db-0", ["us-east-1b"]),)))
+    assert found["us-east-1a"].standing is Standing.NOT_ALLOWED
+    assert found["us-east-1a"].why == "not allowed by volume pv-1 of pod shop/db-0"
+    assert found["us-east-1b"].standing is Standing.NEXT
+
+
+def test_a_zone_with_nodes_but_no_subnet_is_reported():
+    found = judged(a_scene(A, cores={"us-east-1d": 4}, asked_zones=("us-east-1e",)))
+    assert found["us-east-1d"].standing is found["us-east-1e"].standing is Standing.NO_SUBNET
+
+
+def test_cores_are_the_capacity_of_all_nodes():
+    cordoned = replace(a_node("i-1"), cpu=4000, unschedulable=True)
+    unknown = a_node("i-2")  # says no capacity; an m5.large
+    assert cores_by_zone([cordoned, unknown], {"m5.large": 2000}) == {"us-east-1a": 6000}
+
+
+@pytest.mark.parametrize(
+    ("labels", "provider", "zone"),
+    [
+        ({"topology.kubernetes.io/zone": "z1"}, "aws:///z2/i-1", "z1"),
+        ({"failure-domain.beta.kubernetes.io/zone": "z1"}, "", "z1"),
+        ({}, "aws:///z2/i-1", "z2"),
+        ({}, "", ""),
+    ],
+)
+def test_the_zone_of_a_node_is_its_labels_or_its_provider_ids(labels, provider, zone):
+    assert zone_of(replace(a_node(), labels=labels, provider_id=provider)) == zone
