@@ -55,11 +55,19 @@ def _ignored(detail: Mapping[str, Any], instances: tuple[str, ...]) -> str:
 
 def _id(detail: Mapping[str, Any]) -> str:
     """The primary and the backup Region deliver the same event under different envelope ids, so ARN and
-    communicationId tell duplicates; a page with further entities is not a duplicate of the first.
+    communicationId tell duplicates; a page with further entities is not a duplicate of the first, and neither is the
+    same maintenance moved to another date.
     """
     arn = fields.optional_text(detail, "eventArn")
     page = str(detail.get("page") or "")
-    parts = [arn, fields.optional_text(detail, "communicationId"), "" if page in FIRST_PAGE else f"page-{page}"]
+    told = fields.optional_text(detail, "communicationId")
+    starts = fields.moment(detail.get("startTime"))
+    parts = [
+        arn,
+        told,
+        "" if page in FIRST_PAGE else f"page-{page}",
+        f"from-{starts:%Y%m%dT%H%M%S}" if starts else "",
+    ]
     return "#".join(part for part in parts if part) if arn else ""
 
 

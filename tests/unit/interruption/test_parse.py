@@ -155,6 +155,10 @@ class TestHealthEvents:
         twice = parsed("scheduled_change", id="another-envelope", region="us-east-1")
         assert twice.event_id == parsed("scheduled_change").event_id
 
+    def test_a_maintenance_moved_to_another_date_is_not_a_duplicate(self):
+        moved = parsed("scheduled_change", detail__startTime="Fri, 27 Mar 2026 13:00:00 GMT")
+        assert moved.event_id != parsed("scheduled_change").event_id
+
     def test_a_second_page_is_not_a_duplicate_of_the_first(self):
         assert parsed("scheduled_change", detail__page="2").event_id != parsed("scheduled_change").event_id
 
