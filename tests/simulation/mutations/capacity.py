@@ -1,6 +1,7 @@
 """Broken builds: launches, sizes, executions and claims."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import count
 
 from leeward.model.termination import Status, execution_name
@@ -11,6 +12,7 @@ from simulation.view import Rule
 from tests.simulation.mutations.build import HARSH, Mutation, Workshop
 
 STEPS = "leeward.termination.steps"
+REPLACING = "leeward.termination.replacing"
 GROUPS = "simulation.aws.ports.SimGroups"
 CLAIMS = "simulation.aws.table.SimClaims"
 EXECUTIONS = "simulation.aws.executions.SimExecutions"
@@ -19,36 +21,34 @@ EXECUTIONS = "simulation.aws.executions.SimExecutions"
 def _token_each_time(shop: Workshop) -> None:
     numbers = count(1)
 
-    def launch(situation, ports):
-        subject = situation.record.subject
-        token = f"leeward-{next(numbers)}-{subject.instance}"
-        return ports.groups.launch(group=subject.group, subnet=subject.subnet, token=token)
+    def launch(record, group, option, ports):
+        token = f"leeward-{next(numbers)}-{record.instance}"
+        return ports.groups.launch(group=group.name, subnet=option.subnet, token=token)
 
-    shop.replace(f"{STEPS}._launch", launch)
+    shop.replace(f"{REPLACING}._launch_in", launch)
 
 
 def _launches_in_each_attempt(shop: Workshop) -> None:
-    def launch(situation, ports):
-        record = situation.record
+    def launch(record, _group, option, ports):
         token = f"leeward-{record.instance}-{record.attempt}"
-        return ports.groups.launch(group=record.subject.group, subnet=record.subject.subnet, token=token)
+        return ports.groups.launch(group=record.subject.group, subnet=option.subnet, token=token)
 
     def ask(original, run, call, ports):
         """The launch is looked for in this attempt's own notes."""
         record = ports.claims.read(run.instance)
         if record.attempt > 1 and record.status is Status.OPEN and record.replacement is not None:
-            launch(_Of(record), ports)
+            launch(record, None, record.subject, ports)
         return original(run, call, ports)
 
-    shop.replace(f"{STEPS}._launch", launch)
-    shop.wrap(f"{STEPS}.ask_for_replacement", ask)
+    shop.replace(f"{REPLACING}._launch_in", launch)
+    shop.wrap(f"{REPLACING}.ask_for_replacement", ask)
 
 
-class _Of:
-    """As much of a situation as a launch looks at."""
+def _plans_anew(shop: Workshop) -> None:
+    def ask(original, situation, ports):
+        return original(replace(situation, record=replace(situation.record, plan=None)), ports)
 
-    def __init__(self, record) -> None:
-        self.record = record
+    shop.wrap(f"{REPLACING}._ask", ask)
 
 
 def _always_decrements(shop: Workshop) -> None:
@@ -123,6 +123,13 @@ OF_CAPACITY = (
         story="makes the client token from the attempt and looks into no older one",
         breaks=_launches_in_each_attempt,
         rules=frozenset({Rule.LAUNCH}),
+    ),
+    Mutation(
+        name="the plan is made anew",
+        story="chooses the zone each time by what is true then, and does not look where it has begun",
+        breaks=_plans_anew,
+        rules=frozenset({Rule.LAUNCH}),
+        scenario=HARSH,
     ),
     Mutation(
         name="the desired size is lowered without a launch",

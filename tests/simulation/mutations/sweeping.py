@@ -1,10 +1,13 @@
 """Broken builds: messages and the sweeper."""
 
+from dataclasses import replace
+
 from leeward.errors import LeewardError
 from leeward.interruption.fields import MalformedMessageError
 from leeward.termination.draining import find_node, mark
+from leeward.termination.situation import read
 from simulation.view import Rule
-from tests.simulation.mutations.build import Mutation, Workshop
+from tests.simulation.mutations.build import CROWDED, Mutation, Workshop
 
 BATCH = "leeward.interruption.batch"
 SWEEP = "leeward.termination.sweep"
@@ -22,6 +25,13 @@ def _one_fails_all(shop: Workshop) -> None:
 
 def _malformed_is_dropped(shop: Workshop) -> None:
     shop.replace(f"{BATCH}._dead_letter", lambda *_: {})
+
+
+def _closes_over_a_join(shop: Workshop) -> None:
+    def finish(original, run, call, ports):
+        return original(replace(run, version=read(run.instance, ports).version), call, ports)
+
+    shop.wrap("leeward.termination.steps.finish", finish)
 
 
 def _failure_is_swallowed(shop: Workshop) -> None:
@@ -75,6 +85,13 @@ OF_SWEEPS = (
         story="turns every error into a warning in the log",
         breaks=_failure_is_swallowed,
         rules=frozenset({Rule.CAUSE}),
+    ),
+    Mutation(
+        name="a record is closed over a cause that joined",
+        story="reads the version that it closes at the moment of closing",
+        breaks=_closes_over_a_join,
+        rules=frozenset({Rule.ANSWER, Rule.HOOK}),
+        scenario=CROWDED,
     ),
     Mutation(
         name="orphan hooks are never adopted",
