@@ -139,18 +139,39 @@ def test_a_payer_that_its_group_replaces_as_well_hands_the_debt_on():
     assert size(system) == before
 
 
-def test_a_payer_that_cannot_be_drained_stays_in_service_and_is_tried_again():
+def test_where_a_budget_holds_the_payers_pods_the_next_member_pays_and_nothing_is_disturbed():
     system = a_fleet(pods=[a_pod()])
     spot(system)
     Walker(system, before=ends_the_instance(system)).run(I)
     (payer,) = system.claims.records[I].payers.values()
     system.kubernetes.put_pod(a_pod("stuck", node=f"node-{payer}"))
+    system.kubernetes.put_pod(a_pod("free", node=f"node-{payer}", labels={"app": "other"}))
     system.kubernetes.budget_list = [a_budget(0)]
+    before = list(system.kubernetes.done)
     assert Walker(system).run(payer).ended == "PodEvictionFailure"
+    assert system.kubernetes.done == before
+    assert ended_of(system, payer) == (Status.CLOSED, Outcome.GIVEN_BACK)
+    (heir,) = system.claims.records[payer].payers.values()
+    assert Walker(system).run(heir).ended == "Terminated"
+    assert system.groups.terminated == [(heir, True)]
+
+
+def test_when_every_member_has_been_asked_the_last_one_is_tried_again():
+    system = a_fleet(pods=[a_pod()])
+    spot(system)
+    Walker(system, before=ends_the_instance(system)).run(I)
+    asked, payer = [], I
+    system.kubernetes.budget_list = [a_budget(0)]
+    while system.claims.records[payer].payers:
+        (payer,) = system.claims.records[payer].payers.values()
+        asked.append(payer)
+        system.kubernetes.put_pod(a_pod(f"stuck-{payer}", node=f"node-{payer}"))
+        assert Walker(system).run(payer).ended == "PodEvictionFailure"
+    assert len(asked) == len(set(asked)) == size(system)[1]
     record = system.claims.records[payer]
     assert record.status is Status.OPEN
     assert record.times["retry"] > system.clock.now()
-    assert not system.kubernetes.by_name[f"node-{payer}"].marked
+    assert not any(node.marked for node in system.kubernetes.by_name.values())
 
 
 def test_the_books_wait_for_the_groups_word_and_nothing_is_ended_without_it():

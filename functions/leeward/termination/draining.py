@@ -1,4 +1,5 @@
-"""The steps of node-termination that speak to Kubernetes: drain, give the node back, remove the Node object.
+"""The steps of node-termination that speak to Kubernetes: drain, give the node back, remove the Node object; the one
+that asks for a replacement is in `replacing.py`.
 
 A step works for some seconds, looking again each second, because three state transitions cost as much as eleven seconds
 of work; then it hands over to a pause. An API server that does not answer is waited for, never read as an empty node.
@@ -18,8 +19,10 @@ from leeward.ports import EvictionRefusedError, Kubernetes, Ports
 from leeward.termination import verdict
 from leeward.termination.drain import DrainOptions, DrainPlan, Eviction, How, last_calls, plan_drain
 from leeward.termination.heartbeats import beat
+from leeward.termination.ledger import only_surplus
+from leeward.termination.replacing import ask_for_replacement
 from leeward.termination.run import Next, Run
-from leeward.termination.situation import Situation, read, survey
+from leeward.termination.situation import Situation, find_node, read, survey
 from leeward.termination.steps import Step
 
 WORK = timedelta(seconds=10)
@@ -93,16 +96,12 @@ def remove_node(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     return replace(run, next=Next.FINISH, why=f"removed {node.name}" if node else "its Node was gone already")
 
 
-STEPS: Mapping[str, Step] = {"drain": drain, "give-back": give_back, "remove-node": remove_node}
-
-
-def find_node(record: TerminationRecord, kubernetes: Kubernetes) -> Node | None:
-    """The Node of the record's instance: by the name noted earlier, checked against the provider id, else among all."""
-    if record.subject.node:
-        node = kubernetes.node(record.subject.node)
-        if node is not None and node.instance_id == record.instance:
-            return node
-    return next((node for node in kubernetes.nodes() if node.instance_id == record.instance), None)
+STEPS: Mapping[str, Step] = {
+    "replace": ask_for_replacement,
+    "drain": drain,
+    "give-back": give_back,
+    "remove-node": remove_node,
+}
 
 
 def _drain_node(run: Run, situation: Situation, started: datetime, last: Mapping[str, datetime], ports: Ports) -> Run:
@@ -111,6 +110,10 @@ def _drain_node(run: Run, situation: Situation, started: datetime, last: Mapping
     node = find_node(record, kubernetes)
     if node is None:
         return replace(run, next=Next.DRAINED, pause=0, why="no Node of the cluster stands for it: nothing to drain")
+    if only_surplus(record) and not node.marked:
+        blocked = _blocked(_plan(node, situation, started, kubernetes, ports))
+        if blocked:
+            return replace(run, next=Next.FAILED, why=f"another node pays, here pods are blocked: {blocked}"[:500])
     try:
         node = mark(node, record, kubernetes, ports)
         plan, progress = _work(node, situation, started, kubernetes, ports)
@@ -120,6 +123,12 @@ def _drain_node(run: Run, situation: Situation, started: datetime, last: Mapping
     if plan.drained:
         return _drained(run, situation, last, "every pod that has to leave has left", ports)
     return _unfinished(run, situation, started, last, node, plan, progress, ports)
+
+
+def _blocked(plan: DrainPlan) -> str:
+    """What would hold up a drain that nobody needs: one that cannot go through at once does not begin."""
+    held = [f"{eviction.pod.key}: {', '.join(eviction.blocked_by)}" for eviction in plan.evict if eviction.blocked_by]
+    return "; ".join(held + [f"{refused.pod.key}: {refused.why}" for refused in plan.refuse])
 
 
 def mark(node: Node, record: TerminationRecord, kubernetes: Kubernetes, ports: Ports) -> Node:

@@ -47,6 +47,11 @@ def only_surplus(record: TerminationRecord) -> bool:
     return all(cause.kind is CauseKind.SURPLUS for cause in record.causes)
 
 
+def was_asked(record: TerminationRecord, debt: str) -> bool:
+    """Whether the instance was to pay it once already, and could not."""
+    return any(cause.id == DEBT + debt for cause in record.causes)
+
+
 def owed_since(record: TerminationRecord, debt: str) -> datetime | None:
     """When the group became one larger, as far as this record knows."""
     joined = next((cause.at for cause in record.causes if cause.id == DEBT + debt), None)

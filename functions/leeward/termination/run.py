@@ -31,10 +31,26 @@ class Next(StrEnum):
     SPARED = "spared"
 
 
+class NoticeKind(StrEnum):
+    """What an operator wants to know about a step, beside what it did."""
+
+    STALE_FACTS = "stale-facts"  # decided on facts that are old or missing
+    ELSEWHERE = "elsewhere"  # the replacement is in another zone
+    NOWHERE = "nowhere"  # no subnet could take one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """One sentence for the log, counted by its kind."""
+
+    kind: NoticeKind
+    text: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """One execution's state between two steps. `pause` in seconds; `version` is the record's, as last read;
-    `until` (RFC 3339) ends every loop of the state machine.
+    `until` (RFC 3339) ends every loop of the state machine; `notices` are of one step and do not travel.
     """
 
     instance: str
@@ -44,6 +60,7 @@ class Run:
     pause: int = 0
     why: str = ""
     until: str = ""
+    notices: tuple[Notice, ...] = ()
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from leeward.model.group import Group
 from leeward.model.instance import cluster_of
-from leeward.model.termination import NOBODY, Status, Subject, TerminationRecord
+from leeward.model.termination import NOBODY, CauseKind, Status, Subject, TerminationRecord
 from leeward.ports import Ports
 from leeward.termination import ledger
 from leeward.termination.ledger import Ending
@@ -40,13 +40,22 @@ def forgiven(record: TerminationRecord, debt: str, group: Group, ports: Ports) -
     return ledger.shrunk_since(ports.groups.activities(group.name, since), since)
 
 
+def pays_itself_later(situation: Situation, ports: Ports) -> bool:
+    """Whether an instance that was given back owes what nobody else can be asked to pay: it is tried again later."""
+    record, group = situation.record, situation.group
+    if group is None or situation.ended or not record.has(CauseKind.SURPLUS):
+        return False
+    owed = [debt for debt in ledger.debts(record) if not forgiven(record, debt, group, ports)]
+    return any(_another(record, debt, group, ports) == NOBODY for debt in owed)
+
+
 def _payer(debt: str, situation: Situation, ports: Ports) -> str | None:
     """Who pays: this instance, another, nobody; None while the group has not spoken."""
     record, group = situation.record, situation.group
     if group is None:
         return NOBODY
     if not situation.ended and situation.lifecycle is not None:  # given back: it stays, and so would the other
-        return NOBODY if forgiven(record, debt, group, ports) else _another(record, group, ports)
+        return NOBODY if forgiven(record, debt, group, ports) else _another(record, debt, group, ports)
     since = min(record.times.get("claimed", ports.clock.now()), ledger.owed_since(record, debt) or ports.clock.now())
     activities = ports.groups.activities(group.name, since - ledger.MARGIN)
     already_paid = record.instance in record.payers.values()
@@ -56,18 +65,17 @@ def _payer(debt: str, situation: Situation, ports: Ports) -> str | None:
         case Ending.UNKNOWN if not already_paid:
             waited = ports.clock.now() - record.times.get("terminated", ports.clock.now())
             return NOBODY if waited > ledger.LATEST_WORD else None
-    return NOBODY if forgiven(record, debt, group, ports) else _another(record, group, ports)
+    return NOBODY if forgiven(record, debt, group, ports) else _another(record, debt, group, ports)
 
 
-def _another(record: TerminationRecord, group: Group, ports: Ports) -> str:
-    """The youngest member that nobody is ending already, else the youngest; nobody in an empty group."""
+def _another(record: TerminationRecord, debt: str, group: Group, ports: Ports) -> str:
+    """The youngest member that nobody is ending and that was not asked before; nobody where there is none."""
     instances = ports.instances.describe(member.id for member in group.instances)
-    others = [member.id for member in ledger.candidates(group, instances) if member.id != record.instance]
-    for id in others:
-        known = ports.claims.read(id)
-        if known is None or known.status is Status.CLOSED:
-            return id
-    return others[0] if others else NOBODY
+    for member in ledger.candidates(group, instances):
+        known = ports.claims.read(member.id) if member.id != record.instance else record
+        if known is None or (known.status is Status.CLOSED and not ledger.was_asked(known, debt)):
+            return member.id
+    return NOBODY
 
 
 def _ask(payer: str, debt: str, record: TerminationRecord, ports: Ports) -> None:

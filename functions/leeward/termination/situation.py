@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from leeward.errors import InvalidInputError
 from leeward.model.group import TERMINATING, Group, LifecycleHook
 from leeward.model.instance import Instance
+from leeward.model.node import Node
 from leeward.model.termination import TerminationRecord
 from leeward.policy.document import NodePolicy, Selector
 from leeward.policy.selection import is_ours, policy_for
-from leeward.ports import Ports
+from leeward.ports import Kubernetes, Ports
 
 WAITING = "Terminating:Wait"
 UNSELECTED = NodePolicy(name="(defaults)", selector=Selector())
@@ -73,3 +74,12 @@ def read(instance: str, ports: Ports) -> TerminationRecord:
     if record is None:
         raise InvalidInputError(f"{instance}: found no termination record, expected one: claim it first")
     return record
+
+
+def find_node(record: TerminationRecord, kubernetes: Kubernetes) -> Node | None:
+    """The Node of the record's instance: by the name noted earlier, checked against the provider id, else among all."""
+    if record.subject.node:
+        node = kubernetes.node(record.subject.node)
+        if node is not None and node.instance_id == record.instance:
+            return node
+    return next((node for node in kubernetes.nodes() if node.instance_id == record.instance), None)

@@ -1,8 +1,8 @@
-"""The steps of node-termination that speak to AWS alone: claim, replace, terminate, answer, finish, note a failure.
+"""The steps of node-termination that speak to AWS alone: claim, terminate, answer, finish, note a failure.
 
 Each reads the record anew, does at most one thing that is idempotent, and returns the run document. Killed anywhere,
-the step can be run again: a launch has a client token, a termination looks first whether it has begun, a hook that was
-answered before answers nothing."""
+the step can be run again: a termination looks first whether it has begun, a hook that was answered before answers
+nothing."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -16,7 +16,6 @@ from leeward.model.termination import (
     Cause,
     CauseKind,
     Outcome,
-    Replacement,
     Status,
     Subject,
     TerminationRecord,
@@ -29,7 +28,7 @@ from leeward.termination import verdict
 from leeward.termination.heartbeats import beat
 from leeward.termination.ledger import debts, only_surplus
 from leeward.termination.run import Next, Run
-from leeward.termination.settling import forgiven, settle
+from leeward.termination.settling import forgiven, pays_itself_later, settle
 from leeward.termination.situation import Situation, read, survey
 from leeward.termination.starting import start
 
@@ -57,24 +56,6 @@ def claim(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     if situation.ended:
         return replace(begun, next=Next.GONE, why=f"EC2 says {situation.state}: nothing runs there any more")
     return replace(begun, next=Next.REPLACE, why=", ".join(cause.kind.value for cause in record.causes))
-
-
-def ask_for_replacement(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Launch another instance first where that is called for, in the same subnet, by a client token made of the
-    instance id: asked twice, it is launched once. Its debt (+1 desired) is paid by `terminate`.
-    """
-    situation = survey(read(run.instance, ports), ports)
-    record = situation.record
-    if record.replacement is None:
-        lifecycle = None if situation.ended else situation.lifecycle  # a launch for one that is gone is never paid
-        wanted = verdict.wants_replacement(record, situation.group, situation.policy, lifecycle)
-        outcome = _launch(situation, ports) if wanted.act else Replacement(reason=wanted.why)
-        ports.claims.note(record.instance, replacement=outcome, times={"replacement": ports.clock.now()})
-        record = replace(record, replacement=outcome)
-    first = verdict.terminates_first(record, situation.lifecycle, hook_guards=bool(situation.our_hooks))
-    replacement = record.replacement or Replacement()
-    why = f"launched {', '.join(replacement.launched)}" if replacement.owed else replacement.reason
-    return replace(run, version=record.version, next=Next.TERMINATE_FIRST if first else Next.DRAIN, why=why)
 
 
 def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
@@ -125,7 +106,7 @@ def finish(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """
     situation = survey(read(run.instance, ports), ports)
     record, now = situation.record, ports.clock.now()
-    if run.next is Next.GIVEN_BACK and verdict.comes_again(record, now):
+    if run.next is Next.GIVEN_BACK and (verdict.comes_again(record, now) or pays_itself_later(situation, ports)):
         ports.claims.note(record.instance, times={"retry": now + verdict.retry_after(4)})
         return run
     waiting = settle(situation, ports)
@@ -155,21 +136,11 @@ def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
 
 STEPS: Mapping[str, Step] = {
     "claim": claim,
-    "replace": ask_for_replacement,
     "terminate": terminate,
     "answer": answer_hooks,
     "finish": finish,
     "note-failure": note_failure,
 }
-
-
-def _launch(situation: Situation, ports: Ports) -> Replacement:
-    subject = situation.record.subject
-    assert subject.group is not None  # wants_replacement said so
-    try:
-        return ports.groups.launch(group=subject.group, subnet=subject.subnet, token=f"leeward-{subject.instance}")
-    except AccessDeniedError as error:  # a spot drain must not wait for a permission: the group replaces the instance
-        return Replacement(reason=f"not allowed: {error}")
 
 
 def _terminate(instance: str, ports: Ports, *, owed: bool) -> tuple[bool, bool]:

@@ -2,8 +2,8 @@
 
 Top-level time-outs, an operator's stop, data limits and runtime errors go uncaught, events are best effort, and a
 function can die between two calls. So, once a minute and per group: executions that should run but do not are started
-again, hooks of ours that nobody holds are claimed or answered, marks without a record come off. Reading first and
-acting only on what is still true makes any number of sweeps the same as one."""
+again, hooks of ours that nobody holds are claimed or answered, marks without a record come off, new nodes get the label
+of their subnet. Reading first and acting only on what is still true makes any number of sweeps the same as one."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,9 +21,10 @@ from leeward.model.termination import Cause, CauseKind, Status, Subject, Termina
 from leeward.policy.document import ClusterPolicies, NodePolicy
 from leeward.policy.selection import is_ours, policy_for
 from leeward.ports import Ports
+from leeward.sync.labels import label_nodes
 from leeward.termination import verdict
 from leeward.termination.draining import mark
-from leeward.termination.heartbeats import beat
+from leeward.termination.heartbeats import AT_EVERY_CHANCE, beat
 from leeward.termination.situation import survey
 from leeward.termination.starting import start
 
@@ -41,6 +42,7 @@ class Found:
     answered: list[str] = field(default_factory=list)
     unmarked: list[str] = field(default_factory=list)
     paced: list[str] = field(default_factory=list)
+    labelled: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
@@ -89,7 +91,7 @@ def _revive(record: TerminationRecord, ports: Ports, found: Found) -> None:
     """Start the execution of an open record again, unless it runs, rests after a failure, or waits for a budget."""
     if ports.executions.running(record.instance, record.attempt):
         return
-    beat(survey(record, ports), ports)
+    beat(survey(record, ports), ports, AT_EVERY_CHANCE)
     now = ports.clock.now()
     if record.times.get("retry", now) > now:
         return
@@ -139,6 +141,8 @@ def _sweep_cluster(cluster: str, records: Mapping[str, TerminationRecord], ports
     policies = ports.clusters.policies(cluster)
     groups = [group for group in ports.groups.of_clusters([cluster]) if _selected(group, policies)]
     nodes = {node.instance_id: node for node in ports.clusters.kubernetes(cluster).nodes()}
+    with _apart(f"{cluster}: labels", found):
+        found.labelled += label_nodes(cluster, groups, nodes.values(), ports)
     waiting = [(group, member) for group in groups for member in group.instances if member.lifecycle.endswith(":Wait")]
     for group, member in waiting:
         with _apart(member.id, found):

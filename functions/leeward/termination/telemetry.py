@@ -3,7 +3,7 @@
 from aws_lambda_powertools.logging import Logger
 from aws_lambda_powertools.metrics import Metrics, MetricUnit
 
-from leeward.termination.run import Next, Run
+from leeward.termination.run import Next, NoticeKind, Run
 from leeward.termination.sweep import Found
 
 NODES_TERMINATED = "NodesTerminated"
@@ -14,6 +14,15 @@ EXECUTIONS_RESTARTED = "ExecutionsRestarted"
 HOOKS_ANSWERED_BY_SWEEP = "HooksAnsweredBySweep"
 STALE_MARKS_REMOVED = "StaleMarksRemoved"
 SWEEPS = "Sweeps"
+STALE_FACTS = "StaleFacts"
+REPLACEMENTS_ELSEWHERE = "ReplacementsElsewhere"
+REPLACEMENTS_NOWHERE = "ReplacementsNowhere"
+
+NOTICES = {
+    NoticeKind.STALE_FACTS: STALE_FACTS,
+    NoticeKind.ELSEWHERE: REPLACEMENTS_ELSEWHERE,
+    NoticeKind.NOWHERE: REPLACEMENTS_NOWHERE,
+}
 
 logger = Logger(service="termination")
 metrics = Metrics(namespace="Leeward", service="termination")
@@ -28,8 +37,12 @@ def stepped(step: str, result: Run) -> None:
         ("give-back", Next.GIVEN_BACK): POD_EVICTION_FAILURES,
         ("note-failure", Next.FAILED): STEPS_FAILED,
     }.get((step, result.next))
-    if name:
-        _count({name: 1})
+    counted = {name: 1} if name else {}
+    for notice in result.notices:
+        logger.warning(notice.text, extra={"step": step, "instance": result.instance, "notice": notice.kind.value})
+        counted[NOTICES[notice.kind]] = 1
+    if counted:
+        _count(counted)
 
 
 def swept(found: Found) -> None:

@@ -106,11 +106,10 @@ def after_time_out(
 
 
 def comes_again(record: TerminationRecord, now: datetime) -> bool:
-    """Whether an instance that was given back has to go all the same: its maintenance lies ahead, or its group is one
-    too large because of us. It is tried again later, and its record stays open until then.
+    """Whether an instance that was given back has to go all the same, because its maintenance lies ahead. It is tried
+    again later, and its record stays open until then.
     """
-    ahead = record.deadline is not None and record.deadline > now and record.has(CauseKind.SCHEDULED_CHANGE)
-    return ahead or record.has(CauseKind.SURPLUS)
+    return record.deadline is not None and record.deadline > now and record.has(CauseKind.SCHEDULED_CHANGE)
 
 
 def settle_seconds(record: TerminationRecord, policy: DrainPolicy, now: datetime) -> int:

@@ -1,0 +1,174 @@
+"""The step of node-termination that asks for another instance, where one is called for, in the zone that placement
+names.
+
+Killed anywhere, it launches once. The plan (which subnets, in which order) is written before the first launch, each
+launch carries a client token made of instance and subnet, and a refusal is written before the next subnet is tried: run
+again, the step tries the subnet that the plan stands at, and LaunchInstances answers with what the token launched."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from leeward.errors import AccessDeniedError, LeewardError
+from leeward.model.group import Group
+from leeward.model.node import Node
+from leeward.model.pod import Pod
+from leeward.model.termination import LaunchOption, LaunchPlan, Replacement, TerminationRecord
+from leeward.placement.lots import Lots
+from leeward.placement.replacement import leaving_pods, plan_launch
+from leeward.placement.verdict import NO_SUBNET_WITH_IPS
+from leeward.ports import Ports
+from leeward.termination import verdict
+from leeward.termination.landing import Look, look
+from leeward.termination.run import Next, Notice, NoticeKind, Run
+from leeward.termination.situation import Situation, read, survey
+
+MOST_PODS_TOLD = 10
+LONGEST_WHY = 500
+ELSEWHERE, NO_SUBNET_IPS, REFUSED = "ReplacementElsewhere", "NoSubnetIPs", "ReplacementRefused"  # reasons of Events
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What came of asking, and what an operator wants to know about it."""
+
+    replacement: Replacement
+    notices: tuple[Notice, ...] = ()
+
+
+def ask_for_replacement(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """Launch another instance first where that is called for. Its debt (+1 desired) is paid by `terminate`.
+
+    A launch that may have been made already is always followed up, whatever has become of the instance meanwhile.
+    """
+    situation = survey(read(run.instance, ports), ports)
+    record = situation.record
+    asked = Asked(replacement=record.replacement or Replacement())
+    if record.replacement is None:
+        asked = _ask(situation, ports)
+        ports.claims.note(record.instance, replacement=asked.replacement, times={"replacement": ports.clock.now()})
+    first = verdict.terminates_first(record, situation.lifecycle, hook_guards=bool(situation.our_hooks))
+    why = told(record, asked.replacement)
+    onward = Next.TERMINATE_FIRST if first else Next.DRAIN
+    return replace(run, version=record.version, next=onward, why=why[:LONGEST_WHY], notices=asked.notices)
+
+
+def told(record: TerminationRecord, replacement: Replacement) -> str:
+    """In one sentence, for the log and the execution."""
+    if not replacement.owed:
+        return replacement.reason
+    where = f" in {replacement.subnet}" if replacement.subnet and replacement.subnet != record.subject.subnet else ""
+    why = f": {replacement.reason}" if replacement.reason else ""
+    return f"launched {', '.join(replacement.launched)}{where}{why}"
+
+
+def _ask(situation: Situation, ports: Ports) -> Asked:
+    record, group = situation.record, situation.group
+    begun = record.plan is not None and bool(record.plan.options)
+    lifecycle = None if situation.ended else situation.lifecycle  # a launch for one that is gone is never paid
+    wanted = verdict.wants_replacement(record, group, situation.policy, lifecycle)
+    if group is None or not (wanted.act or begun):
+        return Asked(replacement=Replacement(reason=wanted.why))
+    found = look(situation, group, ports)
+    plan = record.plan
+    if plan is None:
+        plan = plan_launch(group, found.leaving, found.known, Lots(record.instance))
+        ports.claims.plan(record.instance, plan)
+    chosen, replacement = _launch(record, group, plan, ports)
+    notices = _doubts(found) if record.plan is None else ()
+    return Asked(replacement=replacement, notices=(*notices, *_tell(situation, found, chosen, replacement, ports)))
+
+
+def _launch(
+    record: TerminationRecord, group: Group, plan: LaunchPlan, ports: Ports
+) -> tuple[LaunchOption | None, Replacement]:
+    """Try the plan's options until one answers with anything but a lack of capacity there; the option that did."""
+    while plan.options:
+        option = plan.options[0]
+        answer = _launch_in(record, group, option, ports)
+        if not answer.no_capacity:
+            refused = "".join(f"{one}; " for one in plan.refused)
+            reason = f"{refused}{option.why}" if answer.owed else f"{refused}{answer.reason}"
+            return option, replace(answer, subnet=option.subnet if answer.owed else "", reason=reason)
+        plan = _without_first(plan, f"{option.zone} refused: {answer.reason}", ports)
+        ports.claims.plan(record.instance, plan)
+    return None, Replacement(reason="; ".join((*plan.refused, plan.nowhere) if plan.nowhere else plan.refused))
+
+
+def _launch_in(record: TerminationRecord, group: Group, option: LaunchOption, ports: Ports) -> Replacement:
+    """The token is the same whenever this subnet is tried for this instance: asked twice, it is launched once."""
+    token = f"leeward-{record.instance}-{option.subnet.removeprefix('subnet-')}"
+    try:
+        return ports.groups.launch(group=group.name, subnet=option.subnet, token=token)
+    except AccessDeniedError as error:  # a spot drain must not wait for a permission: the group replaces the instance
+        return Replacement(reason=f"not allowed: {error}")
+
+
+def _without_first(plan: LaunchPlan, refusal: str, ports: Ports) -> LaunchPlan:
+    """Time has passed since it was made: the next option still has to have its addresses."""
+    refused, left = [*plan.refused, refusal], list(plan.options[1:])
+    while left and (lack := _lack(left[0], ports)):
+        refused.append(lack)
+        left.pop(0)
+    return LaunchPlan(options=tuple(left), refused=tuple(refused), nowhere=plan.nowhere)
+
+
+def _lack(option: LaunchOption, ports: Ports) -> str | None:
+    """What the subnet lacks now; None when it has room, or when nobody can tell."""
+    try:
+        subnet = ports.network.subnets([option.subnet]).get(option.subnet)
+    except LeewardError:
+        return None
+    if subnet is None or subnet.free_ips >= option.ips:
+        return None
+    return f"{option.zone}: {option.subnet} has {subnet.free_ips} free by now, {option.ips} are needed"
+
+
+def _doubts(found: Look) -> tuple[Notice, ...]:
+    if not found.doubts:
+        return ()
+    return (Notice(kind=NoticeKind.STALE_FACTS, text=f"placed on what is known: {'; '.join(found.doubts)}"),)
+
+
+def _tell(
+    situation: Situation, found: Look, chosen: LaunchOption | None, replacement: Replacement, ports: Ports
+) -> tuple[Notice, ...]:
+    """Events and notices: that it went to another zone, or that there is no place for it."""
+    subject = situation.record.subject
+    if chosen is not None and replacement.owed and chosen.zone != subject.zone:
+        new = ", ".join(replacement.launched)
+        text = (
+            f"its replacement {new} is in {chosen.zone} ({chosen.subnet}), not in {subject.zone}: {replacement.reason}"
+        )
+        _write([found.node], ELSEWHERE, text, found, situation, ports, warning=False)
+        return (Notice(kind=NoticeKind.ELSEWHERE, text=text),)
+    if chosen is None:
+        no_ips = NO_SUBNET_WITH_IPS in replacement.reason
+        pods = leaving_pods(found.leaving.pods or ())[:MOST_PODS_TOLD] if no_ips else ()
+        text = f"nothing is launched in place of {subject.instance}: {replacement.reason}"
+        reason = NO_SUBNET_IPS if no_ips else REFUSED
+        _write([found.node, *pods], reason, text, found, situation, ports, warning=True)
+        return (Notice(kind=NoticeKind.NOWHERE, text=text),)
+    return ()
+
+
+def _write(
+    about: Sequence[Node | Pod | None],
+    reason: str,
+    text: str,
+    found: Look,
+    situation: Situation,
+    ports: Ports,
+    *,
+    warning: bool,
+) -> None:
+    """Best effort: after one that fails the cluster's API is not asked again."""
+    if found.silent:
+        return
+    kubernetes = ports.clusters.kubernetes(situation.record.subject.cluster)
+    try:
+        for each in about:
+            if each is not None:
+                kubernetes.event(each, reason=reason, message=text, warning=warning, now=ports.clock.now())
+    except LeewardError as error:
+        found.doubts.append(f"no Event could be written: {error}")
