@@ -2,11 +2,12 @@
 
 import sys
 
-from bench import imports, placement, scheduling, simulation, spot_path
+from bench import imports, node_template, placement, scheduling, simulation, spot_path
 from bench.calibration import calibration_seconds
 
 BENCHMARKS = {
     "imports": imports.run,
+    "node-template": node_template.run,
     "placement": placement.run,
     "scheduling": scheduling.run,
     "spot-path": spot_path.run,

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from leeward.model.termination import CauseKind, Outcome, Replacement
+from leeward.model.termination import CauseKind, LaunchOption, LaunchPlan, Outcome, Replacement
 from leeward.policy.document import DrainPolicy
 from leeward.ports import EvictionRefusedError
 from local.cluster.history import Cause as Loss
 from simulation.aws.books import Book
+from simulation.faults import Crowd
 from simulation.invariants import HANDING_OVER, Checker, Rule, Violation, check
 from simulation.kubernetes import Deletion, Removal
 from tests.fakes.builders import GROUP, a_group, a_policy, policies
@@ -121,6 +122,24 @@ def test_an_instance_for_which_two_are_launched_is_told_whatever_the_tokens(worl
     assert checker.after_event(world) == []
     world.launches.append((token, "i-c"))
     assert rules(checker.after_event(world)) == [Rule.LAUNCH]
+
+
+@pytest.mark.parametrize(
+    ("left", "minutes", "told"), [(9, 16, True), (0, 16, True), (9, 14, False), (10, 16, False), (9, 61, False)]
+)
+def test_a_launch_planned_where_addresses_have_long_been_lacking_is_told(world, checker, left, minutes, told):
+    world.crowded["us-east-1a"] = Crowd(since=world.now, until=world.now + 3600, left=left)
+    world.clock.advance(minutes=minutes)
+    here, there = (LaunchOption(subnet=f"subnet-{z}", zone=f"us-east-1{z}", why="") for z in "ab")
+    world.plans.append((INSTANCE, LaunchPlan(options=(there, here))))
+    assert checker.after_event(world) == []
+    world.plans.append((INSTANCE, LaunchPlan(options=(here, there))))
+    assert rules(checker.after_event(world)) == ([Rule.PLACEMENT] if told else [])
+
+
+def test_a_plan_without_a_place_breaks_nothing(world, checker):
+    world.plans.append((INSTANCE, LaunchPlan(nowhere="no zone is left")))
+    assert checker.after_event(world) == []
 
 
 def test_the_desired_size_is_lowered_once_for_each_launch(world, checker):

@@ -42,6 +42,8 @@ class World:
     queue_depth: int = 0
     in_flight: int = 0
     launches: list = field(default_factory=list)
+    plans: list = field(default_factory=list)
+    crowded: dict = field(default_factory=dict)
     decrements: list = field(default_factory=list)
     ended: set = field(default_factory=set)
 

@@ -39,6 +39,7 @@ ROUGH = Scenario(name="all faults")
 CALM = Scenario(name="no faults", faults=Faults.none())
 _HARSH = replace(Faults.all(), kill_before=0.02, kill_after_call=0.02, lose_answer=0.03, duplicate_event=0.3)
 HARSH = Scenario(name="calls fail often", faults=_HARSH)
+FULL = Scenario(name="full subnets", hours=1, faults=replace(Faults.all(), subnets_full_per_hour=6))
 _AWAY = replace(Faults.all(), api_outages_per_hour=6)
 CROWDED = Scenario(name="crowded, the Kubernetes API often away", per_hour=240, nodes=40, faults=_AWAY)
 

@@ -9,10 +9,11 @@ from leeward.termination.situation import read
 from simulation.aws.ports import SimGroups
 from simulation.aws.table import SimClaims
 from simulation.view import Rule
-from tests.simulation.mutations.build import HARSH, Mutation, Workshop
+from tests.simulation.mutations.build import FULL, HARSH, Mutation, Workshop
 
 STEPS = "leeward.termination.steps"
 REPLACING = "leeward.termination.replacing"
+PLACEMENT = "leeward.placement.replacement"
 GROUPS = "simulation.aws.ports.SimGroups"
 CLAIMS = "simulation.aws.table.SimClaims"
 EXECUTIONS = "simulation.aws.executions.SimExecutions"
@@ -49,6 +50,10 @@ def _plans_anew(shop: Workshop) -> None:
         return original(replace(situation, record=replace(situation.record, plan=None)), ports)
 
     shop.wrap(f"{REPLACING}._ask", ask)
+
+
+def _counts_no_address(shop: Workshop) -> None:
+    shop.wrap(f"{PLACEMENT}._demand", lambda original, *arguments: replace(original(*arguments), ips=0))
 
 
 def _always_decrements(shop: Workshop) -> None:
@@ -130,6 +135,13 @@ OF_CAPACITY = (
         breaks=_plans_anew,
         rules=frozenset({Rule.LAUNCH}),
         scenario=HARSH,
+    ),
+    Mutation(
+        name="no address is counted",
+        story="chooses the zone by its cores and leaves it to EC2 to say that the subnet is full",
+        breaks=_counts_no_address,
+        rules=frozenset({Rule.PLACEMENT}),
+        scenario=FULL,
     ),
     Mutation(
         name="the desired size is lowered without a launch",
