@@ -34,6 +34,8 @@ NODES: Mapping[str, Mapping[str, str]] = {
         "DrainsBlocked": "looks at a drain that a PodDisruptionBudget blocked",
         "PodEvictionFailures": "nodes given back: pods did not leave in time",
         "StepsFailed": "steps that used up their retries",
+        "ReplacementsElsewhere": "replacements in another zone",
+        "ReplacementsNowhere": "replacements without a place",
     }
 }
 MENDED: Mapping[str, Mapping[str, str]] = {
@@ -43,7 +45,7 @@ MENDED: Mapping[str, Mapping[str, str]] = {
         "StaleMarksRemoved": "stale taints removed",
         "Sweeps": "sweeps",
     },
-    "sync": {"HooksPut": "hooks put on groups"},
+    "sync": {"HooksPut": "hooks put on groups", "FactsNotKept": "facts that could not be synced"},
 }
 
 _INTRODUCTION = f"""# Leeward

@@ -16,6 +16,7 @@ class Scope(StrEnum):
     ANYTHING = "anything"  # the action knows no resource, or none that could be named beforehand
     OWN_LOGS = "own-logs"  # the streams of the function's own log group
     TABLE = "table"
+    FACTS = "facts"  # of the table, only items whose key begins with facts#
     TERMINATION_RECORDS = "termination-records"  # of the table, only items whose key begins with termination#
     OPEN_INDEX = "open-index"
     QUEUE = "queue"
@@ -62,6 +63,8 @@ _READ_POLICIES = Permission(
 _READ_RECORD = Permission(action="dynamodb:GetItem", on=Scope.TABLE)
 _PUT_RECORD = Permission(action="dynamodb:PutItem", on=Scope.TABLE)
 _CHANGE_RECORD = Permission(action="dynamodb:UpdateItem", on=Scope.TABLE)
+_READ_FACTS = Permission(action="dynamodb:BatchGetItem", on=Scope.FACTS)
+_READ_SUBNETS = Permission(action="ec2:DescribeSubnets", on=Scope.ANYTHING, reason=_LIST_ONLY)
 _START = Permission(action="states:StartExecution", on=Scope.STATE_MACHINE)
 _LOOK_AT_RUN = Permission(
     action="states:DescribeExecution",
@@ -131,7 +134,6 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         ),
         _ANSWER_HOOK,
         _EXTEND_HOOK,
-        *_LAUNCHING,
         _READ_RECORD,
         _PUT_RECORD,
         _CHANGE_RECORD,
@@ -144,6 +146,9 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _READ_GROUPS,
         _READ_HOOKS,
         _EXTEND_HOOK,
+        *_LAUNCHING,
+        _READ_SUBNETS,
+        _READ_FACTS,
         _READ_RECORD,
         _CHANGE_RECORD,
         _READ_POLICIES,
@@ -168,7 +173,15 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _READ_GROUPS,
         _READ_HOOKS,
         Permission(action="autoscaling:PutLifecycleHook", on=Scope.CLUSTER_GROUPS, reason=_ONLY_TAGGED),
+        _READ_INSTANCES,
+        _READ_SUBNETS,
+        Permission(action="ec2:DescribeInstanceTypes", on=Scope.ANYTHING, reason=_LIST_ONLY),
+        Permission(action="ec2:DescribeSpotPriceHistory", on=Scope.ANYTHING, reason=_LIST_ONLY),
+        Permission(action="pricing:GetProducts", on=Scope.ANYTHING, reason=_LIST_ONLY),
+        _READ_FACTS,
+        Permission(action="dynamodb:PutItem", on=Scope.FACTS),
         _READ_POLICIES,
+        *_SPEAK_TO_CLUSTERS,
     ),
 }
 """Function name -> what it may do. What Lambda itself needs to run it is in EVERY_FUNCTION and IN_A_VPC."""

@@ -47,6 +47,7 @@ class Scopes:
         named = {
             Scope.OWN_LOGS: [self._arn("logs", f"log-group:/aws/lambda/{names.function(function)}:*")],
             Scope.TABLE: [table],
+            Scope.FACTS: [table],
             Scope.TERMINATION_RECORDS: [table],
             Scope.OPEN_INDEX: [f"{table}/index/{names.OPEN_INDEX}"],
             Scope.QUEUE: [self._arn("sqs", names.QUEUE)],
@@ -94,6 +95,7 @@ class Scopes:
         ec2 = ["ec2.amazonaws.com", "ec2.amazonaws.com.cn"]
         own = self._arn("lambda", f"function:{names.function(function)}")
         held: Mapping[Scope, _Condition] = {
+            Scope.FACTS: {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["facts#*"]}},
             Scope.TERMINATION_RECORDS: {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["termination#*"]}},
             Scope.NODE_ROLES: {"StringEquals": {"iam:PassedToService": ec2}},
             Scope.LAUNCH_TEMPLATES: {"ArnLike": {"ec2:LaunchTemplate": self._arn("ec2", "launch-template/*")}},

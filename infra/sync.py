@@ -1,9 +1,10 @@
-"""The sync room: every five minutes our terminate hook on the selected groups, so that nobody edits Terraform first."""
+"""The sync room: every five minutes our terminate hook on the selected groups, so that nobody edits Terraform first,
+subnet labels on nodes, and the facts that a placement needs in the table."""
 
 from constructs import Construct
 
 from infra.alarms import Alarms
-from infra.function import FunctionShape, LeewardFunction, Surroundings
+from infra.function import FunctionShape, KubernetesAccess, LeewardFunction, Surroundings
 from infra.schedule import call_every
 
 EVERY = 5  # minutes
@@ -13,9 +14,10 @@ SHAPE = FunctionShape(
     name="sync",
     handler="leeward.sync.handler.handle",
     room="sync",
-    description="Keeps Leeward's terminate hook on the Auto Scaling groups that a policy selects",
+    description="Keeps terminate hooks on groups, subnet labels on nodes, and facts for placement in the table",
     timeout=120,
-    memory=256,
+    memory=512,
+    access=KubernetesAccess.ACT,
     once=True,
 )
 

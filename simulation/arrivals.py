@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
+from simulation.faults import Crowd
 from simulation.interruptions import Interruptions
 from simulation.operators import Operators
 from simulation.owners import set_desired, terminate
@@ -97,7 +98,7 @@ class Arrivals:
 
 
 class Troubles:
-    """Faults that come by the hour: API outages, zones without capacity, operators who stop executions."""
+    """Faults that come by the hour: API outages, zones without capacity or addresses, operators who stop executions."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene, self._operators = scene, Operators(scene)
@@ -114,13 +115,20 @@ class Troubles:
             injector.api_down_until = now + random("outages").uniform(30, 300)
             self._scene.say("the Kubernetes API does not answer")
         if injector.happens("zone without capacity", faults.zone_outages_per_hour / 60, "troubles"):
-            zone = _any(
-                sorted({z for group in self._scene.fleet.groups.values() for z in group.plan.zones}), random("zones")
-            )
+            zone = _any(self._zones(), random("zones"))
             injector.zones_down[zone] = now + random("zones").uniform(300, 1800)
             self._scene.say(f"no capacity in {zone}")
+        if injector.happens("subnet full", faults.subnets_full_per_hour / 60, "troubles"):
+            dice = random("subnets")
+            zone = _any(self._zones(), dice)
+            left = dice.randrange(16)
+            injector.crowded[zone] = Crowd(since=now, until=now + dice.uniform(1800, 5400), left=left)
+            self._scene.say(f"others leave {left} addresses in {zone}")
         if injector.happens("execution stopped", faults.stops_per_hour / 60, "troubles"):
             stop_one(self._scene, random("stops").randrange(1000))
+
+    def _zones(self) -> list[str]:
+        return sorted({zone for group in self._scene.fleet.groups.values() for zone in group.plan.zones})
 
 
 def stop_one(scene: Scene, pick: int) -> None:

@@ -19,6 +19,15 @@ class Killed(BaseException):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Crowd:
+    """Others fill a zone's subnet: `since` and `until` in seconds since 1970, `left` addresses meanwhile."""
+
+    since: float
+    until: float
+    left: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Faults:
     """Rates are chances of one event, one call or one instance; `per_hour` ones are what they say.
 
@@ -45,6 +54,7 @@ class Faults:
     stale_seconds: float = 0  # how old a list of nodes may be
     capacity_error: float = 0  # of one launch
     zone_outages_per_hour: float = 0  # a zone without capacity for some minutes
+    subnets_full_per_hour: float = 0  # others leave a subnet a handful of addresses for an hour or so
     never_joins: float = 0
     api_outages_per_hour: float = 0  # the Kubernetes API does not answer for up to five minutes
     stops_per_hour: float = 0  # an operator stops an execution
@@ -80,6 +90,7 @@ class Faults:
             stale_seconds=5,
             capacity_error=0.05,
             zone_outages_per_hour=0.3,
+            subnets_full_per_hour=0.3,
             never_joins=0.03,
             api_outages_per_hour=0.3,
             stops_per_hour=1,
@@ -108,6 +119,7 @@ class Injector:
         self.calls = 0
         self.api_down_until = 0.0
         self.zones_down: dict[str, float] = {}
+        self.crowded: dict[str, Crowd] = {}  # by zone
         self._skews: dict[str, float] = {}
         self._streams, self._timeline, self._sleep, self._said = streams, timeline, sleep, said
 
@@ -204,13 +216,22 @@ class Injector:
         if self.active and self._timeline.now() < self.zones_down.get(zone, 0):
             self.count("no capacity")
             return True
+        if self.addresses_left(zone) == 0:
+            self.count("no addresses")
+            return True
         return self.happens("no capacity", self.faults.capacity_error, "capacity")
+
+    def addresses_left(self, zone: str) -> int | None:
+        """How many others leave of the zone's subnet; None while they leave plenty."""
+        crowd = self.crowded.get(zone)
+        return crowd.left if self.active and crowd is not None and self._timeline.now() < crowd.until else None
 
     def stop(self) -> None:
         """Faults are over: what comes now has to converge."""
         self.active = False
         self.api_down_until = 0.0
         self.zones_down.clear()
+        self.crowded.clear()
 
     def _reset(self, verb: str, when: str) -> None:
         if self.happens("Kubernetes reset", self.faults.kubernetes_reset / 2, f"kubernetes {when}"):

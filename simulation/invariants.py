@@ -17,6 +17,8 @@ from simulation.view import HookCall, Rule, Violation, WorldView
 
 __all__ = ["Checker", "HookCall", "Rule", "Violation", "WorldView", "check"]
 
+INTERFACE = 10  # addresses: the smallest instance takes as many before its first pod
+SYNCED = 900.0  # seconds: facts are no older, unless AWS and the table fail three times in a row
 HANDING_OVER = 300.0  # seconds: an execution whose record was opened again while it was ending sees that by itself
 
 
@@ -77,6 +79,7 @@ class Checker:
             (Rule.DEADLINE, self._nodes.deadlines),
             (Rule.CAUSE, self._messages.causes),
             (Rule.MALFORMED, self._messages.malformed),
+            (Rule.PLACEMENT, self._placements),
         )
 
     def _evictions(self, view: WorldView) -> Iterator[str]:
@@ -105,6 +108,13 @@ class Checker:
             first = self._launched_for.setdefault(launched_for(token), instance)
             if first != instance:
                 yield f"{first} and {instance} were launched for {launched_for(token)}, the second by token {token}"
+
+    def _placements(self, view: WorldView) -> Iterator[str]:
+        for instance, plan in self._new("plans", view.plans):
+            zone = plan.options[0].zone if plan.options else ""  # what comes after it is looked at when its turn comes
+            crowd = view.crowded.get(zone)
+            if crowd is not None and crowd.left < INTERFACE and crowd.since + SYNCED <= view.now < crowd.until:
+                yield f"{instance} is to be replaced in {zone}, where {crowd.left} addresses are left"
 
     def _decrements(self, view: WorldView) -> Iterator[str]:
         for instance in self._new("decrements", view.decrements):

@@ -139,6 +139,11 @@ class SimKubernetes:
         self._disturb("list pods")
         return self._pods.each(sorted(self._cluster.store.pods_on(node), key=path_name))
 
+    def pods(self) -> Sequence[Pod]:
+        """All pods."""
+        self._disturb("list pods")
+        return self._pods.all()
+
     def budgets(self) -> Sequence[PodDisruptionBudget]:
         """All PodDisruptionBudgets."""
         self._disturb("list poddisruptionbudgets")

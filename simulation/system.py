@@ -130,7 +130,7 @@ class System:
             clock=SimClock(self._timeline, self._invocations, gate.clock_skew),
             clusters=cast(Any, FaultyPort(clusters, "clusters", gate, local)),
             instances=cast(Instances, FaultyPort(SimInstances(self.fleet), "instances", gate)),
-            network=cast(Network, FaultyPort(SimNetwork(self.fleet), "network", gate)),
+            network=cast(Network, FaultyPort(SimNetwork(self.fleet, gate), "network", gate)),
             price_list=cast(PriceList, FaultyPort(SimPriceList(), "price list", gate)),
             catalog=cast(Catalog, FaultyPort(SimCatalog(), "catalog", gate)),
             groups=cast(Groups, FaultyPort(self.groups, "groups", gate)),

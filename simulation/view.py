@@ -7,18 +7,19 @@ from enum import StrEnum
 from typing import Protocol
 
 from leeward.model.group import Group
-from leeward.model.termination import TerminationRecord
+from leeward.model.termination import LaunchPlan, TerminationRecord
 from leeward.policy.document import ClusterPolicies
 from local.cluster.model import Cluster
 from simulation.aws.books import Book
 from simulation.aws.queue import DeadLetter
+from simulation.faults import Crowd
 from simulation.kubernetes import Deletion, Removal
 
 HookCall = tuple[str, str, str, bool]  # group, hook, instance, whether it was us
 
 
 class Rule(StrEnum):
-    """The first fifteen hold always, REST for the whole run, the others at the end."""
+    """The first sixteen hold always, REST for the whole run, the others at the end."""
 
     EVICTION = "no eviction that a PodDisruptionBudget forbids"
     DELETION = "no pod deleted by us without force"
@@ -35,6 +36,7 @@ class Rule(StrEnum):
     DEADLINE = "a spot instance is drained and its hooks are answered before EC2 takes it"
     CAUSE = "no message acknowledged without the record that it calls for"
     MALFORMED = "malformed messages, and no others, go to the dead letters, with a reason"
+    PLACEMENT = "no launch planned where the subnet has long lacked addresses"
     REST = "the world comes to rest"
     MARK = "no mark without an open record"
     GONE = "no open record whose instance is gone"
@@ -156,6 +158,16 @@ class WorldView(Protocol):
     @property
     def launches(self) -> Sequence[tuple[str, str]]:
         """(token, instance) of each instance launched for us; a repeat that launches nothing is not listed."""
+        ...
+
+    @property
+    def plans(self) -> Sequence[tuple[str, LaunchPlan]]:
+        """(instance, plan) whenever we wrote down where a replacement is to be launched."""
+        ...
+
+    @property
+    def crowded(self) -> Mapping[str, Crowd]:
+        """By zone: subnets that others leave few addresses."""
         ...
 
     @property

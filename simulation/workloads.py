@@ -50,9 +50,9 @@ def workloads(random: Random, nodes: int, zones: Sequence[str]) -> tuple[Obj, ..
 
 def _system(random: Random) -> list[Obj]:
     """As on any EKS cluster: an agent that tolerates everything, one that does not, a critical Deployment."""
-    proxy = _template("kube-proxy", random, grace=30, priorityClassName="system-node-critical")
+    proxy = _template("aws-node", random, grace=30, priorityClassName="system-node-critical")
     proxy["spec"]["tolerations"] = [{"operator": "Exists"}]
-    agents = [_daemon_set("kube-proxy", proxy), _daemon_set("log-agent", _template("log-agent", random))]
+    agents = [_daemon_set("aws-node", proxy), _daemon_set("log-agent", _template("log-agent", random))]
     dns = _template("coredns", random, grace=30, priorityClassName="system-cluster-critical")
     return [
         *agents,

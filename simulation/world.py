@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from leeward.model import keys
 from leeward.model.group import Group, HookResult
-from leeward.model.termination import TerminationRecord
+from leeward.model.termination import LaunchPlan, TerminationRecord
 from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec
 from local.cluster.resources import BY_KIND
@@ -23,7 +23,7 @@ from simulation.aws.events import SPOT_WARNING, Event
 from simulation.aws.fleet import Listeners, SimFleet
 from simulation.aws.queue import DeadLetter, Queue
 from simulation.aws.table import SimClaims
-from simulation.faults import Faults, Injector
+from simulation.faults import Crowd, Faults, Injector
 from simulation.invariants import Checker, Rule, Violation
 from simulation.invocations import Invocations
 from simulation.journal import Journal
@@ -200,6 +200,16 @@ class World:
     def launches(self) -> Sequence[tuple[str, str]]:
         """(token, instance)."""
         return self.system.groups.launches
+
+    @property
+    def plans(self) -> Sequence[tuple[str, LaunchPlan]]:
+        """(instance, plan)."""
+        return self.claims.plans
+
+    @property
+    def crowded(self) -> Mapping[str, Crowd]:
+        """By zone."""
+        return self.injector.crowded
 
     @property
     def decrements(self) -> Sequence[str]:

@@ -6,20 +6,35 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Protocol
 
 from leeward.model.facts import FactKind, Sheet
 from leeward.model.group import Group, HookResult, LifecycleHook, ScalingActivity
 from leeward.model.instance import Instance
 from leeward.model.instance_type import InstanceType
 from leeward.model.launch import LaunchSettings
-from leeward.model.instance_type import InstanceType
-from leeward.model.node import Node, Taint
 from leeward.model.nodegroup import Nodegroup
-from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.model.subnet import Subnet
 from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Subject, TerminationRecord
 from leeward.policy.document import ClusterPolicies
+from leeward.ports_cluster import EvictionRefusedError, Kubernetes
+
+__all__ = [
+    "Catalog",
+    "Claims",
+    "Clock",
+    "Clusters",
+    "DeadLetters",
+    "EvictionRefusedError",
+    "Executions",
+    "Groups",
+    "Instances",
+    "Kubernetes",
+    "Network",
+    "Ports",
+    "PriceList",
+    "Redelivery",
+]
 
 
 class Clock(Protocol):
@@ -31,85 +46,6 @@ class Clock(Protocol):
 
     def sleep(self, seconds: float) -> None:
         """Let time pass inside a step."""
-        ...
-
-
-class EvictionRefusedError(Exception):
-    """The Eviction API said 429 because of a PodDisruptionBudget; `budgets` are `namespace/name`, where it named them.
-
-    `permanent`: the API can never allow it as things stand (several budgets select the pod).
-    """
-
-    def __init__(self, message: str, budgets: tuple[str, ...] = (), *, permanent: bool = False) -> None:
-        super().__init__(message)
-        self.budgets = budgets
-        self.permanent = permanent
-
-
-class Kubernetes(Protocol):
-    """One cluster's API. Raises ClusterUnreachableError, ThrottledError, AccessDeniedError, ObjectGoneError."""
-
-    def nodes(self) -> Sequence[Node]:
-        """All nodes, from the API server's cache (resourceVersion=0): may be seconds old."""
-        ...
-
-    def node(self, name: str) -> Node | None:
-        """One node, fresh; None when it is not there."""
-        ...
-
-    def pods_on(self, node: str) -> Sequence[Pod]:
-        """The pods bound to a node, fresh."""
-        ...
-
-    def budgets(self) -> Sequence[PodDisruptionBudget]:
-        """All PodDisruptionBudgets."""
-        ...
-
-    def daemon_sets(self) -> frozenset[str]:
-        """`namespace/name` of every apps/v1 DaemonSet that exists."""
-        ...
-
-    def aws_node(self) -> Mapping[str, Any] | None:
-        """The VPC CNI's DaemonSet kube-system/aws-node as raw JSON, None when it is not there."""
-        ...
-
-    def volumes(self) -> Sequence[Mapping[str, Any]]:
-        """All PersistentVolumes as raw JSON, from the API server's cache: name, labels, claim and node affinity."""
-        ...
-
-    def label(self, node: Node, labels: Mapping[str, str]) -> Node:
-        """Put on those labels that the node lacks; others are never changed. Raises ObjectGoneError."""
-        ...
-
-    def mark(self, node: Node, taint: Taint, *, unschedulable: bool = True) -> Node:
-        """Taint and cordon; nothing happens when both are there. Retries a conflict on a fresh copy. A cordon that was
-        there before is remembered as somebody else's.
-
-        Raises ObjectGoneError when the node is not there any more.
-        """
-        ...
-
-    def unmark(self, node: Node, taint_key: str) -> Node:
-        """Take the taint off and uncordon, unless somebody else had cordoned it before; nothing without the taint."""
-        ...
-
-    def evict(self, pod: Pod) -> None:
-        """Ask the Eviction API with the pod's uid as precondition; a pod that is gone or replaced counts as done.
-
-        Raises EvictionRefusedError when a PodDisruptionBudget forbids it now.
-        """
-        ...
-
-    def delete_pod(self, pod: Pod, grace_seconds: int | None = None) -> None:
-        """Delete without asking any budget (force); uid precondition; gone counts as done."""
-        ...
-
-    def delete_node(self, node: Node) -> None:
-        """Remove the Node object, uid precondition; gone counts as done."""
-        ...
-
-    def event(self, about: Node | Pod, *, reason: str, message: str, warning: bool, now: datetime) -> None:
-        """Write an Event; one of the same object and reason is written again at most once in ten minutes."""
         ...
 
 
@@ -212,7 +148,7 @@ class Groups(Protocol):
         """One instance by LaunchInstances in the subnet; the same token gives the same instance.
 
         Where it is refused (mixed purchase options, launch configuration, MaxSize, no capacity, client too old)
-        the answer has no instance and the reason.
+        the answer has no instance and the reason; `no_capacity` where another subnet may have what this one lacks.
         """
         ...
 
@@ -278,7 +214,6 @@ class Claims(Protocol):
         times: Mapping[str, datetime] | None = None,
         heartbeats: Mapping[str, datetime] | None = None,
         replacement: Replacement | None = None,
-        plan: LaunchPlan | None = None,
         payers: Mapping[str, str] | None = None,
         blocked_by: Sequence[str] | None = None,
         evicted: int = 0,
@@ -287,6 +222,10 @@ class Claims(Protocol):
         """Write progress; never touches version, causes or status. `times` and `payers` already set are kept, except
         the time `retry`.
         """
+        ...
+
+    def plan(self, instance: str, plan: LaunchPlan) -> None:
+        """Write where the replacement is to be launched, over what was planned before. Raises ObjectGoneError."""
         ...
 
     def close(self, instance: str, *, version: int, outcome: Outcome, now: datetime) -> None:

@@ -38,6 +38,7 @@ from local.aws.stepfunctions import branches, sdk, timing
 from local.aws.stepfunctions.clock import ScaledClock
 from local.aws.stepfunctions.executions import Executions
 from local.aws.stepfunctions.tokens import Tokens
+from local.aws.subnets import Tenants
 from local.aws.timeline import Timeline
 
 
@@ -50,6 +51,7 @@ def build(settings: Settings) -> Gateway:
     control, recording, faults = Control(), Recording(), Faults()
     moto_backend.install()
     ec2.install(outbox, timeline, journal, pace)
+    Tenants().install(control)
     engine, health = Engine(outbox, timeline, journal, pace), autoscaling_patches.HealthSwitch()
     autoscaling_patches.install(engine, health)
     Clusters(settings).install(control)

@@ -28,20 +28,24 @@ def resource_list(values: dict[str, Any] | None) -> dict[str, int]:
 
 
 def pod_requests(pod: Obj) -> dict[str, int]:
-    """What the scheduler reserves: containers and sidecars together, at least the largest init container, one pod.
+    """What the scheduler reserves: containers and sidecars together, at least the largest init container with the
+    sidecars started before it, one pod.
 
     Rule: kubernetes/component-helpers `resource.PodRequests`.
     """
     spec = pod["spec"]
     total: dict[str, int] = {"pods": 1000}
     largest: dict[str, int] = {}
+    sidecars: dict[str, int] = {}
     for container in spec.get("containers") or []:
         _add(total, _requests(container))
     for container in spec.get("initContainers") or []:
         wanted = _requests(container)
         if container.get("restartPolicy") == "Always":
             _add(total, wanted)
+            _add(sidecars, wanted)
         else:
+            _add(wanted, sidecars)
             largest = {key: max(largest.get(key, 0), wanted.get(key, 0)) for key in {**largest, **wanted}}
     for key, amount in largest.items():
         total[key] = max(total.get(key, 0), amount)

@@ -1,12 +1,14 @@
 """`ports.Catalog` in memory: what fn sync has written down."""
 
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 from leeward.model.facts import FactKind, Sheet
 
 
 class SimCatalog:
-    """Sheets by cluster and kind."""
+    """Sheets by cluster and kind, as JSON gives them back."""
 
     def __init__(self) -> None:
         self._sheets: dict[tuple[str, FactKind], Sheet] = {}
@@ -19,4 +21,4 @@ class SimCatalog:
         """The later look stays."""
         there = self._sheets.get((cluster, kind))
         if there is None or there.synced <= sheet.synced:
-            self._sheets[cluster, kind] = sheet
+            self._sheets[cluster, kind] = replace(sheet, content=json.loads(json.dumps(sheet.content)))

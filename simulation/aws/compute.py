@@ -138,14 +138,14 @@ class SimGroup:
             desired=self.desired,
             zones=tuple(self.plan.zones),
             subnets=tuple(subnet_of(zone) for zone in self.plan.zones),
-            instances=tuple(_member(m.id, m.zone, m.lifecycle or "") for m in members),
+            instances=tuple(_member(m.id, m.zone, m.lifecycle or "", m.type) for m in members),
             capacity_rebalance=self.plan.capacity_rebalance,
         )
 
 
 @lru_cache(maxsize=4096)  # a large group is described often, and few of its members have changed since
-def _member(id_: str, zone: str, lifecycle: str) -> GroupInstance:
-    return GroupInstance(id=id_, zone=zone, lifecycle=lifecycle)
+def _member(id_: str, zone: str, lifecycle: str, kind: str) -> GroupInstance:
+    return GroupInstance(id=id_, zone=zone, lifecycle=lifecycle, type=kind)
 
 
 def subnet_of(zone: str) -> str:

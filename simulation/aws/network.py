@@ -7,6 +7,7 @@ from leeward.model.instance_type import InstanceType
 from leeward.model.subnet import Subnet
 from simulation.aws.compute import subnet_of
 from simulation.aws.fleet import SimFleet
+from simulation.faults import Injector
 
 SIZE = 4091  # free addresses of an empty /20
 VPC = "vpc-simulated"
@@ -28,8 +29,8 @@ TYPES = {
 class SimNetwork:
     """One subnet a zone. A running instance takes two interfaces with all their addresses, one that boots takes one."""
 
-    def __init__(self, fleet: SimFleet) -> None:
-        self._fleet = fleet
+    def __init__(self, fleet: SimFleet, injector: Injector) -> None:
+        self._fleet, self._injector = fleet, injector
 
     def subnets(self, ids: Iterable[str]) -> Mapping[str, Subnet]:
         """Those of the fleet's zones."""
@@ -48,7 +49,8 @@ class SimNetwork:
 
     def _subnet(self, zone: str) -> Subnet:
         used = sum(addresses(one.type, one.state) for one in self._fleet.instances.values() if one.zone == zone)
-        return Subnet(id=subnet_of(zone), zone=zone, vpc=VPC, free_ips=max(SIZE - used, 0))
+        free, left = max(SIZE - used, 0), self._injector.addresses_left(zone)
+        return Subnet(id=subnet_of(zone), zone=zone, vpc=VPC, free_ips=free if left is None else min(free, left))
 
 
 class SimPriceList:

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from leeward.errors import ObjectGoneError, RecordChangedError
 from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Status, Subject, TerminationRecord
 from simulation.aws.index import OpenIndex
+from simulation.journal import Journal
 
 CLOCKS_OF_AN_ATTEMPT = frozenset({"draining", "drained", "retry"})
 KEPT = timedelta(days=7)  # the time-to-live of a closed record
@@ -26,6 +27,7 @@ class SimClaims:
     def __init__(self, changed: Callable[[], None] = _nothing) -> None:
         self.records: dict[str, TerminationRecord] = {}
         self.closed_ever = 0
+        self.plans = Journal[tuple[str, LaunchPlan]]()
         self._once: dict[str, datetime] = {}
         self.index = OpenIndex()
         self._late: dict[str, datetime] = {}  # when an item that has outlived its time is deleted
@@ -99,6 +101,7 @@ class SimClaims:
     def plan(self, instance: str, plan: LaunchPlan) -> None:
         """Over what was planned before."""
         self._put(replace(self._present(instance), plan=plan))
+        self.plans.append((instance, plan))
 
     def close(self, instance: str, *, version: int, outcome: Outcome, now: datetime) -> None:
         """Only at the version that the caller read; closing again the same way is done already."""

@@ -37,7 +37,7 @@ class Recorder:
 
     def ask(self, request):
         self._note(request)
-        fresh = {"nodes": raw_node(uid="uid-new"), "pods": raw_pod(uid="uid-new")}
+        fresh = {"nodes": raw_node(uid="uid-new"), "pods": raw_pod(uid="uid-new"), "daemonsets": {}}
         return fresh[request.resource]
 
     def list(self, request, parse):
@@ -51,6 +51,8 @@ def read(api):
     api.pods_on("node-a")
     api.budgets()
     api.daemon_sets()
+    api.aws_node()
+    api.volumes()
 
 
 def act(api):
@@ -58,6 +60,8 @@ def act(api):
         api.mark(NODE, Taint(key="k", effect="NoSchedule"))
     with pytest.raises(Exception, match="not there any more"):
         api.unmark(replace(NODE, taints=(Taint(key="k", effect="NoSchedule"),)), "k")
+    with pytest.raises(Exception, match="not there any more"):
+        api.label(NODE, {"leeward.dev/subnet-id": "subnet-a"})
     api.evict(POD)
     api.delete_pod(POD)
     api.delete_node(NODE)

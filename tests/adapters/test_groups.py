@@ -184,12 +184,14 @@ class TestLaunching:
     )
     def test_a_refusal_is_no_replacement_with_its_reason(self, aws, groups, code, status):
         aws.refuse("autoscaling", "launch_instances", code, "because", status=status)
-        assert self.launch(groups) == Replacement(reason=f"{code}: because")
+        assert self.launch(groups) == Replacement(reason=f"{code}: because", no_capacity=False)
 
     def test_no_capacity_is_no_replacement_with_its_reason(self, aws, groups):
         error = {"ErrorCode": "InsufficientInstanceCapacity", "ErrorMessage": "no m5.large in us-east-1a"}
         aws.expect("autoscaling", "launch_instances", LAUNCH, {"Instances": [], "Errors": [error, error]})
-        assert self.launch(groups).reason == "InsufficientInstanceCapacity: no m5.large in us-east-1a"
+        found = self.launch(groups)
+        assert found.reason == "InsufficientInstanceCapacity: no m5.large in us-east-1a"
+        assert found.no_capacity, "another zone may have it"
 
     def test_an_answer_without_anything_still_has_a_reason(self, aws, groups):
         aws.expect("autoscaling", "launch_instances", LAUNCH, {})

@@ -47,7 +47,11 @@ def test_json_and_yaml_say_the_same(leeward):
     ("arguments", "message"),
     [
         ([], "found nothing, expected COMMAND"),
-        (["flood"], "argument COMMAND: found 'flood', expected one of drain, explain-event, ips, place, report, template, zones"),
+        (
+            ["flood"],
+            "argument COMMAND: found 'flood', expected one of "
+            "drain, explain-event, ips, place, report, template, zones",
+        ),
         (["drain", "n", "--bogus"], "found unknown arguments: --bogus, expected none"),
         (["drain", "n", "m"], "found unknown arguments: m, expected none"),
         (["drain", "n", "-o", "xml"], "drain: argument -o/--output: found 'xml', expected one of table, json, yaml"),

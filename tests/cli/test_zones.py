@@ -108,8 +108,7 @@ def test_bad_files_are_named(leeward, tmp_path, files, message):
     assert message in leeward.refuses("zones", "--snapshot", snapshot)
 
 
-def test_without_a_snapshot_nothing_is_guessed(leeward):
-    assert leeward.refuses("zones") == "zones: found no --snapshot, expected --snapshot DIR"
-    live = leeward("zones", "--cluster", "prod")
-    assert (live.code, live.out) == (1, "")
-    assert "live answers are not there yet" in live.err
+def test_without_a_snapshot_or_a_cluster_nothing_is_guessed(leeward):
+    found = "found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"
+    assert leeward.refuses("zones") == f"zones: {found}"
+    assert leeward.refuses("place", "web", "--count", "1", "--pods", "1") == f"place: {found}"

@@ -20,6 +20,9 @@ from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
 from leeward.adapters.kubernetes.token import TokenSource
 from leeward.errors import AccessDeniedError, ObjectGoneError
 from leeward.model.node import Taint
+from leeward.model.subnet import Subnet
+from leeward.placement.cni import variables_of
+from leeward.placement.restrictions import of_volume
 from leeward.ports import EvictionRefusedError
 from local.cluster.authn import AccessEntry
 from local.cluster.faults import Effect
@@ -35,6 +38,23 @@ NOW = datetime(2026, 3, 2, 10, 2, tzinfo=UTC)
 MARK = Taint(key="leeward.dev/disrupted", effect="NoSchedule", value="manual")
 ROLES = {"AKIDREAD": "leeward-blue-read", "AKIDACT": "leeward-blue-act"}
 ARN = "arn:aws:iam::111122223333:role/{}"
+VOLUME = {
+    "metadata": {"name": "pv-1", "labels": {"topology.kubernetes.io/zone": "us-east-1b"}},
+    "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"]},
+}
+AWS_NODE = {
+    "metadata": {"name": "aws-node"},
+    "spec": {
+        "selector": {"matchLabels": {"k8s-app": "aws-node"}},
+        "template": {
+            "metadata": {"labels": {"k8s-app": "aws-node"}},
+            "spec": {
+                "nodeSelector": {"no": "node"},
+                "containers": [{"name": "aws-node", "image": "i", "env": [{"name": "MAX_ENI", "value": "2"}]}],
+            },
+        },
+    },
+}
 RESOURCES = {"ClusterRole": "clusterroles", "ClusterRoleBinding": "clusterrolebindings"}
 
 
@@ -84,6 +104,7 @@ class Faked:
         nodes = api.nodes()
         pods = [pod for node in nodes for pod in api.pods_on(node.name)]
         self.api = FakeKubernetes(nodes, pods, api.budgets(), api.daemon_sets())
+        self.api.cni, self.api.volume_list = api.aws_node(), list(api.volumes())
 
     def events(self):
         return [(e.about.rsplit("/", 1)[-1], e.reason, "Warning" if e.warning else "Normal") for e in self.api.events]
@@ -155,6 +176,8 @@ def fill(model):
     for name, app, least in [("web", "web", 2), ("twice-1", "twice", 0), ("twice-2", "twice", 0)]:
         spec = {"minAvailable": least, "selector": {"matchLabels": {"app": app}}}
         model.create("poddisruptionbudgets", {"metadata": {"name": name}, "spec": spec}, "shop")
+    model.create("persistentvolumes", VOLUME)
+    model.create("daemonsets", AWS_NODE, "kube-system")
 
 
 def a_pod(name, app):
@@ -191,6 +214,37 @@ def test_nodes_are_known_by_their_instances(cluster):
 def test_pods_are_those_of_the_node_alone(cluster):
     assert set(pods(cluster)) == {"web-1", "web-2", "free", "twice"}
     assert list(cluster.api.pods_on("node-b")) == []
+
+
+def test_all_pods_are_those_of_all_nodes(cluster):
+    assert {pod.key for pod in cluster.api.pods()} == {f"shop/{name}" for name in ("web-1", "web-2", "free", "twice")}
+
+
+def test_the_cni_is_read_with_its_settings(cluster):
+    assert variables_of(cluster.api.aws_node()) == {"MAX_ENI": "2"}
+
+
+def test_volumes_are_read_with_the_zone_that_they_are_in(cluster):
+    (volume,) = cluster.api.volumes()
+    (restriction,) = of_volume("shop/db", volume)
+    assert restriction.allows(Subnet(id="s", zone="us-east-1b"))
+    assert not restriction.allows(Subnet(id="s", zone="us-east-1a"))
+
+
+def test_a_label_is_put_on_where_it_is_missing_and_one_that_is_there_stays(cluster):
+    wanted = {"leeward.dev/subnet-id": "subnet-a"}
+    for _ in range(2):
+        assert cluster.api.label(cluster.api.node("node-a"), wanted).labels["leeward.dev/subnet-id"] == "subnet-a"
+    other = cluster.api.label(cluster.api.node("node-a"), {"leeward.dev/subnet-id": "subnet-b"})
+    assert other.labels["leeward.dev/subnet-id"] == "subnet-a"
+    assert cluster.api.node("node-a").labels["leeward.dev/subnet-id"] == "subnet-a"
+
+
+def test_a_node_that_is_gone_cannot_be_labelled(cluster):
+    node = cluster.api.node("node-b")
+    cluster.api.delete_node(node)
+    with pytest.raises(ObjectGoneError):
+        cluster.api.label(node, {"leeward.dev/subnet-id": "subnet-a"})
 
 
 def test_budgets_come_with_what_they_allow(cluster):
@@ -307,7 +361,7 @@ def test_the_read_role_reads_everything_and_changes_nothing(emulated):
     node = reader.node("node-a")
     assert len(reader.nodes()) == 2
     assert len(reader.pods_on("node-a")) == 4
-    assert (len(reader.budgets()), reader.daemon_sets()) == (3, frozenset())
+    assert (len(reader.budgets()), reader.daemon_sets()) == (3, frozenset({"kube-system/aws-node"}))
     for forbidden in (
         lambda: reader.mark(node, MARK),
         lambda: reader.evict(emulated.api.pods_on("node-a")[0]),

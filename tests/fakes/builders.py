@@ -1,12 +1,13 @@
 """Nouns with defaults: `a_node(ready=False)` says only what the test is about."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 from leeward.model import keys
 from leeward.model.group import TERMINATING, Group, GroupInstance, LifecycleHook
 from leeward.model.instance import CapacityType, Instance
 from leeward.model.node import Node, Taint
+from leeward.model.subnet import Subnet
 from leeward.model.termination import Subject
 from leeward.policy.document import (
     ClusterPolicies,
@@ -81,6 +82,12 @@ def a_group(
         instances=tuple(GroupInstance(id=member, zone=ZONE, lifecycle=lifecycle) for member in members),
         capacity_rebalance=capacity_rebalance,
     )
+
+
+def a_subnet(
+    id_: str = "subnet-a", *, zone: str = ZONE, free: int = 200, tags: Mapping[str, str] | None = None
+) -> Subnet:
+    return Subnet(id=id_, zone=zone, cidr="10.0.0.0/24", free_ips=free, vpc="vpc-a", tags=tags or {})
 
 
 def our_hook(group: str = GROUP, *, transition: str = TERMINATING, heartbeat_timeout: int = 300) -> LifecycleHook:

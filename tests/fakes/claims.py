@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from threading import RLock
 from typing import Any
 
-from leeward.model.termination import Cause, Outcome, Subject, TerminationRecord
+from leeward.model.termination import Cause, LaunchPlan, Outcome, Subject, TerminationRecord
 from simulation.aws.table import SimClaims
 from tests.fakes.calls import Calls
 
@@ -45,6 +45,12 @@ class FakeClaims(Calls):
         with self._lock:
             self._call("note")
             self._table.note(instance, **what)
+
+    def plan(self, instance: str, plan: LaunchPlan) -> None:
+        """Over what was planned before."""
+        with self._lock:
+            self._call("plan")
+            self._table.plan(instance, plan)
 
     def close(self, instance: str, *, version: int, outcome: Outcome, now: datetime) -> None:
         """Only at the version that the caller read."""

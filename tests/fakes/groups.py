@@ -25,7 +25,8 @@ LEAVING = ("Terminating", "Terminated", "Detach", "Warmed:Terminating")
 class FakeGroups(Calls):
     """`answered` lists completed actions as (group, hook, instance, result), `waiting` those that hold an instance.
 
-    `launches` and `terminated` are what was asked of the group; `refuse_launch` is why LaunchInstances says no.
+    `launches` and `terminated` are what was asked of the group; `refuse_launch` is why LaunchInstances says no,
+    `short_of_capacity` the subnets without capacity.
     With `instances`, an ended member is `shutting-down` at EC2. `on_launch` may add the new instance and node.
     `history` is the scaling history of all groups, as (group, activity).
     """
@@ -51,6 +52,7 @@ class FakeGroups(Calls):
         self.launches: list[tuple[str, str, str]] = []
         self.terminated: list[tuple[str, bool]] = []
         self.refuse_launch: str | None = None
+        self.short_of_capacity: set[str] = set()
         self.on_launch: Callable[[str, str, str], None] | None = None
         self._by_token: dict[str, Replacement] = {}
         self._born = 0
@@ -112,6 +114,8 @@ class FakeGroups(Calls):
         refused = self.refuse_launch or ("MaxSize is reached" if target.desired >= target.maximum else None)
         if refused:
             return Replacement(reason=refused)
+        if subnet in self.short_of_capacity:
+            return Replacement(reason="InsufficientInstanceCapacity: none there", no_capacity=True)
         self.launches.append((group, subnet, token))
         self.by_name[group] = replace(target, desired=target.desired + 1)
         answer = Replacement(launched=(self._add(group, subnet),))

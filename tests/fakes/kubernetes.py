@@ -1,12 +1,13 @@
 """One cluster's API in memory: taints, evictions that respect PodDisruptionBudgets, uid preconditions, Events."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from threading import RLock
+from typing import Any
 
 from leeward.errors import ClusterUnreachableError, ObjectGoneError
-from leeward.model.node import Node, Taint, marked, unmarked
+from leeward.model.node import Node, Taint, labelled, marked, unmarked
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.ports import Clock, EvictionRefusedError
 from tests.fakes.calls import Calls
@@ -46,6 +47,8 @@ class FakeKubernetes(Calls):
         self.budget_list = list(budgets)
         self.daemon_set_names = frozenset(daemon_sets)
         self.clock = clock or FakeClock()
+        self.cni: Mapping[str, Any] | None = None
+        self.volume_list: list[Mapping[str, Any]] = []
         self.events: list[WrittenEvent] = []
         self.done: list[str] = []
         self.down = False
@@ -68,6 +71,12 @@ class FakeKubernetes(Calls):
         self.settle()
         return tuple(pod for pod in self.by_key.values() if pod.node == node)
 
+    def pods(self) -> Sequence[Pod]:
+        """All of them."""
+        self._reach("pods")
+        self.settle()
+        return tuple(self.by_key.values())
+
     def budgets(self) -> Sequence[PodDisruptionBudget]:
         """All of them, with what they allow now."""
         self._reach("budgets")
@@ -77,6 +86,22 @@ class FakeKubernetes(Calls):
         """Those that exist."""
         self._reach("daemon_sets")
         return self.daemon_set_names
+
+    def aws_node(self) -> Mapping[str, Any] | None:
+        """What the test put there."""
+        self._reach("aws_node")
+        return self.cni
+
+    def volumes(self) -> Sequence[Mapping[str, Any]]:
+        """What the test put there."""
+        self._reach("volumes")
+        return tuple(self.volume_list)
+
+    def label(self, node: Node, labels: Mapping[str, str]) -> Node:
+        """Only labels that are missing."""
+        self._reach("label")
+        with self._lock:
+            return self._write(labelled(self._present(node), labels))
 
     def mark(self, node: Node, taint: Taint, *, unschedulable: bool = True) -> Node:
         """Taint if absent (by key and effect) and cordon."""

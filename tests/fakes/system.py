@@ -7,7 +7,8 @@ from leeward.model.instance import Instance
 from leeward.model.node import Node
 from leeward.policy.document import ClusterPolicies
 from leeward.ports import Ports
-from tests.fakes.builders import CLUSTER, policies
+from tests.fakes.builders import CLUSTER, a_subnet, policies
+from tests.fakes.catalog import FakeCatalog
 from tests.fakes.claims import FakeClaims
 from tests.fakes.clock import FakeClock
 from tests.fakes.clusters import FakeClusters
@@ -16,6 +17,7 @@ from tests.fakes.executions import FakeExecutions
 from tests.fakes.groups import FakeGroups
 from tests.fakes.instances import FakeInstances
 from tests.fakes.kubernetes import FakeKubernetes
+from tests.fakes.network import FakeNetwork, FakePriceList
 from tests.fakes.redelivery import FakeRedelivery
 
 QUEUE_ARN = "arn:aws:sqs:us-east-1:111122223333:leeward-interruption"
@@ -38,6 +40,9 @@ class FakeSystem:
         self.clock = FakeClock()
         self.instances = FakeInstances(instances)
         self.groups = FakeGroups(groups, hooks, self.instances, self.clock)
+        self.network = FakeNetwork([a_subnet()])
+        self.price_list = FakePriceList()
+        self.catalog = FakeCatalog()
         self.kubernetes = FakeKubernetes(nodes, clock=self.clock)
         self.clusters = FakeClusters({cluster: written or policies(cluster=cluster)}, {cluster: self.kubernetes})
         self.claims = FakeClaims()
@@ -48,6 +53,9 @@ class FakeSystem:
             clock=self.clock,
             clusters=self.clusters,
             instances=self.instances,
+            network=self.network,
+            price_list=self.price_list,
+            catalog=self.catalog,
             groups=self.groups,
             claims=self.claims,
             executions=self.executions,

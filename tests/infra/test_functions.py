@@ -9,7 +9,7 @@ from leeward.adapters.settings import KubernetesAccess, Settings
 from tests.infra.conftest import EVERYTHING, LONG_NAME, TOPIC
 
 NAMES = ("interruption", "terminate", "drain", "sweep", "sync")
-ACCESS = {"interruption": "act", "terminate": "none", "drain": "act", "sweep": "act", "sync": "none"}
+ACCESS = {"interruption": "act", "terminate": "none", "drain": "act", "sweep": "act", "sync": "act"}
 FUNCTION = "AWS::Lambda::Function"
 FOR_LIBRARIES = {
     "LOG_LEVEL",
@@ -97,7 +97,7 @@ def test_no_two_functions_share_a_role_and_no_role_has_a_managed_policy(everythi
 
 def test_only_what_speaks_to_kubernetes_lives_in_the_vpc(template, everything):
     inside = {name for name, function in everything.named(FUNCTION).items() if "VpcConfig" in function}
-    assert inside == {"leeward-interruption", "leeward-drain", "leeward-sweep"}
+    assert inside == {"leeward-interruption", "leeward-drain", "leeward-sweep", "leeward-sync"}
     config = everything.named(FUNCTION)["leeward-drain"]["VpcConfig"]
     assert config == {"SubnetIds": ["subnet-0a1b2c3d", "subnet-0a1b2c3e"], "SecurityGroupIds": ["sg-0a1b2c3d"]}
     assert not [function for function in template.named(FUNCTION).values() if "VpcConfig" in function]

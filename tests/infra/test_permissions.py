@@ -105,7 +105,7 @@ def test_each_cluster_tag_is_a_statement_of_its_own(everything):
 
 def test_roles_are_passed_to_ec2_only_and_only_those_named(template, everything):
     for stack, resources in ((template, ("*",)), (everything, (NODES,))):
-        role = stack.named("AWS::Lambda::Function")["leeward-terminate"]["Role"]
+        role = stack.named("AWS::Lambda::Function")["leeward-drain"]["Role"]
         (statement,) = [s for s in stack.statements(role) if "iam:PassRole" in s.actions]
         assert statement.resources == resources
         assert statement.conditions["StringEquals"]["iam:PassedToService"][0] == "ec2.amazonaws.com"
@@ -121,6 +121,23 @@ def test_the_state_machine_writes_termination_records_and_calls_its_two_function
         "leeward-terminate",
         "leeward-drain",
     }
+
+
+def test_fn_sync_writes_facts_and_no_termination_record(template):
+    role = template.named("AWS::Lambda::Function")["leeward-sync"]["Role"]
+    (statement,) = [s for s in template.statements(role) if "dynamodb:PutItem" in s.actions]
+    assert set(statement.actions) == {"dynamodb:BatchGetItem", "dynamodb:PutItem"}
+    assert statement.conditions == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["facts#*"]}}
+
+
+def test_only_fn_drain_may_launch(template):
+    functions = template.named("AWS::Lambda::Function")
+    launching = {
+        name
+        for name, function in functions.items()
+        if any("autoscaling:LaunchInstances" in s.actions for s in template.statements(function["Role"]))
+    }
+    assert launching == {"leeward-drain"}
 
 
 def test_only_the_configured_clusters_policies_are_read(everything):
@@ -152,6 +169,7 @@ def test_a_cluster_role_is_worn_by_the_functions_that_speak_to_kubernetes_and_ca
                 "InterruptionInterruption",
                 "TerminationDrain",
                 "TerminationSweep",
+                "SyncSync",
             }
 
 

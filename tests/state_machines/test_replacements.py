@@ -13,6 +13,7 @@ from leeward.model.pod import Owner, Pod
 from leeward.model.termination import Cause, CauseKind
 from leeward.termination.replacing import ask_for_replacement
 from leeward.termination.run import Next, NoticeKind, Run
+from leeward.termination.steps import claim
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, a_subject, a_subnet, an_instance
 from tests.fakes.clock import START
 from tests.fakes.network import M5_LARGE
@@ -228,7 +229,9 @@ def test_a_launch_that_was_made_before_the_instance_ended_is_still_followed_up()
     with pytest.raises(KeyboardInterrupt):
         ask(system)
     system.instances.set_state(I, "shutting-down")
-    ask(system)
+    begun = claim(Run(instance=I, attempt=1, version=1, next=Next.REPLACE), {"execution": f"{I}-1"}, system.ports)
+    assert begun.next is Next.REPLACE
+    assert ask(system).next is Next.DRAIN
     assert system.claims.records[I].replacement.owed
     assert len(system.groups.launches) == 1
 

@@ -16,14 +16,16 @@ from leeward.adapters.aws.errors import aws_call
 from leeward.adapters.aws.executions import StepFunctionsExecutions
 from leeward.adapters.aws.groups import AutoScalingGroups
 from leeward.adapters.aws.instances import Ec2Instances
+from leeward.adapters.aws.launch_templates import Ec2LaunchSources
 from leeward.adapters.aws.network import Ec2Network
+from leeward.adapters.aws.nodegroups import EksNodegroups
 from leeward.adapters.aws.policies import ParameterStorePolicies
 from leeward.adapters.aws.prices import AwsPriceList
 from leeward.adapters.aws.redelivery import SqsRedelivery
 from leeward.adapters.aws.table import Table
 from leeward.adapters.clock import SystemClock
 from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
-from leeward.ports import Clock, Ports
+from leeward.ports import Clock, LaunchSources, Nodegroups, Ports
 
 TABLE = "leeward"
 STATE_MACHINE = "leeward-node-termination"
@@ -56,6 +58,12 @@ def command_line_ports(cluster: str, region: str | None = None, account: str | N
         partition = clients.partition
     settings = _by_name(cluster, region=clients.region, account=owner, partition=partition)
     return build(settings, clients, clock, access=lambda _: OwnCredentials(clients))
+
+
+def command_line_templates(region: str | None = None) -> tuple[Nodegroups, LaunchSources]:
+    """What `leeward template` reads beside the other ports, with the caller's own credentials."""
+    clients = AwsClients(region)
+    return EksNodegroups(clients), Ec2LaunchSources(clients)
 
 
 def build(settings: Settings, clients: AwsClients, clock: Clock, *, access: Callable[[ServedCluster], Access]) -> Ports:

@@ -4,6 +4,7 @@ Decides how the answer is printed; the choice is made in `leeward.placement.subn
 
 import argparse
 import random
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Group as Rows
@@ -12,6 +13,7 @@ from rich.table import Table
 
 from leeward.cli.ips import count
 from leeward.cli.output import emit
+from leeward.cli.place_live import live_group_scene, open_live
 from leeward.cli.place_scene import group_scene, known_group, read_snapshot
 from leeward.placement.subnets import place
 from leeward.placement.verdict import Choice, Placement
@@ -49,11 +51,16 @@ def _zones(text: str) -> tuple[str, ...]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Choose and print; 1 when there is a place for none of the nodes."""
-    snapshot = read_snapshot(arguments, "place")
-    scene = group_scene(snapshot, known_group(snapshot, arguments.group), arguments.pods, arguments.zones)
+    live = None if arguments.snapshot is not None else open_live(arguments, "place")
+    if live is not None:
+        scene = live_group_scene(live, arguments.group, arguments.pods, arguments.zones)
+    else:
+        snapshot = read_snapshot(arguments, "place")
+        scene = group_scene(snapshot, known_group(snapshot, arguments.group), arguments.pods, arguments.zones)
     placement = place(scene, arguments.count, random.Random(arguments.seed))
-    document = to_json(placement)
-    emit(document, arguments.output, lambda: _table(arguments.group, document, placement))
+    document = to_json(placement) | ({} if live is None else {"facts": live.ages()})
+    ages = () if live is None else (live.told(arguments.now),)
+    emit(document, arguments.output, lambda: _table(arguments.group, document, placement, ages))
     return int(not placement.choices)
 
 
@@ -79,7 +86,7 @@ def to_json(placement: Placement) -> dict[str, Any]:
     }
 
 
-def _table(group: str, document: dict[str, Any], placement: Placement) -> RenderableType:
+def _table(group: str, document: dict[str, Any], placement: Placement, ages: Sequence[str]) -> RenderableType:
     placed = f"{len(placement.choices)} of {placement.wanted}"
     table = Table(title=f"{group}: {placed} nodes placed", title_justify="left", title_style="bold")
     for column in ("subnet", "zone", "nodes", "free IPs", "why"):
@@ -88,4 +95,5 @@ def _table(group: str, document: dict[str, Any], placement: Placement) -> Render
         table.add_row(entry["subnet"], entry["zone"], str(entry["count"]), str(entry["freeIps"]), entry["why"])
     for entry in document["refused"]:
         table.add_row("", entry["zone"], "0", "", entry["why"])
-    return table if placement.complete else Rows(table, placement.sentence)
+    refusal = () if placement.complete else (placement.sentence,)
+    return Rows(table, *refusal, *ages)

@@ -11,7 +11,7 @@ from typing import Any
 from leeward.cli.ips_limits import types_named, vcpus_by_type
 from leeward.cli.place_types import group_types
 from leeward.cli.snapshot import Snapshot
-from leeward.errors import InvalidInputError, TerminalError
+from leeward.errors import InvalidInputError
 from leeward.model import keys
 from leeward.model.group import Group
 from leeward.model.instance_type import InstanceType
@@ -23,11 +23,9 @@ from leeward.policy.document import NodePolicy
 
 
 def read_snapshot(arguments: argparse.Namespace, verb: str) -> Snapshot:
-    """The folder that --snapshot names. Raises InvalidInputError without one, TerminalError for a live cluster."""
-    if arguments.snapshot is None and arguments.cluster is None:
-        raise InvalidInputError(f"{verb}: found no --snapshot, expected --snapshot DIR")
+    """The folder that --snapshot names. Raises InvalidInputError without one."""
     if arguments.snapshot is None:
-        raise TerminalError(f"{verb}: live answers are not there yet: use --snapshot DIR")
+        raise InvalidInputError(f"{verb}: found no --snapshot, expected --snapshot DIR")
     return Snapshot.read(arguments.snapshot, cluster=arguments.cluster)
 
 

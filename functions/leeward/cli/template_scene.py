@@ -18,7 +18,7 @@ from leeward.model.launch import LaunchSettings, chosen
 from leeward.model.nodegroup import Nodegroup
 from leeward.node_template.build import Sources
 from leeward.node_template.cache import NodegroupCache
-from leeward.node_template.choices import choices, narrowed
+from leeward.node_template.choices import as_launched, choices, narrowed
 from leeward.node_template.pods import Networking
 from leeward.policy.document import NodePolicy, TemplatePolicy
 from leeward.policy.selection import policy_for
@@ -35,18 +35,20 @@ class Scene:
 
 
 class SnapshotNodegroups:
-    """`ports.Nodegroups` on nodegroups.json: one that is not in it stands for a call that failed."""
+    """`ports.Nodegroups` on nodegroups.json: one that is not in it stands for a call that failed; a broken file does
+    not, it is told at once.
+    """
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
+        self._file = snapshot.directory / "nodegroups.json"
+        self._known = [element["nodegroup"] for element in snapshot.raw("nodegroups")]
 
     def describe(self, cluster: str, name: str) -> Nodegroup:
         """Raises ObjectGoneError for an absent one, InvalidInputError for a taint effect that nobody knows."""
-        for element in self._snapshot.raw("nodegroups"):
-            raw = element["nodegroup"]
-            if raw.get("nodegroupName") == name and raw.get("clusterName", cluster) == (cluster or raw["clusterName"]):
+        for raw in self._known:
+            if raw["nodegroupName"] == name and (not cluster or raw.get("clusterName", cluster) == cluster):
                 return Nodegroup.from_json(raw)
-        raise ObjectGoneError(f"{self._snapshot.directory / 'nodegroups.json'} does not hold it")
+        raise ObjectGoneError(f"{self._file} does not hold it")
 
 
 class SnapshotLaunchSources:
@@ -88,12 +90,20 @@ def offline_scene(
     from leeward.adapters.clock import SystemClock
 
     snapshot = Snapshot.read(directory, cluster=cluster)
-    group = known_group(snapshot, name)
+    group = _with_zones(known_group(snapshot, name), snapshot)
     running = {snapshot.instances[one.id].type for one in group.instances if one.id in snapshot.instances} - {""}
     policy = snapshot.policy_of(name)
     variables = cni_variables(snapshot, () if policy is None else (policy,))
     gathered = _Gathered(SnapshotNodegroups(snapshot), SnapshotLaunchSources(snapshot), SystemClock(), policy)
     return gathered.scene(group, cluster or "", running, variables, zone, instance_type)
+
+
+def _with_zones(group: Group, snapshot: Snapshot) -> Group:
+    """A group whose zones are not told has those of its subnets."""
+    if group.zones:
+        return group
+    zones = {raw["SubnetId"]: raw["AvailabilityZone"] for raw in snapshot.raw("subnets")}
+    return replace(group, zones=tuple(dict.fromkeys(zones[name] for name in group.subnets if name in zones)))
 
 
 def live_scene(
@@ -146,10 +156,11 @@ class _Gathered:
         _check("zone", zone, found.zones)
         _check("instance type", instance_type, found.types)
         found = narrowed(found, zone=zone, instance_type=instance_type)
+        launched = as_launched(group, found.types[0]) if found.types else group
         sources = Sources(
             group=group,
             choices=found,
-            launch=launch,
+            launch=launch if launched is group else self._launches.settings(launched),
             nodegroup=nodegroup,
             types=self._launches.instance_types(found.types),
             networking=Networking.from_variables(variables),

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from leeward.cli.ips import count
 from leeward.cli.output import emit
+from leeward.cli.place_live import live_cluster_scene, live_zone_facts, open_live
 from leeward.cli.place_scene import cluster_scene, node_type_cores, read_snapshot
 from leeward.cli.snapshot import Snapshot
 from leeward.placement.explain import ZoneFacts, explain_zone, imbalance, typical_node, zone_facts
@@ -39,12 +40,18 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Judge and print; a report is done, also where no zone can take a node."""
-    snapshot = read_snapshot(arguments, "zones")
-    scene = cluster_scene(snapshot, arguments.instance_type, arguments.pods)
-    facts = facts_of(snapshot, scene)
+    live = None if arguments.snapshot is not None else open_live(arguments, "zones")
+    if live is not None:
+        scene = live_cluster_scene(live, arguments.instance_type, arguments.pods)
+        facts = live_zone_facts(live, scene)
+    else:
+        snapshot = read_snapshot(arguments, "zones")
+        scene = cluster_scene(snapshot, arguments.instance_type, arguments.pods)
+        facts = facts_of(snapshot, scene)
     verdicts = judge_zones(scene, random.Random(arguments.seed))
-    document = to_json(verdicts, facts)
-    emit(document, arguments.output, lambda: _table(document, imbalance(verdicts, facts)))
+    document = to_json(verdicts, facts) | ({} if live is None else {"facts": live.ages()})
+    sentences = (*imbalance(verdicts, facts), *(() if live is None else (live.told(arguments.now),)))
+    emit(document, arguments.output, lambda: _table(document, sentences))
     return 0
 
 

@@ -21,7 +21,9 @@ class CapacityType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """One EC2 instance: `describe-instances` cut down to what decisions need."""
+    """One EC2 instance: `describe-instances` cut down to what decisions need. `ips`: private IPv4 addresses of all its
+    interfaces, 0 where that is not told.
+    """
 
     id: str
     state: str
@@ -31,6 +33,7 @@ class Instance:
     capacity_type: CapacityType
     tags: Mapping[str, str]
     launched: datetime
+    ips: int = 0
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -44,6 +47,7 @@ class Instance:
             capacity_type=CapacityType.SPOT if raw.get("InstanceLifecycle") == "spot" else CapacityType.ON_DEMAND,
             tags={tag["Key"]: tag.get("Value", "") for tag in raw.get("Tags", ())},
             launched=as_instant(raw["LaunchTime"]) if raw.get("LaunchTime") else datetime.min.replace(tzinfo=UTC),
+            ips=sum(len(one.get("PrivateIpAddresses", ())) for one in raw.get("NetworkInterfaces", ())),
         )
 
     @property

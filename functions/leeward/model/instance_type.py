@@ -56,6 +56,7 @@ class InstanceType:
         network = raw.get("NetworkInfo", {})
         cards = network.get("NetworkCards") or ()
         default = network.get("DefaultNetworkCardIndex", 0)
+        disks = raw.get("InstanceStorageInfo", {}).get("Disks", ())
         enis = next((c["MaximumNetworkInterfaces"] for c in cards if c.get("NetworkCardIndex") == default), None)
         return cls(
             name=raw["InstanceType"],
@@ -70,23 +71,28 @@ class InstanceType:
             ),
             nitro=raw.get("Hypervisor") == "nitro" or bool(raw.get("BareMetal")),
             bare_metal=bool(raw.get("BareMetal", False)),
-            gpus=_accelerators(raw.get("GpuInfo", {}).get("Gpus")),
-            inference=_accelerators(raw.get("InferenceAcceleratorInfo", {}).get("Accelerators")),
-            neurons=_accelerators(raw.get("NeuronInfo", {}).get("NeuronDevices")),
             efas=int(network.get("EfaInfo", {}).get("MaximumEfaInterfaces", 0)) if network.get("EfaSupported") else 0,
             local_storage_gb=int(raw.get("InstanceStorageInfo", {}).get("TotalSizeInGB", 0)),
             max_volumes=raw.get("EbsInfo", {}).get("MaximumEbsAttachments"),
-            fpgas=_accelerators(raw.get("FpgaInfo", {}).get("Fpgas")),
-            media=_accelerators(raw.get("MediaAcceleratorInfo", {}).get("Accelerators")),
             all_enis=int(network.get("MaximumNetworkInterfaces", 0)),
-            storage_kinds=tuple(
-                dict.fromkeys(disk.get("Type", "") for disk in raw.get("InstanceStorageInfo", {}).get("Disks", ()))
-            ),
+            storage_kinds=tuple(sorted({disk.get("Type", "") for disk in disks})),
             ebs_mbps=int(raw.get("EbsInfo", {}).get("EbsOptimizedInfo", {}).get("BaselineBandwidthInMbps", 0)),
             cpu_maker=raw.get("ProcessorInfo", {}).get("Manufacturer", ""),
             current_generation=bool(raw.get("CurrentGeneration", True)),
             burstable=bool(raw.get("BurstablePerformanceSupported", False)),
+            **_chips(raw),
         )
+
+
+def _chips(raw: Mapping[str, Any]) -> dict[str, tuple[Accelerator, ...]]:
+    """The accelerators, by field."""
+    return {
+        "gpus": _accelerators(raw.get("GpuInfo", {}).get("Gpus")),
+        "inference": _accelerators(raw.get("InferenceAcceleratorInfo", {}).get("Accelerators")),
+        "neurons": _accelerators(raw.get("NeuronInfo", {}).get("NeuronDevices")),
+        "fpgas": _accelerators(raw.get("FpgaInfo", {}).get("Fpgas")),
+        "media": _accelerators(raw.get("MediaAcceleratorInfo", {}).get("Accelerators")),
+    }
 
 
 def _accelerators(raw: Any) -> tuple[Accelerator, ...]:

@@ -109,11 +109,13 @@ class LaunchSettings:
 
 
 def chosen(versions: tuple[LaunchSettings, ...], version: str) -> LaunchSettings | None:
-    """The version that `$Latest`, `$Default` or a number means, None when it is not among them."""
+    """The version that `$Latest`, `$Default` (the first where none is marked) or a number means, None when it is not
+    among them.
+    """
     if version == "$Latest":
         return max(versions, key=lambda one: one.version, default=None)
     if version == "$Default":
-        return next((one for one in versions if one.default), None)
+        return next((one for one in versions if one.default), versions[0] if versions else None)
     return next((one for one in versions if str(one.version) == version), None)
 
 

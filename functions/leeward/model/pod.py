@@ -41,8 +41,8 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
-    """A pod. `grace_seconds` is its own termination grace period, `node_terms` the raw nodeSelectorTerms that it requires
-    of its node.
+    """A pod. `grace_seconds` is its own termination grace period, `node_terms` the raw nodeSelectorTerms that it
+    requires of its node.
     """
 
     namespace: str

@@ -87,11 +87,12 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchOption:
-    """A subnet that was chosen for the replacement, and the sentence that says why."""
+    """A subnet that was chosen for the replacement, the sentence that says why, the free addresses that it needs."""
 
     subnet: str
     zone: str
     why: str
+    ips: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +140,11 @@ class TerminationRecord:
     def deadline(self) -> datetime | None:
         """When the instance is taken: the earliest of all causes; a later cause can only tighten it."""
         return min((cause.deadline for cause in self.causes if cause.deadline), default=None)
+
+    @property
+    def launching(self) -> bool:
+        """A launch may have been made of which nobody has written down what came of it."""
+        return self.replacement is None and self.plan is not None and bool(self.plan.options)
 
     def has(self, *kinds: CauseKind) -> bool:
         """Whether one of these kinds is among the causes."""

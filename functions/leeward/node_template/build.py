@@ -2,7 +2,7 @@
 
 Decides which source wins where several name the same key (docs/policy.md, `template.precedence`)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from leeward.model.node import Taint
 from leeward.model.nodegroup import Nodegroup
 from leeward.model.quantity import written
 from leeward.node_template import labels
-from leeward.node_template.choices import Choices, architecture_of, is_windows
+from leeward.node_template.choices import Choices, architecture_of, is_windows, narrowed
 from leeward.node_template.kubelet import Family, KubeletSettings
 from leeward.node_template.pods import PLAIN, Networking
 from leeward.node_template.resources import Resources, resources_of
@@ -83,6 +83,7 @@ def expected_node(sources: Sources, precedence: str = TAGS_WIN) -> ExpectedNode:
     found = _resources(sources, launch, kubelet)
     capacity, allocatable = _tagged(found, sources, tags, precedence)
     name = labels.node_name(sources.group.name)
+    unread = f"the launch template of {sources.group.name} is not known: EKS' defaults are taken"
     return ExpectedNode(
         name=name,
         group=sources.group.name,
@@ -90,8 +91,22 @@ def expected_node(sources: Sources, precedence: str = TAGS_WIN) -> ExpectedNode:
         taints=_taints(sources.nodegroup, kubelet, tags, precedence),
         capacity=capacity,
         allocatable=allocatable,
-        remarks=(*sources.choices.remarks, *tags.remarks, *kubelet.remarks, *found.remarks),
+        remarks=(
+            *(() if sources.launch else (unread,)),
+            *sources.choices.remarks,
+            *tags.remarks,
+            *kubelet.remarks,
+            *found.remarks,
+        ),
     )
+
+
+def expected_nodes(sources: Sources, precedence: str = TAGS_WIN) -> Iterator[ExpectedNode]:
+    """The node of each type that the group can launch, in the first zone: pods that are to fit on a launch have to fit
+    on every one of them.
+    """
+    for name in sources.choices.types:
+        yield expected_node(replace(sources, choices=narrowed(sources.choices, instance_type=name)), precedence)
 
 
 def _kubelet(sources: Sources, launch: LaunchSettings) -> KubeletSettings:
@@ -117,12 +132,14 @@ def _resources(sources: Sources, launch: LaunchSettings, kubelet: KubeletSetting
         launch,
         networking=sources.networking,
         disk_gib=sources.nodegroup.disk_gib if sources.nodegroup else None,
-        computed_by_eks=_computed_by_eks(sources, launch),
+        computed_by_eks=_computed_by_eks(sources),
     )
 
 
-def _computed_by_eks(sources: Sources, launch: LaunchSettings) -> bool:
-    """EKS writes the user data of a managed group unless the launch template brings an image of its own."""
+def _computed_by_eks(sources: Sources) -> bool:
+    """EKS writes the user data of a managed group unless the launch template brings an image of its own, which only
+    DescribeNodegroup tells.
+    """
     custom = sources.nodegroup is not None and sources.nodegroup.ami_type == "CUSTOM"
     return sources.group.nodegroup is not None and not custom
 

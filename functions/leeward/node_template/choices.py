@@ -36,6 +36,19 @@ def choices(
     """Types: of the overrides, else of the launch template or configuration, else of DescribeNodegroup, else those that
     the group runs. Requirements stand for all types in `known` that meet them.
     """
+    types, remarks = _types(group, settings, nodegroup, known)
+    types = types or (nodegroup.instance_types if nodegroup else ()) or tuple(sorted(running))
+    if not types:
+        remarks.append(f"nothing tells which instance type {group.name} launches")
+    return Choices(
+        types=types, zones=group.zones, capacity=_capacity(group, settings, nodegroup), remarks=tuple(remarks)
+    )
+
+
+def _types(
+    group: Group, settings: LaunchSettings | None, nodegroup: Nodegroup | None, known: Mapping[str, InstanceType]
+) -> tuple[tuple[str, ...], list[str]]:
+    """Of the overrides, else of the launch template, with remarks."""
     types: list[str] = []
     remarks: list[str] = []
     wanted = [(one.instance_type, one.requirements) for one in group.launch.overrides]
@@ -49,15 +62,7 @@ def choices(
             types += [kind.name for kind in found]
             if not found:
                 remarks.append(f"no known instance type meets the requirements of {group.name}")
-    types = types or list(nodegroup.instance_types if nodegroup else ()) or sorted(running)
-    if not types:
-        remarks.append(f"nothing tells which instance type {group.name} launches")
-    return Choices(
-        types=tuple(dict.fromkeys(types)),
-        zones=group.zones,
-        capacity=_capacity(group, settings, nodegroup),
-        remarks=tuple(remarks),
-    )
+    return tuple(dict.fromkeys(types)), remarks
 
 
 def narrowed(found: Choices, *, zone: str | None = None, instance_type: str | None = None) -> Choices:
@@ -65,6 +70,14 @@ def narrowed(found: Choices, *, zone: str | None = None, instance_type: str | No
     zones = (zone, *(name for name in found.zones if name != zone)) if zone else found.zones
     first = (instance_type,) if instance_type else ()
     return replace(found, zones=zones, types=(*first, *(name for name in found.types if name not in first)))
+
+
+def as_launched(group: Group, instance_type: str) -> Group:
+    """The group with the launch template from which it would launch the type: an override may bring its own."""
+    for override in group.launch.overrides:
+        if override.instance_type == instance_type and override.template is not None:
+            return replace(group, launch=replace(group.launch, template=override.template))
+    return group
 
 
 def architecture_of(nodegroup: Nodegroup | None) -> str | None:

@@ -1,7 +1,7 @@
 """What user data tells kubelet, and what kubelet keeps back from its pods.
 
 Sources: awslabs/amazon-eks-ami, nodeadm/internal/kubelet/config.go (AL2023) and files/bootstrap.sh (AL2), which agree;
-Bottlerocket's schnauzer helpers; https://kubernetes.io/docs/tasks/administer-cluster/reserve-compute-resources/."""
+Bottlerocket's settings reference; https://kubernetes.io/docs/tasks/administer-cluster/reserve-compute-resources/."""
 
 import re
 from collections.abc import Mapping

@@ -69,7 +69,6 @@ class _Reader:
             return self.sequence(column, depth)
         if _entry(first):
             return self.mapping(column, depth)
-        self.at += 1
         return self.scalar(first)
 
     def mapping(self, column: int, depth: int) -> dict[str, Any]:
@@ -90,9 +89,9 @@ class _Reader:
         """What stands behind the colon, or below it; a list may stand as far left as its key."""
         if _BLOCK.match(rest):
             return self.literal(rest, column)
-        self.at += 1
         if rest:
             return self.scalar(rest)
+        self.at += 1
         below = self.indent()
         dash = below == column and _bare(self.lines[self.at][1]).startswith("-")
         return self.block(column if dash else column + 1, depth + 1)
@@ -116,7 +115,6 @@ class _Reader:
                 self.lines[self.at] = (number, " " * start + line[start:])
                 found.append(self.block(column + 1, depth + 1))
             else:
-                self.at += 1
                 found.append(self.scalar(inner))
         return found
 
@@ -135,16 +133,23 @@ class _Reader:
         return text if mark.endswith("-") else text + "\n"
 
     def scalar(self, text: str) -> Any:
-        if text[0] in "[{":
-            tokens = _tokens(text)
-            if tokens is not None:
-                value, end = _flow(tokens, 0, 0)
-                if end == len(tokens):
-                    return value
+        """What the line ends with; the next line is then the one below."""
+        value = self.flow(text) if text[0] in "[{" else self.plain(text)
+        self.at += 1
+        return value
+
+    def flow(self, text: str) -> Any:
+        tokens = _tokens(text) or []
+        value, end = _flow(tokens, 0, 0)
+        if not tokens or end != len(tokens):
             raise self.refused("a list or mapping that ends on its line")
-        if text[0] in "&*!|>%@`" or (text[0] in "\"'" and not _is_quoted(text)):
+        return value
+
+    def plain(self, text: str) -> Any:
+        quoted = text[0] in "\"'"
+        if text[0] in _NO_START or (quoted and not _is_quoted(text)):
             raise self.refused("plain or quoted text")
-        if text[0] not in "\"'" and _COLON.search(text):
+        if not quoted and _COLON.search(text):
             raise self.refused("quotes around a text with a colon")
         return _plain(text)
 

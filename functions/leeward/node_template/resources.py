@@ -57,9 +57,10 @@ def resources_of(
         EFA: min(launch.efas, kind.efas or launch.efas),
     }
     capacity = {name: value for name, value in capacity.items() if value > 0}
+    unknown = () if kind.memory_mib else (f"memory of {kind.name} is not known and not shown",)
     kept, remarks = withheld(kubelet, capacity, vcpus=kind.vcpus, pods=reserved_pods(kind, kubelet, most))
     allocatable = {name: max(0, value - kept.get(name, 0)) for name, value in capacity.items()}
-    return Resources(capacity=capacity, allocatable=allocatable, remarks=remarks)
+    return Resources(capacity=capacity, allocatable=allocatable, remarks=(*unknown, *remarks))
 
 
 def usable_memory(kind: InstanceType) -> int:

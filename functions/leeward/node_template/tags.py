@@ -56,9 +56,11 @@ def resources(tags: Mapping[str, str]) -> dict[str, int]:
         name = key.removeprefix(RESOURCE)
         if key.startswith(RESOURCE) and name:
             try:
-                found[name] = amount(name, value, down=True)
+                told = amount(name, value, down=True)
             except InvalidInputError:
                 continue  # said by tag_facts
+            if told >= 0:
+                found[name] = told
     return found
 
 

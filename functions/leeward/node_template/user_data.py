@@ -11,7 +11,7 @@ import json
 import tomllib
 import zlib
 from collections.abc import Iterator, Mapping
-from email import message_from_string
+from functools import lru_cache
 from typing import Any
 
 from leeward.errors import InvalidInputError
@@ -26,6 +26,7 @@ NODE_CONFIG_TYPE = "application/node.eks.aws"
 _NOT_TOLD = KubeletSettings()
 
 
+@lru_cache(maxsize=128)
 def kubelet_settings(encoded: str) -> KubeletSettings:
     """From base64 user data as a launch template keeps it. Never raises; `remarks` say what was passed over."""
     try:
@@ -55,6 +56,8 @@ def _decoded(encoded: str) -> str:
 
 def _parts(text: str) -> Iterator[tuple[str, str]]:
     """(content type, text) of each MIME part, or the whole as one part of no type."""
+    from email import message_from_string  # late: few user data are MIME, and a cold start pays for the import
+
     if not text.lstrip().lower().startswith(("mime-version:", "content-type: multipart/")):
         yield "", text
         return

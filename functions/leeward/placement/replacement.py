@@ -16,7 +16,7 @@ from leeward.model.subnet import Subnet
 from leeward.model.termination import LaunchOption, LaunchPlan
 from leeward.placement.accounting import Accounting, Demand, accounting_of, demand_of
 from leeward.placement.cni import CniSettings, node_ips
-from leeward.placement.restrictions import Restriction, of_pod, of_volume, only_zones
+from leeward.placement.restrictions import Restriction, by_claim, of_claimed, of_pod, only_zones
 from leeward.placement.scene import Chance, PlacementScene
 from leeward.placement.subnets import choose_in_zone, place
 from leeward.placement.zones import judge_zones
@@ -145,13 +145,11 @@ def _promised(known: Known, demand: Demand) -> dict[str, int]:
 def _restrictions(leaving: Leaving) -> tuple[Restriction, ...]:
     """Of the pods that have to find another node."""
     found: list[Restriction] = []
+    volumes = by_claim(leaving.volumes)
     for pod in leaving_pods(leaving.pods or ()):
         terms = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": pod.node_terms}}
         found += of_pod(pod.key, {"nodeSelector": pod.node_selector, "affinity": {"nodeAffinity": terms}})
-        for volume in leaving.volumes:
-            claim = (volume.get("spec") or {}).get("claimRef") or {}
-            if claim.get("namespace") == pod.namespace and claim.get("name") in pod.claims:
-                found += of_volume(pod.key, volume)
+        found += of_claimed(pod, volumes)
     return tuple(found)
 
 

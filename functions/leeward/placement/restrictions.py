@@ -88,6 +88,18 @@ def of_volumes(
     return tuple(restriction for name in names for restriction in of_volume(pod.key, volumes[name]))
 
 
+def by_claim(volumes: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Raw PersistentVolumes by the claim (namespace/name) that each is bound to."""
+    claims = (((volume.get("spec") or {}).get("claimRef") or {}, volume) for volume in volumes)
+    return {f"{claim.get('namespace', 'default')}/{claim['name']}": volume for claim, volume in claims if claim}
+
+
+def of_claimed(pod: Pod, volumes: Mapping[str, Mapping[str, Any]]) -> tuple[Restriction, ...]:
+    """As `of_volumes`, with the volumes by claim (`by_claim`): whoever lists volumes needs no claims."""
+    names = [f"{pod.namespace}/{name}" for name in pod.claims]
+    return tuple(found for name in names if name in volumes for found in of_volume(pod.key, volumes[name]))
+
+
 def of_volume(pod: str, volume: Mapping[str, Any]) -> tuple[Restriction, ...]:
     """A PersistentVolume's node affinity, else its zone label; from its raw JSON."""
     source = f"volume {volume['metadata']['name']} of pod {pod}"

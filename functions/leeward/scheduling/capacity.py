@@ -2,9 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 
-MOST_MARKS = (
-    64  # amounts that have a mask of their own; a fleet with more distinct requests checks the rest node by node
-)
+EXACT_MARKS = 64  # amounts with a mask of their own; further ones share that of an amount up to a sixteenth smaller
 UNLIMITED = 1 << 60
 
 
@@ -46,18 +44,23 @@ class Capacity:
         self._rank[number] = rank
 
     def mark(self, amount: int) -> bool:
-        """Give an amount a mask of its own while there is room; whether it has one."""
-        at = bisect_left(self.marks, amount)
-        if at < len(self.marks) and self.marks[at] == amount:
-            return True
-        if len(self.marks) >= MOST_MARKS:
-            return False
-        self.marks.insert(at, amount)
-        self.masks.insert(at, sum(1 << number for number, free in enumerate(self.free) if free >= amount))
-        self._rank = [rank + (free >= amount) for rank, free in zip(self._rank, self.free, strict=True)]
-        return True
+        """See to it that an amount has a mask; whether that is its own or the one of an amount a little smaller."""
+        rounded = amount if len(self.marks) < EXACT_MARKS else _rounded(amount)
+        if amount in self.marks or rounded in self.marks:
+            return amount in self.marks
+        at = bisect_left(self.marks, rounded)
+        self.marks.insert(at, rounded)
+        self.masks.insert(at, sum(1 << number for number, free in enumerate(self.free) if free >= rounded))
+        self._rank = [rank + (free >= rounded) for rank, free in zip(self._rank, self.free, strict=True)]
+        return rounded == amount
 
     def at_least(self, amount: int) -> int:
-        """Nodes with at least that much; where the amount has no mask, those of the next smaller mark."""
+        """Nodes with at least that much; where the amount has no mask of its own, with a little less."""
         at = bisect_right(self.marks, amount) - 1
         return self.masks[at] if at >= 0 else (1 << len(self.free)) - 1
+
+
+def _rounded(amount: int) -> int:
+    """Down to five binary digits: sixteen steps from one power of two to the next."""
+    shift = max(amount.bit_length() - 5, 0)
+    return amount >> shift << shift

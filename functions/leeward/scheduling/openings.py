@@ -29,7 +29,10 @@ class Opening:
 
 
 class Openings:
-    """Of one world, in their order. Templates are told apart by identity: hand the same objects again."""
+    """Of one world; `ranked`: all of them by rank.
+
+    Templates are told apart by identity: hand the same objects again.
+    """
 
     __slots__ = ("_known", "ranked")
 
@@ -39,8 +42,7 @@ class Openings:
 
     def of(self, templates: Iterable[NodeTemplate]) -> list[Opening]:
         """Those of the templates."""
-        found = [self._of(template, at) for template in templates for at in range(len(template.offerings))]
-        return sorted(found, key=lambda one: one.rank)
+        return [self._of(template, at) for template in templates for at in range(len(template.offerings))]
 
     def _of(self, template: NodeTemplate, at: int) -> Opening:
         found = self._known.get((id(template), at))

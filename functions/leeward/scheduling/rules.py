@@ -111,28 +111,28 @@ class FreePorts:
 class Room:
     """NodeResourcesFit: what is left of each resource covers what the pod asks for.
 
-    Where an amount has no mask of its own, `narrow` lets nodes through that have a little less: `fits` is exact.
+    Where an amount has no mask of its own (`exact` is false), `narrow` lets nodes through that have a little less.
     """
 
-    __slots__ = ("demands", "exact")
+    __slots__ = ("_demands", "_rough", "exact")
 
     def __init__(self, demands: Sequence[tuple[str, Capacity, int]]) -> None:
-        self.demands = demands
-        marked = [capacity.mark(amount) for _, capacity, amount in demands]
-        self.exact = all(marked)
+        self._demands = demands
+        self._rough = [(capacity, amount) for _, capacity, amount in demands if not capacity.mark(amount)]
+        self.exact = not self._rough
 
     def narrow(self, nodes: int) -> int:
-        for _, capacity, amount in self.demands:
+        for _, capacity, amount in self._demands:
             nodes &= capacity.at_least(amount)
         return nodes
 
     def fits(self, number: int) -> bool:
-        """Whether one node has the room."""
-        return all(capacity.free[number] >= amount for _, capacity, amount in self.demands)
+        """Whether a node that `narrow` let through has the room."""
+        return all(capacity.free[number] >= amount for capacity, amount in self._rough)
 
     def reasons(self, refused: int) -> Reasons:
         """A node may lack several resources; each is told, as kube-scheduler does."""
-        for name, capacity, amount in self.demands:
+        for name, capacity, amount in self._demands:
             short = sum(capacity.free[number] < amount for number in numbers(refused))
             if short:
                 yield "Too many pods" if name == PODS else f"Insufficient {name}", short

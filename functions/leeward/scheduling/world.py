@@ -111,11 +111,12 @@ class World:
             chosen = feasible
             for preference in kind.preferences:
                 chosen = preference.narrow(chosen)
-            first = chosen & -chosen
-            number = first.bit_length() - 1
-            if all(room.fits(number) for room in kind.rough):
-                return number
-            feasible ^= first
+            if not kind.rough:
+                return (chosen & -chosen).bit_length() - 1
+            for number in numbers(chosen):
+                if all(room.fits(number) for room in kind.rough):
+                    return number
+            feasible ^= chosen
         return -1
 
     def put(self, pod: PodSpec, kind: Kind, number: int) -> None:

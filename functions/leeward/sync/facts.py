@@ -3,7 +3,7 @@
 Decides what is in use and when it is asked for again; where it comes from is the ports' affair. Each kind is gathered
 apart: one that fails leaves what was written down before, which grows old and says so to whoever reads it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from leeward.errors import LeewardError
 from leeward.model import keys
 from leeward.model.facts import (
+    ClusterFacts,
     FactKind,
     Prices,
     Sheet,
@@ -57,37 +58,45 @@ class InUse:
         return tuple(sorted({zone for group in self.groups for zone in group.zones} | of_nodes - {""}))
 
 
-Gather = Callable[[InUse, Ports, datetime], Mapping[str, Any]]
+Gather = Callable[[InUse, ClusterFacts, Ports], Mapping[str, Any]]  # what is in use, and what was written down before
 
 
 def keep_facts(used: InUse, ports: Ports) -> tuple[list[FactKind], list[str]]:
     """Gather and write down; answers what was kept, and a sentence for each kind that could not be."""
     kept: list[FactKind] = []
     failures: list[str] = []
-    for kind in _due(used, ports, failures):
+    before = _before(used.cluster, ports, failures)
+    for kind in _due(used, before, ports.clock.now()):
         try:
-            now = ports.clock.now()
-            ports.catalog.keep(used.cluster, kind, Sheet(synced=now, content=GATHER[kind](used, ports, now)))
+            content = GATHER[kind](used, before or ClusterFacts(), ports)
+            ports.catalog.keep(used.cluster, kind, Sheet(synced=ports.clock.now(), content=content))
             kept.append(kind)
         except LeewardError as error:
             failures.append(f"{used.cluster}: {kind.value}: {error}")
     return kept, failures
 
 
-def _due(used: InUse, ports: Ports, failures: list[str]) -> Iterable[FactKind]:
-    """Prices once an hour; what needs the cluster's API only when that has answered."""
+def _before(cluster: str, ports: Ports, failures: list[str]) -> ClusterFacts | None:
     try:
-        sheets = ports.catalog.read(used.cluster)
+        return ClusterFacts.from_sheets(ports.catalog.read(cluster))
     except LeewardError as error:
-        failures.append(f"{used.cluster}: {error}")
-        sheets = {}
-    prices = sheets.get(FactKind.PRICES)
-    again = prices is None or ports.clock.now() - prices.synced >= PRICES_EVERY
-    of_cluster = {FactKind.NODES, FactKind.CNI} if used.nodes is None else set()
-    return [kind for kind in GATHER if kind not in of_cluster and (kind is not FactKind.PRICES or again)]
+        failures.append(f"{cluster}: {error}")
+        return None
 
 
-def _subnets(used: InUse, ports: Ports, _: datetime) -> Mapping[str, Any]:
+def _due(used: InUse, before: ClusterFacts | None, now: datetime) -> Iterable[FactKind]:
+    """Prices once an hour; what needs the cluster's API only when that has answered; what adds to what was known only
+    when that could be read.
+    """
+    waiting = {FactKind.NODES, FactKind.CNI} if used.nodes is None else set()
+    if before is None:
+        waiting |= {FactKind.INSTANCE_TYPES, FactKind.PRICES}
+    elif FactKind.PRICES in before.synced and now - before.synced[FactKind.PRICES] < PRICES_EVERY:
+        waiting.add(FactKind.PRICES)
+    return [kind for kind in GATHER if kind not in waiting]
+
+
+def _subnets(used: InUse, _: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
     """The groups', and those that the CNI's subnet discovery may use beside them."""
     own = ports.network.subnets(used.subnets)
     vpcs = sorted({subnet.vpc for subnet in own.values()} - {""})
@@ -95,24 +104,25 @@ def _subnets(used: InUse, ports: Ports, _: datetime) -> Mapping[str, Any]:
     return subnets_content({**more, **own}.values())
 
 
-def _types(used: InUse, ports: Ports, _: datetime) -> Mapping[str, Any]:
-    return types_content(ports.network.instance_types(used.types).values())
+def _types(used: InUse, before: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
+    """Types once known stay: while the API server or a group says nothing, nobody knows which are in use."""
+    return types_content({**before.types, **ports.network.instance_types(used.types)}.values())
 
 
-def _prices(used: InUse, ports: Ports, now: datetime) -> Mapping[str, Any]:
-    types: Sequence[str] = used.types
-    spot = ports.price_list.spot(types, used.zones, now)
+def _prices(used: InUse, before: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
+    types = sorted({*used.types, *before.types})
+    spot = ports.price_list.spot(types, used.zones, ports.clock.now())
     return prices_content(Prices(on_demand=ports.price_list.on_demand(types), spot=spot))
 
 
-def _nodes(used: InUse, ports: Ports, _: datetime) -> Mapping[str, Any]:
+def _nodes(used: InUse, _: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
     """Of all nodes, those of unselected groups too: they are capacity as well."""
     del ports
     nodes = used.nodes or ()
     return nodes_content(cores_by_zone(nodes), (node.instance_id for node in nodes if node.ready and node.instance_id))
 
 
-def _cni(used: InUse, ports: Ports, _: datetime) -> Mapping[str, Any]:
+def _cni(used: InUse, _: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
     daemon_set = ports.clusters.kubernetes(used.cluster).aws_node()
     return cni_content(None if daemon_set is None else variables_of(daemon_set))
 

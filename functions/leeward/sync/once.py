@@ -1,4 +1,6 @@
-"""One run of fn sync: hooks on groups, labels on nodes, facts in the table. What fails is named and stops nothing else."""
+"""One run of fn sync: hooks on groups, labels on nodes, facts in the table.
+
+What fails is named and stops nothing else."""
 
 from dataclasses import dataclass, field
 

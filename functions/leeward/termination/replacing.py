@@ -64,10 +64,9 @@ def told(record: TerminationRecord, replacement: Replacement) -> str:
 
 def _ask(situation: Situation, ports: Ports) -> Asked:
     record, group = situation.record, situation.group
-    begun = record.plan is not None and bool(record.plan.options)
     lifecycle = None if situation.ended else situation.lifecycle  # a launch for one that is gone is never paid
     wanted = verdict.wants_replacement(record, group, situation.policy, lifecycle)
-    if group is None or not (wanted.act or begun):
+    if group is None or not (wanted.act or record.launching):
         return Asked(replacement=Replacement(reason=wanted.why))
     found = look(situation, group, ports)
     plan = record.plan

@@ -53,7 +53,7 @@ def claim(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     ports.claims.note(record.instance, times={"claimed": now})
     until = format_instant(now + verdict.GIVE_UP_AFTER)
     begun = replace(run, attempt=record.attempt, version=record.version, until=until)
-    if situation.ended:
+    if situation.ended and not record.launching:
         return replace(begun, next=Next.GONE, why=f"EC2 says {situation.state}: nothing runs there any more")
     return replace(begun, next=Next.REPLACE, why=", ".join(cause.kind.value for cause in record.causes))
 

@@ -27,8 +27,13 @@ def constraints_of(pod: Obj, *, hard: bool) -> list[Obj]:
 
 
 def spread_query(pod: Obj, constraint: Obj) -> PodQuery:
-    """The pods that a constraint counts: those of the pod's namespace that its selector and label keys match."""
-    return PodQuery(selector=selector_for(pod, constraint), namespaces=frozenset({namespace_of(pod) or ""}))
+    """The pods that a constraint counts: those of the pod's namespace that its selector and label keys match.
+
+    An empty selector counts none (`countPodsMatchSelector`).
+    """
+    selector = selector_for(pod, constraint) or {}
+    some = selector.get("matchLabels") or selector.get("matchExpressions")
+    return PodQuery(selector=selector if some else None, namespaces=frozenset({namespace_of(pod) or ""}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

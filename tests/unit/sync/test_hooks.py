@@ -5,7 +5,7 @@ from dataclasses import replace
 from leeward.errors import ThrottledError
 from leeward.model.group import LifecycleHook
 from leeward.policy.document import InterruptionPolicy
-from leeward.sync.handler import sync_hooks
+from leeward.sync.once import sync_once
 from tests.fakes.builders import GROUP, a_group, a_policy, our_hook, policies
 from tests.fakes.system import QUEUE_ARN, FakeSystem
 
@@ -23,50 +23,50 @@ def a_system(*hooks, policy=None, groups=None, **written):
 
 def test_a_selected_group_gets_our_terminate_hook_once():
     system = a_system()
-    assert sync_hooks(system.ports)["hooksPut"] == [GROUP]
-    assert sync_hooks(system.ports)["hooksPut"] == []
+    assert sync_once(system.ports).hooks == [GROUP]
+    assert sync_once(system.ports).hooks == []
     assert system.groups.hooks_of[GROUP] == [our_hook()]
 
 
 def test_a_group_that_no_policy_selects_is_left_alone():
     system = a_system(policy=a_policy("other", "batch-*"))
-    assert sync_hooks(system.ports)["hooksPut"] == []
+    assert sync_once(system.ports).hooks == []
     assert system.groups.asked["put_hook"] == 0
 
 
 def test_foreign_hooks_stay_as_they_are_beside_ours():
     foreign = a_hook("other-team")
     system = a_system(foreign)
-    sync_hooks(system.ports)
+    sync_once(system.ports)
     assert system.groups.hooks_of[GROUP] == [foreign, our_hook()]
 
 
 def test_a_foreign_hook_of_our_name_is_not_overwritten():
     foreign = a_hook("leeward-terminate", metadata="somebody else's")
     system = a_system(foreign)
-    assert sync_hooks(system.ports)["hooksPut"] == []
+    assert sync_once(system.ports).hooks == []
     assert system.groups.hooks_of[GROUP] == [foreign]
 
 
 def test_a_hook_that_the_policy_names_or_that_notifies_our_queue_is_enough():
     named = a_policy(hooks=["theirs-but-ours"])
-    assert sync_hooks(a_system(a_hook("theirs-but-ours"), policy=named).ports)["hooksPut"] == []
-    assert sync_hooks(a_system(a_hook("direct", target_arn=QUEUE_ARN)).ports)["hooksPut"] == []
+    assert sync_once(a_system(a_hook("theirs-but-ours"), policy=named).ports).hooks == []
+    assert sync_once(a_system(a_hook("direct", target_arn=QUEUE_ARN)).ports).hooks == []
 
 
 def test_our_own_hook_with_another_time_out_is_put_right():
     system = a_system(our_hook(heartbeat_timeout=60))
-    assert sync_hooks(system.ports)["hooksPut"] == [GROUP]
+    assert sync_once(system.ports).hooks == [GROUP]
 
 
 def test_with_interruption_handling_off_no_hook_is_put():
     off = replace(a_policy(), interruption=InterruptionPolicy(enabled=False))
-    assert sync_hooks(a_system(policy=off).ports)["hooksPut"] == []
-    assert sync_hooks(a_system(interruption=False).ports)["hooksPut"] == []
+    assert sync_once(a_system(policy=off).ports).hooks == []
+    assert sync_once(a_system(interruption=False).ports).hooks == []
 
 
 def test_a_group_that_fails_is_named_and_does_not_stop_the_others():
     system = a_system(groups=[a_group("web-a", "i-0abc"), a_group("web-b", "i-0def")])
     system.groups.fail("put_hook", ThrottledError("slow down"), times=1)
-    outcome = sync_hooks(system.ports)
-    assert outcome == {"hooksPut": ["web-b"], "errors": ["web-a: slow down"]}
+    outcome = sync_once(system.ports)
+    assert (outcome.hooks, outcome.errors) == (["web-b"], ["web-a: slow down"])

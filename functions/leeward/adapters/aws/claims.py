@@ -74,7 +74,6 @@ class DynamoClaims:
         times: Mapping[str, datetime] | None = None,
         heartbeats: Mapping[str, datetime] | None = None,
         replacement: Replacement | None = None,
-        plan: LaunchPlan | None = None,
         payers: Mapping[str, str] | None = None,
         blocked_by: Sequence[str] | None = None,
         evicted: int = 0,
@@ -91,8 +90,6 @@ class DynamoClaims:
             change.set_in("heartbeats", name, at)
         if replacement is not None:
             change.set("replacement", replacement_item(replacement))
-        if plan is not None:
-            change.set("plan", plan_item(plan))
         for debt, payer in (payers or {}).items():
             change.set_in("payers", debt, payer, keep=True)
         if blocked_by is not None:
@@ -101,13 +98,14 @@ class DynamoClaims:
             change.set_in("subject", "node", node)
         if evicted:
             change.add("evicted", evicted)
-        if change.empty:
-            return
-        expression, names, values = change.written()
-        if not self._table.update(
-            record_key(instance), expression, condition="attribute_exists(pk)", values=values, names=names
-        ):
-            raise ObjectGoneError(f"no termination record of {instance}")
+        if not change.empty:
+            self._write(instance, change)
+
+    def plan(self, instance: str, plan: LaunchPlan) -> None:
+        """One write; a repeat writes the same. Raises ObjectGoneError without a record."""
+        change = _Change()
+        change.set("plan", plan_item(plan))
+        self._write(instance, change)
 
     def close(self, instance: str, *, version: int, outcome: Outcome, now: datetime) -> None:
         """Close if nobody joined since `version`; closing again with the same version and outcome is done already."""
@@ -148,6 +146,13 @@ class DynamoClaims:
             values={":now": int(now.timestamp())},
         )
         return written or (there is not None and there.get("by") == mark)
+
+    def _write(self, instance: str, change: "_Change") -> None:
+        expression, names, values = change.written()
+        if not self._table.update(
+            record_key(instance), expression, condition="attribute_exists(pk)", values=values, names=names
+        ):
+            raise ObjectGoneError(f"no termination record of {instance}")
 
     def _claim_once(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord | None:
         """None when somebody was faster. The write comes first: mostly there is no record, and a lost one shows it."""

@@ -112,6 +112,17 @@ LAUNCH_REFUSED = frozenset(
         "ValidationError",
     }
 )
+NO_CAPACITY = frozenset(
+    {
+        "InsufficientFreeAddressesInSubnet",
+        "InsufficientHostCapacity",
+        "InsufficientInstanceCapacity",
+        "SpotMaxPriceTooLow",
+        "UnfulfillableCapacity",
+        "Unsupported",  # the zone does not have the instance type
+    }
+)
+"""What one place lacks and another may have: Karpenter's unfulfillable capacity without account-wide limits."""
 TASK_ENDED = frozenset({"InvalidToken", "TaskDoesNotExist", "TaskTimedOut"})
 _NO_CREDENTIALS = (
     NoCredentialsError,

@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 
 from leeward.adapters.aws.batches import chunks, pages
 from leeward.adapters.aws.clients import AwsClients
-from leeward.adapters.aws.errors import LAUNCH_REFUSED, aws_call, code_of, is_not_found, message_of
+from leeward.adapters.aws.errors import LAUNCH_REFUSED, NO_CAPACITY, aws_call, code_of, is_not_found, message_of
 from leeward.adapters.cache import ExpiringCache
 from leeward.model import keys
 from leeward.model.group import Group, HookResult, LifecycleHook, ScalingActivity
@@ -98,9 +98,10 @@ class AutoScalingGroups:
                     RetryStrategy="none",
                 )
             except ClientError as error:
-                if code_of(error) not in LAUNCH_REFUSED:
+                if code_of(error) not in LAUNCH_REFUSED | NO_CAPACITY:
                     raise
-                return Replacement(reason=f"{code_of(error)}: {message_of(error)}")
+                reason = f"{code_of(error)}: {message_of(error)}"
+                return Replacement(reason=reason, no_capacity=code_of(error) in NO_CAPACITY)
         return _replacement(answer)
 
     def terminate(self, *, instance: str, decrement: bool) -> bool:
@@ -177,4 +178,5 @@ def _replacement(answer: Mapping[str, Any]) -> Replacement:
     reason = "; ".join(dict.fromkeys(refused))
     if not launched and not reason:
         reason = "LaunchInstances named neither an instance nor an error"
-    return Replacement(launched=launched, reason="" if launched else reason)
+    lacking = not launched and any(error.get("ErrorCode") in NO_CAPACITY for error in answer.get("Errors", ()))
+    return Replacement(launched=launched, reason="" if launched else reason, no_capacity=lacking)

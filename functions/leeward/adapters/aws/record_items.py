@@ -103,7 +103,9 @@ def replacement_item(replacement: Replacement) -> Item:
 
 def plan_item(plan: LaunchPlan) -> Item:
     """The map `plan`."""
-    options = [{"subnet": option.subnet, "zone": option.zone, "why": option.why} for option in plan.options]
+    options = [
+        {"subnet": option.subnet, "zone": option.zone, "why": option.why, "ips": option.ips} for option in plan.options
+    ]
     return {"options": options, "refused": list(plan.refused), "nowhere": plan.nowhere}
 
 
@@ -170,8 +172,11 @@ def _replacement_of(raw: Mapping[str, Any]) -> Replacement:
 
 
 def _plan_of(raw: Mapping[str, Any]) -> LaunchPlan:
-    options = (LaunchOption(subnet=one["subnet"], zone=one["zone"], why=one["why"]) for one in raw.get("options", ()))
-    return LaunchPlan(options=tuple(options), refused=tuple(raw.get("refused", ())), nowhere=raw.get("nowhere", ""))
+    options = tuple(
+        LaunchOption(subnet=one["subnet"], zone=one["zone"], why=one["why"], ips=int(one.get("ips", 0)))
+        for one in raw.get("options", ())
+    )
+    return LaunchPlan(options=options, refused=tuple(raw.get("refused", ())), nowhere=raw.get("nowhere", ""))
 
 
 def _instants(raw: Mapping[str, str]) -> dict[str, datetime]:

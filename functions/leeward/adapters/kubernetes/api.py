@@ -37,6 +37,11 @@ class ClusterApi:
         query = {"fieldSelector": f"spec.nodeName={node}"}
         return self._client.list(Request(verb="list", resource="pods", path="/api/v1/pods", query=query), Pod.from_json)
 
+    def pods(self) -> Sequence[Pod]:
+        """All pods from the API server's watch cache."""
+        request = Request(verb="list", resource="pods", path="/api/v1/pods", query={"resourceVersion": "0"})
+        return self._client.list(request, Pod.from_json)
+
     def budgets(self) -> Sequence[PodDisruptionBudget]:
         """All PodDisruptionBudgets."""
         path = "/apis/policy/v1/poddisruptionbudgets"

@@ -1,8 +1,8 @@
 """The objects that Leeward writes: patches, evictions, deletions and Events. Nothing here calls anything."""
 
 import hashlib
-from datetime import datetime
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from leeward.model.node import Node, Taint

@@ -1,0 +1,91 @@
+"""What the rooms need of one cluster's Kubernetes API; the rest of the seam is `ports.py`."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+from leeward.model.node import Node, Taint
+from leeward.model.pod import Pod, PodDisruptionBudget
+
+
+class EvictionRefusedError(Exception):
+    """The Eviction API said 429 because of a PodDisruptionBudget; `budgets` are `namespace/name`, where it named them.
+
+    `permanent`: the API can never allow it as things stand (several budgets select the pod).
+    """
+
+    def __init__(self, message: str, budgets: tuple[str, ...] = (), *, permanent: bool = False) -> None:
+        super().__init__(message)
+        self.budgets = budgets
+        self.permanent = permanent
+
+
+class Kubernetes(Protocol):
+    """One cluster's API. Raises ClusterUnreachableError, ThrottledError, AccessDeniedError, ObjectGoneError."""
+
+    def nodes(self) -> Sequence[Node]:
+        """All nodes, from the API server's cache (resourceVersion=0): may be seconds old."""
+        ...
+
+    def node(self, name: str) -> Node | None:
+        """One node, fresh; None when it is not there."""
+        ...
+
+    def pods_on(self, node: str) -> Sequence[Pod]:
+        """The pods bound to a node, fresh."""
+        ...
+
+    def pods(self) -> Sequence[Pod]:
+        """All pods, from the API server's cache (resourceVersion=0): may be seconds old."""
+        ...
+
+    def budgets(self) -> Sequence[PodDisruptionBudget]:
+        """All PodDisruptionBudgets."""
+        ...
+
+    def daemon_sets(self) -> frozenset[str]:
+        """`namespace/name` of every apps/v1 DaemonSet that exists."""
+        ...
+
+    def aws_node(self) -> Mapping[str, Any] | None:
+        """The VPC CNI's DaemonSet kube-system/aws-node as raw JSON, None when it is not there."""
+        ...
+
+    def volumes(self) -> Sequence[Mapping[str, Any]]:
+        """All PersistentVolumes as raw JSON, from the API server's cache: name, labels, claim and node affinity."""
+        ...
+
+    def label(self, node: Node, labels: Mapping[str, str]) -> Node:
+        """Put on those labels that the node lacks; others are never changed. Raises ObjectGoneError."""
+        ...
+
+    def mark(self, node: Node, taint: Taint, *, unschedulable: bool = True) -> Node:
+        """Taint and cordon; nothing happens when both are there. Retries a conflict on a fresh copy. A cordon that was
+        there before is remembered as somebody else's.
+
+        Raises ObjectGoneError when the node is not there any more.
+        """
+        ...
+
+    def unmark(self, node: Node, taint_key: str) -> Node:
+        """Take the taint off and uncordon, unless somebody else had cordoned it before; nothing without the taint."""
+        ...
+
+    def evict(self, pod: Pod) -> None:
+        """Ask the Eviction API with the pod's uid as precondition; a pod that is gone or replaced counts as done.
+
+        Raises EvictionRefusedError when a PodDisruptionBudget forbids it now.
+        """
+        ...
+
+    def delete_pod(self, pod: Pod, grace_seconds: int | None = None) -> None:
+        """Delete without asking any budget (force); uid precondition; gone counts as done."""
+        ...
+
+    def delete_node(self, node: Node) -> None:
+        """Remove the Node object, uid precondition; gone counts as done."""
+        ...
+
+    def event(self, about: Node | Pod, *, reason: str, message: str, warning: bool, now: datetime) -> None:
+        """Write an Event; one of the same object and reason is written again at most once in ten minutes."""
+        ...
