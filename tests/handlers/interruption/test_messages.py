@@ -56,7 +56,9 @@ def test_the_event_on_the_node_says_what_and_why(connect):
 
 
 def test_every_kind_that_takes_nodes_has_its_event_reason():
-    assert set(EVENT_REASONS) == {Kind(kind.value) for kind in CauseKind if kind not in {CauseKind.MANUAL, CauseKind.SURPLUS}}
+    assert set(EVENT_REASONS) == {
+        Kind(kind.value) for kind in CauseKind if kind not in {CauseKind.MANUAL, CauseKind.SURPLUS}
+    }
 
 
 def test_nodes_are_marked_before_anything_is_claimed(connect):
