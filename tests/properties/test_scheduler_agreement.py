@@ -25,6 +25,7 @@ from local.cluster.scheduling.usage import NodeUsage
 from local.cluster.scheduling.volumes import VolumeRules
 from local.cluster.volumes import provision
 from tests.unit.scheduling.generated import generated
+from tests.unit.scheduling.raw import ZONE
 
 START = 1_767_600_000.0
 
