@@ -12,7 +12,8 @@ from local.cluster.selectors import label_selector_matches
 from simulation.facts import policy_of
 from simulation.view import WorldView
 
-STUCK = timedelta(seconds=58)  # past its deletion, by a clock two seconds off: the kubelet does not answer
+CLOCKS = timedelta(seconds=2)  # by which those of two functions may differ
+STUCK = timedelta(seconds=60) - CLOCKS  # past its deletion: the kubelet does not answer, nobody waits for it
 TAKEN = timedelta(seconds=10)  # before its deadline a spot instance is let go as it is
 JUST_JOINED = timedelta(seconds=10)  # a node that came so late may have been unknown to the drain
 MIRROR = "kubernetes.io/config.mirror"
@@ -66,7 +67,7 @@ def _out_of_time(record: TerminationRecord, view: WorldView, now: datetime) -> b
     if policy is None or policy.drain.force:
         return policy is None
     taken = record.has(CauseKind.SPOT_INTERRUPTION) and record.deadline is not None and now > record.deadline - TAKEN
-    return taken or (started is not None and now >= started + policy.drain.timeout)
+    return taken or (started is not None and now >= started + policy.drain.timeout - CLOCKS)
 
 
 def _stuck(pod: Obj, now: datetime) -> bool:

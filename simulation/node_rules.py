@@ -78,12 +78,15 @@ class NodeRules:
 
     def budgets(self, view: WorldView) -> Iterator[str]:
         """A node of maintenance far ahead is marked only while its group's budgets allow one more. It is told some time
-        later: the maintenance may just have been moved nearer, by a message that is acknowledged after the mark.
+        later: the maintenance may just have been moved nearer, by a message that is acknowledged after the mark. Who starts
+        an execution by hand is not asked for a budget.
         """
         marked, self._marked = self._marked, []
         for instance in marked:
             record = view.records.get(instance)
-            if record is not None and is_paced(record, view.now) and (text := self._too_many(record, view)):
+            if record is None or instance in view.started_by_hand:
+                continue
+            if is_paced(record, view.now) and (text := self._too_many(record, view)):
                 self._suspected[instance] = (view.now, text)
         for instance in moved_near(self._news.of("moved", view.acknowledged), view.now):
             self._suspected.pop(instance, None)

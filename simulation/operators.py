@@ -90,6 +90,7 @@ class Operators:
         instance = "i-0123456789abcdef0" if member is None or pick % 16 == 0 else member.id
         name = f"{instance}-1" if pick % 4 == 1 else f"by-hand-{pick}"
         self._scene.say(f"{WHO} starts execution {name} for {instance}")
+        self._scene.started_by_hand.add(instance)
         self._scene.system.machine.start(name, {"instance": instance})
 
     def stop_execution(self, pick: int) -> None:

@@ -23,6 +23,7 @@ class Scene(Protocol):
     queue: Queue
     system: System
     injector: Injector
+    started_by_hand: set[str]
 
     def say(self, line: str) -> None: ...
     def rejoin(self, member: SimInstance) -> None: ...

@@ -181,6 +181,11 @@ class WorldView(Protocol):
         ...
 
     @property
+    def started_by_hand(self) -> Set[str]:
+        """Instances for which an operator has started an execution."""
+        ...
+
+    @property
     def strays(self) -> Sequence[str]:
         """Running instances with a group's tag that no group holds."""
         ...

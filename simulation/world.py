@@ -76,6 +76,7 @@ class World:
         self.violations: list[Violation] = []
         self.enough: Callable[[Violation], bool] = lambda _: False  # whether the run may end with this one
         self.limit = MOST_ENTRIES
+        self.started_by_hand: set[str] = set()
         self.warned = Journal[tuple[str, float]]()
         self._random = streams.stream("world")
         self._history = sha256()

@@ -14,6 +14,7 @@ from leeward.model.instance import Instance
 from leeward.model.instance_type import InstanceType
 from leeward.model.launch import LaunchSettings
 from leeward.model.nodegroup import Nodegroup
+from leeward.model.promise import Promise, Promises
 from leeward.model.subnet import Subnet
 from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Subject, TerminationRecord
 from leeward.policy.document import ClusterPolicies
@@ -110,6 +111,14 @@ class Catalog(Protocol):
 
     def keep(self, cluster: str, kind: FactKind, sheet: Sheet) -> None:
         """Overwrite the sheet, unless one of a later look is there."""
+        ...
+
+    def promises(self, cluster: str) -> Promises:
+        """What launches that are being made will take, strongly consistent."""
+        ...
+
+    def promise(self, cluster: str, instance: str, promise: Promise, *, after: int) -> bool:
+        """Write one down; False when the version is not `after` any more, or what came back got lost: read again."""
         ...
 
 

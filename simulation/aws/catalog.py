@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from leeward.model.facts import FactKind, Sheet
+from leeward.model.promise import Promise, Promises
 
 
 class SimCatalog:
@@ -12,6 +13,7 @@ class SimCatalog:
 
     def __init__(self) -> None:
         self._sheets: dict[tuple[str, FactKind], Sheet] = {}
+        self._promises: dict[str, Promises] = {}
 
     def read(self, cluster: str) -> Mapping[FactKind, Sheet]:
         """All of the cluster."""
@@ -22,3 +24,15 @@ class SimCatalog:
         there = self._sheets.get((cluster, kind))
         if there is None or there.synced <= sheet.synced:
             self._sheets[cluster, kind] = replace(sheet, content=json.loads(json.dumps(sheet.content)))
+
+    def promises(self, cluster: str) -> Promises:
+        """As they stand."""
+        return self._promises.get(cluster, Promises())
+
+    def promise(self, cluster: str, instance: str, promise: Promise, *, after: int) -> bool:
+        """Only at the version that the caller read."""
+        there = self.promises(cluster)
+        if there.version != after:
+            return False
+        self._promises[cluster] = Promises(version=after + 1, by_instance=there.with_one(instance, promise))
+        return True

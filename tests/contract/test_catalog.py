@@ -10,6 +10,7 @@ from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.table import Table
 from leeward.model.facts import ClusterFacts, FactKind, Sheet, subnets_content, types_content
 from leeward.model.instance_type import Accelerator, InstanceType
+from leeward.model.promise import Promise, Promises
 from leeward.model.subnet import Subnet
 from simulation.aws.catalog import SimCatalog
 from tests.contract.test_claims import make_table
@@ -69,3 +70,40 @@ def test_subnets_and_types_come_back_as_they_were(catalog):
     facts = ClusterFacts.from_sheets(catalog.read("blue"))
     assert facts.subnets == (subnet,)
     assert facts.types == {"g4dn.xlarge": kind}
+
+
+def a_promise(at=NOW, **more):
+    how = {
+        "left": "us-east-1a",
+        "millicores": 2000,
+        "zone": "us-east-1b",
+        "subnet": "subnet-b",
+        "ips": 20,
+        "taken": 4000,
+    }
+    return Promise(at=at, **{**how, **more})
+
+
+def test_without_promises_there_are_none(catalog):
+    assert catalog.promises("blue") == Promises()
+
+
+def test_a_promise_is_written_only_at_the_version_that_was_read(catalog):
+    assert catalog.promise("blue", "i-a", a_promise(), after=0)
+    assert not catalog.promise("blue", "i-b", a_promise(), after=0)
+    assert catalog.promises("blue") == Promises(version=1, by_instance={"i-a": a_promise()})
+    assert catalog.promise("blue", "i-b", a_promise(ips=30), after=1)
+    assert catalog.promises("blue").by_instance == {"i-a": a_promise(), "i-b": a_promise(ips=30)}
+
+
+def test_a_promise_of_the_same_instance_is_written_over_and_old_ones_are_dropped(catalog):
+    catalog.promise("blue", "i-a", a_promise(), after=0)
+    catalog.promise("blue", "i-b", a_promise(), after=1)
+    later = NOW + timedelta(minutes=3)
+    catalog.promise("blue", "i-b", a_promise(later, launched="i-c"), after=2)
+    assert catalog.promises("blue").by_instance == {"i-b": a_promise(later, launched="i-c")}
+
+
+def test_promises_of_clusters_are_kept_apart(catalog):
+    catalog.promise("blue", "i-a", a_promise(), after=0)
+    assert catalog.promises("green") == Promises()

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from leeward.model.facts import FactKind, Sheet
+from leeward.model.promise import Promise, Promises
 from simulation.aws.catalog import SimCatalog
 from tests.fakes.calls import Calls
 
@@ -23,3 +24,13 @@ class FakeCatalog(Calls):
         """The later look stays."""
         self._call("keep")
         self._sheets.keep(cluster, kind, sheet)
+
+    def promises(self, cluster: str) -> Promises:
+        """As they stand."""
+        self._call("promises")
+        return self._sheets.promises(cluster)
+
+    def promise(self, cluster: str, instance: str, promise: Promise, *, after: int) -> bool:
+        """Only at the version that the caller read."""
+        self._call("promise")
+        return self._sheets.promise(cluster, instance, promise, after=after)

@@ -36,6 +36,7 @@ class World:
     dead_letters: list = field(default_factory=list)
     warned: list = field(default_factory=list)
     terminations: list = field(default_factory=list)
+    started_by_hand: set = field(default_factory=set)
     strays: list = field(default_factory=list)
     books: dict = field(default_factory=dict)
     faultless: bool = True

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.errors import AwsUnavailableError, ClusterUnreachableError
+from leeward.errors import AccessDeniedError, AwsUnavailableError, ClusterUnreachableError
 from leeward.model import keys
 from leeward.model.facts import FactKind, Sheet, cni_content, nodes_content, subnets_content, types_content
 from leeward.model.group import GroupInstance
@@ -338,6 +338,16 @@ def test_a_volume_keeps_the_replacement_in_its_zone_and_volumes_are_only_asked_f
     assert without.kubernetes.asked["volumes"] == 0
 
 
+def test_volumes_that_may_not_be_read_cost_neither_the_pods_nor_the_launch():
+    system = a_system(a_pod(claims=("data",)), cores={A: 12000, B: 6000, C: 8000})
+    system.kubernetes.fail("volumes", AccessDeniedError("list persistentvolumes"))
+    run = ask(system)
+    assert subnets_launched_in(system) == ["subnet-b"]
+    assert "a node (m5.large) with 1 pod takes 20 IPs" in run.why
+    assert "volumes could not be had: list persistentvolumes" in run.notices[0].text
+    assert [event.reason for event in system.kubernetes.events] == ["ReplacementElsewhere"]
+
+
 def test_a_volume_whose_zone_has_no_addresses_leaves_no_place():
     system = a_system(a_pod(claims=("data",)), free=(0, 200, 200))
     system.kubernetes.volume_list = [a_volume(A)]
@@ -383,3 +393,90 @@ def test_an_event_that_cannot_be_written_costs_nothing():
     run = ask(system)
     assert subnets_launched_in(system) == ["subnet-b"]
     assert run.next is Next.DRAIN
+
+
+def another_warning(system, name="i-0def"):
+    """A second node of the same zone is warned at the same moment."""
+    group = system.groups.by_name[GROUP]
+    member = GroupInstance(id=name, zone=A, lifecycle="InService")
+    system.groups.by_name[GROUP] = replace(group, instances=(*group.instances, member))
+    system.instances.put(an_instance(name))
+    system.kubernetes.put_node(replace(a_node(name), cpu=2000))
+    cause = Cause(id="event-2", kind=CauseKind.SPOT_INTERRUPTION, at=START, deadline=START + timedelta(minutes=2))
+    system.claims.claim(a_subject(name, node=f"node-{name}"), cause, START)
+
+
+def ask_for(system, name):
+    return ask_for_replacement(Run(instance=name, attempt=1, version=1, next=Next.REPLACE), {}, system.ports)
+
+
+def test_two_replacements_at_the_same_moment_see_each_others_cores():
+    """What EC2 has launched is not to be seen yet: alone each would go to the second zone."""
+    system = a_system(a_pod(), cores={A: 8000, B: 5000, C: 9000}, ready=(I, "i-0def"))
+    another_warning(system)
+    ask(system)
+    ask_for(system, "i-0def")
+    assert subnets_launched_in(system) == ["subnet-b", "subnet-a"]
+
+
+def test_two_replacements_at_the_same_moment_do_not_take_the_same_addresses():
+    system = a_system(a_pod(), free=(0, 25, 200), cores={A: 8000, B: 1000, C: 9000}, ready=(I, "i-0def"))
+    another_warning(system)
+    ask(system)
+    run = ask_for(system, "i-0def")
+    assert subnets_launched_in(system) == ["subnet-b", "subnet-c"]
+    assert "us-east-1b and us-east-1a dropped" in run.why
+
+
+def test_a_promise_is_past_after_two_minutes_and_what_was_launched_counts_for_itself():
+    system = a_system(a_pod(), free=(0, 25, 200), cores={A: 8000, B: 1000, C: 9000}, ready=(I, "i-0def"))
+    another_warning(system)
+    ask(system)
+    system.clock.advance(minutes=2)
+    ask_for(system, "i-0def")
+    assert subnets_launched_in(system) == ["subnet-b", "subnet-b"]
+
+
+def test_a_newcomer_that_can_be_seen_is_not_counted_by_its_promise_too():
+    system = a_system(a_pod(), free=(0, 41, 200), cores={A: 8000, B: 1000, C: 9000}, ready=(I, "i-0def"))
+    another_warning(system)
+    ask(system)
+    (launched,) = system.claims.records[I].replacement.launched
+    system.instances.put(replace(an_instance(launched), subnet="subnet-b", zone=B, ips=1, launched=START))
+    system.network.by_id["subnet-b"] = a_subnet("subnet-b", zone=B, free=24)
+    ask_for(system, "i-0def")
+    assert subnets_launched_in(system) == ["subnet-b", "subnet-b"]
+
+
+def test_who_loses_the_race_for_a_promise_places_anew():
+    system = a_system(a_pod(), free=(0, 25, 200), cores={A: 8000, B: 1000, C: 9000}, ready=(I, "i-0def"))
+    another_warning(system)
+    original, first = system.catalog.promise, []
+
+    def promise(cluster, instance, made, *, after):
+        if instance == I and not first:
+            first.append(made)
+            ask_for(system, "i-0def")
+        return original(cluster, instance, made, after=after)
+
+    system.catalog.promise = promise
+    ask(system)
+    assert subnets_launched_in(system) == ["subnet-b", "subnet-c"]
+
+
+def test_a_launch_that_was_refused_promises_nothing_any_more():
+    system = a_system(a_pod(), free=(0, 25, 200), cores={A: 8000, B: 1000, C: 9000}, ready=(I, "i-0def"))
+    another_warning(system)
+    system.groups.refuse_launch = "MaxSize is reached"
+    ask(system)
+    system.groups.refuse_launch = None
+    ask_for(system, "i-0def")
+    assert subnets_launched_in(system) == ["subnet-b"]
+
+
+def test_promises_that_cannot_be_read_or_written_cost_no_launch():
+    system = a_system(a_pod())
+    system.catalog.fail("promises", AwsUnavailableError("dynamodb:GetItem"))
+    run = ask(system)
+    assert subnets_launched_in(system) == ["subnet-a"]
+    assert "what others are promised could not be had: dynamodb:GetItem" in run.notices[0].text

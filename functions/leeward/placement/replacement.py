@@ -5,6 +5,7 @@ Decides on facts that were gathered beforehand; what is not known is left out, a
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from leeward.model.facts import ClusterFacts, FactKind
@@ -12,6 +13,7 @@ from leeward.model.group import Group
 from leeward.model.instance import Instance
 from leeward.model.instance_type import InstanceType
 from leeward.model.pod import Pod
+from leeward.model.promise import Promise
 from leeward.model.subnet import Subnet
 from leeward.model.termination import LaunchOption, LaunchPlan
 from leeward.placement.accounting import Accounting, Demand, accounting_of, demand_of
@@ -40,12 +42,14 @@ class Leaving:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
     """What there is to decide on. `subnets` of the group, with their free addresses; `newcomers`: instances that have
-    been launched and whose Node is not Ready yet; `cni`: the policy's overrides of the CNI's settings.
+    been launched and whose Node is not Ready yet; `promises`: of other replacements, placed just now; `cni`: the
+    policy's overrides of the CNI's settings.
     """
 
     facts: ClusterFacts
     subnets: tuple[Subnet, ...]
     newcomers: tuple[Instance, ...] = ()
+    promises: tuple[Promise, ...] = ()
     cni: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -62,10 +66,23 @@ def plan_launch(group: Group, leaving: Leaving, known: Known, chance: Chance) ->
     if FactKind.NODES not in known.facts.synced:
         home = only_zones("the zone of the node that leaves, as long as no cores are counted", [leaving.zone])
         options = _options(replace(scene, restrictions=(*scene.restrictions, home)), leaving, chance)
-    tried = {option.subnet for option in options}
-    options += tuple(option for option in _options(scene, leaving, chance) if option.subnet not in tried)
+    offered = {option.zone for option in options}
+    options += tuple(option for option in _options(scene, leaving, chance) if option.zone not in offered)
     nowhere = "" if options else place(scene, 1, chance).sentence
     return LaunchPlan(options=options, nowhere=nowhere)
+
+
+def promise_of(option: LaunchOption, group: Group, leaving: Leaving, known: Known, now: datetime) -> Promise:
+    """What the option will take, and what the leaving node gives up, for others to see."""
+    return Promise(
+        at=now,
+        left=leaving.zone,
+        millicores=_own_cores(leaving, known.facts),
+        zone=option.zone,
+        subnet=option.subnet,
+        ips=option.ips,
+        taken=_demand(group, leaving, known).millicores,
+    )
 
 
 def replacement_scene(group: Group, leaving: Leaving, known: Known) -> PlacementScene:
@@ -118,14 +135,28 @@ def _cores(leaving: Leaving, known: Known) -> dict[str, int]:
     facts = known.facts
     found = {subnet.zone: 0 for subnet in known.subnets}
     found.update((zone, amount) for zone, amount in facts.cores.items() if zone in found)
-    own = leaving.millicores or _type_cores(leaving.type, facts)
-    if leaving.zone in found:
-        found[leaving.zone] = max(found[leaving.zone] - own, 0)
+    leave = [(leaving.zone, _own_cores(leaving, facts)), *((one.left, one.millicores) for one in known.promises)]
+    for zone, amount in leave:
+        if zone in found:
+            found[zone] = max(found[zone] - amount, 0)
+    for promise in _unseen(known):
+        if promise.zone in found:
+            found[promise.zone] += promise.taken
     counted = facts.synced.get(FactKind.NODES)
     for newcomer in known.newcomers:
         if counted is not None and newcomer.launched >= counted and newcomer.zone in found:
             found[newcomer.zone] += _type_cores(newcomer.type, facts)
     return found
+
+
+def _own_cores(leaving: Leaving, facts: ClusterFacts) -> int:
+    return leaving.millicores or _type_cores(leaving.type, facts)
+
+
+def _unseen(known: Known) -> list[Promise]:
+    """Promises whose instance is not among the newcomers: those count for themselves."""
+    seen = {newcomer.id for newcomer in known.newcomers}
+    return [promise for promise in known.promises if promise.launched not in seen]
 
 
 def _type_cores(name: str, facts: ClusterFacts) -> int:
@@ -135,6 +166,8 @@ def _type_cores(name: str, facts: ClusterFacts) -> int:
 def _promised(known: Known, demand: Demand) -> dict[str, int]:
     """What each newcomer will take like the node that is placed now, less what EC2 counts as taken already."""
     found: dict[str, int] = {}
+    for promise in _unseen(known):
+        found[promise.subnet] = found.get(promise.subnet, 0) + promise.ips
     for newcomer in known.newcomers:
         more = max(demand.ips - max(newcomer.ips, 1), 0)
         if more:

@@ -101,13 +101,15 @@ def _ask_the_cluster(situation: Situation, found: Look, ports: Ports) -> None:
     try:
         node = find_node(situation.record, kubernetes)
         pods = tuple(kubernetes.pods_on(node.name)) if node else ()
-        volumes = tuple(kubernetes.volumes()) if any(pod.claims for pod in pods) else ()
     except LeewardError as error:
         found.silent = True
         found.doubts.append(f"the node is taken for a full one, its pods are not known: {error}")
         return
+    claimed = any(pod.claims for pod in pods)
+    volumes = _try(kubernetes.volumes, "the zones of the pods' volumes", found) if claimed else ()
     found.node = node
-    found.leaving = replace(found.leaving, millicores=node.cpu if node else 0, pods=pods, volumes=volumes)
+    millicores = node.cpu if node else 0
+    found.leaving = replace(found.leaving, millicores=millicores, pods=pods, volumes=tuple(volumes or ()))
 
 
 def _try(ask: Callable[[], T], what: str, found: Look) -> T | None:

@@ -15,7 +15,7 @@ from leeward.model.node import Node
 from leeward.model.pod import Pod
 from leeward.model.termination import LaunchOption, LaunchPlan, Replacement, TerminationRecord
 from leeward.placement.lots import Lots
-from leeward.placement.replacement import leaving_pods, plan_launch
+from leeward.placement.replacement import leaving_pods, plan_launch, promise_of
 from leeward.placement.verdict import NO_SUBNET_WITH_IPS
 from leeward.ports import Ports
 from leeward.termination import verdict
@@ -25,6 +25,7 @@ from leeward.termination.situation import Situation, read, survey
 
 MOST_PODS_TOLD = 10
 LONGEST_WHY = 500
+RACES = 5  # of writing a promise, before it is placed without
 ELSEWHERE, NO_SUBNET_IPS, REFUSED = "ReplacementElsewhere", "NoSubnetIPs", "ReplacementRefused"  # reasons of Events
 
 
@@ -71,11 +72,54 @@ def _ask(situation: Situation, ports: Ports) -> Asked:
     found = look(situation, group, ports)
     plan = record.plan
     if plan is None:
-        plan = plan_launch(group, found.leaving, found.known, Lots(record.instance))
+        plan = _plan(record, group, found, ports)
         ports.claims.plan(record.instance, plan)
     chosen, replacement = _launch(record, group, plan, ports)
+    _keep_promise(record, group, found, chosen, replacement, ports)
     notices = _doubts(found) if record.plan is None else ()
     return Asked(replacement=replacement, notices=(*notices, *_tell(situation, found, chosen, replacement, ports)))
+
+
+def _plan(record: TerminationRecord, group: Group, found: Look, ports: Ports) -> LaunchPlan:
+    """Placed against what others have just been promised, and promised itself before it is launched."""
+    cluster = record.subject.cluster
+    try:
+        for _ in range(RACES):
+            promises, now = ports.catalog.promises(cluster), ports.clock.now()
+            found.known = replace(found.known, promises=promises.others(record.instance, now))
+            plan = plan_launch(group, found.leaving, found.known, Lots(record.instance))
+            if not plan.options:
+                return plan
+            promise = promise_of(plan.options[0], group, found.leaving, found.known, now)
+            if ports.catalog.promise(cluster, record.instance, promise, after=promises.version):
+                return plan
+        found.doubts.append(f"others placed replacements at the same moment, {RACES} times")
+    except LeewardError as error:
+        found.doubts.append(f"what others are promised could not be had: {error}")
+    return plan_launch(group, found.leaving, found.known, Lots(record.instance))
+
+
+def _keep_promise(
+    record: TerminationRecord,
+    group: Group,
+    found: Look,
+    chosen: LaunchOption | None,
+    replacement: Replacement,
+    ports: Ports,
+) -> None:
+    """Say what came of it: where it is and who, or that nothing is taken. Best effort, a promise lasts two minutes."""
+    cluster, now = record.subject.cluster, ports.clock.now()
+    here = chosen if replacement.owed else None
+    nothing = LaunchOption(subnet=record.subject.subnet, zone=record.subject.zone, why="")
+    promise = promise_of(here or nothing, group, found.leaving, found.known, now)
+    kept = replace(promise, launched=replacement.launched[0]) if here else replace(promise, ips=0, taken=0)
+    try:
+        for _ in range(RACES):
+            version = ports.catalog.promises(cluster).version
+            if ports.catalog.promise(cluster, record.instance, kept, after=version):
+                return
+    except LeewardError as error:
+        found.doubts.append(f"the promise could not be kept: {error}")
 
 
 def _launch(

@@ -1,4 +1,4 @@
-"""`ports.Catalog` on DynamoDB: one item per cluster and kind, its content as compressed JSON.
+"""`ports.Catalog` on DynamoDB: one item per cluster and kind, its content as compressed JSON, and one with promises.
 
 The facts of 500 instance types are about 15 KB so, far from the 400 KB of an item."""
 
@@ -12,6 +12,7 @@ from typing import Any
 
 from leeward.adapters.aws.table import Table
 from leeward.model.facts import FactKind, Sheet
+from leeward.model.promise import Promise, Promises
 from leeward.model.times import format_instant, parse_instant
 
 FACTS = "facts"
@@ -42,6 +43,37 @@ class DynamoCatalog:
             condition="attribute_not_exists(pk) OR #synced <= :synced",
             values={":synced": synced},
         )
+
+    def promises(self, cluster: str) -> Promises:
+        """One GetItem."""
+        item = self._table.get(_promises_key(cluster))
+        if item is None:
+            return Promises()
+        entries = {name: Promise.from_json(raw) for name, raw in item.get("entries", {}).items()}
+        return Promises(version=int(item.get("version", 0)), by_instance=entries)
+
+    def promise(self, cluster: str, instance: str, promise: Promise, *, after: int) -> bool:
+        """A conditional write of them all: they are few, and each lasts two minutes."""
+        before = self.promises(cluster)
+        if before.version != after:
+            return False
+        entries = {name: one.to_json() for name, one in before.with_one(instance, promise).items()}
+        written = self._table.update(
+            _promises_key(cluster),
+            "SET #entries = :entries, #version = :next, #expires = :expires",
+            condition="attribute_not_exists(pk) OR #version = :after",
+            values={
+                ":entries": entries,
+                ":next": after + 1,
+                ":after": after,
+                ":expires": math.ceil((promise.at + KEPT).timestamp()),
+            },
+        )
+        return written is not None
+
+
+def _promises_key(cluster: str) -> str:
+    return f"promises#{cluster}"
 
 
 def facts_key(cluster: str, kind: FactKind) -> str:
