@@ -103,7 +103,8 @@ def test_a_launch_that_the_old_instances_end_does_not_pay_for_is_paid_by_the_you
     (payer,) = record.payers.values()
     assert payer not in {victim, other}
     paid = team.closed(payer)
-    assert paid.causes == ("surplus",)
+    # EC2's word of the end that we asked for joins where it comes before the record is closed
+    assert set(paid.causes) - {"state_change"} == {"surplus"}
     assert paid.launched == ()
     team.until(lambda: ledger.group_size(stack, team.group) == (2, 2), 20, "the group at its size")
     stack.kubectl("delete", "pdb", "owed")
