@@ -78,8 +78,8 @@ class NodeRules:
 
     def budgets(self, view: WorldView) -> Iterator[str]:
         """A node of maintenance far ahead is marked only while its group's budgets allow one more. It is told some time
-        later: the maintenance may just have been moved nearer, by a message that is acknowledged after the mark. Who starts
-        an execution by hand is not asked for a budget.
+        later: the maintenance may just have been moved nearer, by a message that is acknowledged after the mark. Who
+        starts an execution by hand is not asked for a budget.
         """
         marked, self._marked = self._marked, []
         for instance in marked:

@@ -416,3 +416,17 @@ def test_a_hook_that_joins_while_the_node_is_removed_is_answered():
     walk = Walker(system, before=meanwhile).run(I)
     assert walk.ended == "Terminated"
     assert [hook for _, hook, _, _ in system.groups.answered] == ["leeward-terminate"]
+
+
+def test_a_hook_that_joins_while_a_node_with_maintenance_ahead_is_given_back_is_drained_for_and_answered():
+    system = a_system(hooks=[our_hook()], pods=[a_pod()], budgets=[a_budget(0)])
+    claim(system, CauseKind.SCHEDULED_CHANGE, deadline=START + timedelta(days=2))
+
+    def meanwhile(state, _):
+        if state == "Finish" and not system.groups.history:
+            system.groups.begin_terminating(GROUP, I)
+            claim(system, CauseKind.ASG_TERMINATE, id_="lifecycle", hook="leeward-terminate")
+
+    walk = Walker(system, before=meanwhile).run(I)
+    assert walk.ended == "Terminated"
+    assert [hook for _, hook, _, _ in system.groups.answered] == ["leeward-terminate"]

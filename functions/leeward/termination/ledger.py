@@ -48,8 +48,8 @@ def only_surplus(record: TerminationRecord) -> bool:
 
 
 def was_asked(record: TerminationRecord, debt: str) -> bool:
-    """Whether the instance was to pay it once already, and could not."""
-    return any(cause.id == DEBT + debt for cause in record.causes)
+    """Whether the instance was to pay it once already, and could not: its record says whom it passed the debt on to."""
+    return debt in record.payers or any(cause.id == DEBT + debt for cause in record.causes)
 
 
 def owed_since(record: TerminationRecord, debt: str) -> datetime | None:

@@ -106,6 +106,8 @@ def finish(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """
     situation = survey(read(run.instance, ports), ports)
     record, now = situation.record, ports.clock.now()
+    if record.version != run.version:
+        return replace(run, next=Next.AGAIN, why="a cause joined at the last moment")
     if run.next is Next.GIVEN_BACK and (verdict.comes_again(record, now) or pays_itself_later(situation, ports)):
         ports.claims.note(record.instance, times={"retry": now + verdict.retry_after(4)})
         return run

@@ -123,3 +123,9 @@ def test_a_debt_is_as_old_as_the_launch_or_as_its_passing_on():
     record = a_record(causes=(WARNED, ledger.surplus(OTHER, passed)), times={"replacement": launched, "claimed": START})
     assert ledger.owed_since(record, I) == launched
     assert ledger.owed_since(record, OTHER) == passed
+
+
+def test_who_has_passed_a_debt_on_is_not_asked_for_it_again():
+    assert ledger.was_asked(a_record(payers={I: OTHER}), I)
+    assert ledger.was_asked(a_record(causes=(ledger.surplus(OTHER, START),)), OTHER)
+    assert not ledger.was_asked(a_record(), OTHER)
