@@ -20,6 +20,7 @@ __all__ = ["Checker", "HookCall", "Rule", "Violation", "WorldView", "check"]
 INTERFACE = 10  # addresses: the smallest instance takes as many before its first pod
 SYNCED = 900.0  # seconds: facts are no older, unless AWS and the table fail three times in a row
 HANDING_OVER = 300.0  # seconds: an execution whose record was opened again while it was ending sees that by itself
+UNKNOWN = "are not known"  # of placement, where it had to choose without counting addresses
 
 
 def check(view: WorldView, seed: int | None = None) -> list[Violation]:
@@ -111,7 +112,9 @@ class Checker:
 
     def _placements(self, view: WorldView) -> Iterator[str]:
         for instance, plan in self._new("plans", view.plans):
-            zone = plan.options[0].zone if plan.options else ""  # what comes after it is looked at when its turn comes
+            if not plan.options or UNKNOWN in plan.options[0].why:
+                continue  # nowhere, or the facts could not be read at that moment, and the choice says so
+            zone = plan.options[0].zone  # what comes after it is looked at when its turn comes
             crowd = view.crowded.get(zone)
             if crowd is not None and crowd.left < INTERFACE and crowd.since + SYNCED <= view.now < crowd.until:
                 yield f"{instance} is to be replaced in {zone}, where {crowd.left} addresses are left"

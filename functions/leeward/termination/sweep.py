@@ -138,15 +138,18 @@ def _budget_left(record: TerminationRecord, ports: Ports, found: Found, now: dat
 
 
 def _sweep_cluster(cluster: str, records: Mapping[str, TerminationRecord], ports: Ports, found: Found) -> None:
+    """Hooks first and without the nodes where the API server is away: a hook must not time out for want of a Node."""
     policies = ports.clusters.policies(cluster)
     groups = [group for group in ports.groups.of_clusters([cluster]) if _selected(group, policies)]
-    nodes = {node.instance_id: node for node in ports.clusters.kubernetes(cluster).nodes()}
-    with _apart(f"{cluster}: labels", found):
-        found.labelled += label_nodes(cluster, groups, nodes.values(), ports)
+    nodes: dict[str, Node] = {}
+    with _apart(cluster, found):
+        nodes = {node.instance_id: node for node in ports.clusters.kubernetes(cluster).nodes()}
     waiting = [(group, member) for group in groups for member in group.instances if member.lifecycle.endswith(":Wait")]
     for group, member in waiting:
         with _apart(member.id, found):
             _settle_hooks(cluster, group, member, policies, nodes.get(member.id), ports, found)
+    with _apart(f"{cluster}: labels", found):
+        found.labelled += label_nodes(cluster, groups, nodes.values(), ports)
     _unmark_stale([node for node in nodes.values() if node.marked], records, ports, found, cluster)
 
 

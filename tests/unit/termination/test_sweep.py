@@ -185,3 +185,21 @@ def test_each_minute_begins_with_another_record():
         firsts.append(sweep_once(system.ports).restarted[0])
         system.clock.advance(minutes=1)
     assert sorted(firsts) == ["i-00", "i-01", "i-02"]
+
+
+def test_an_orphan_hook_is_claimed_and_heartbeaten_while_the_api_server_is_away():
+    system = a_system(hooks=[our_hook()])
+    system.groups.begin_terminating(GROUP, NODE)
+    system.kubernetes.down = True
+    found = sweep_once(system.ports)
+    assert found.claimed == [NODE]
+    assert len(found.errors) == 1
+    assert system.groups.heartbeats == [(GROUP, "leeward-terminate", NODE)]
+
+
+def test_a_launch_hook_is_kept_waiting_while_the_api_server_is_away():
+    system = a_system(hooks=[our_hook(transition=LAUNCHING)])
+    system.groups.begin_launching(GROUP, NODE)
+    system.kubernetes.down = True
+    assert sweep_once(system.ports).answered == []
+    assert [instance for _, _, instance in system.groups.heartbeats] == [NODE]
