@@ -12,32 +12,16 @@ from leeward.ports import EvictionRefusedError
 from local.cluster.history import Cause as Loss
 from simulation.aws.books import Book
 from simulation.faults import Crowd
-from simulation.invariants import HANDING_OVER, Checker, Rule, Violation, check
+from simulation.invariants import HANDING_OVER, Rule, Violation, check
 from simulation.kubernetes import Deletion, Removal
 from tests.fakes.builders import GROUP, a_group, a_policy, policies
 from tests.fakes.clock import START
-from tests.simulation.view_stand_in import INSTANCE, MARK, NODE, World, a_record, closed
-
-
-@pytest.fixture
-def world():
-    return World()
-
-
-@pytest.fixture
-def checker(world):
-    checker = Checker(seed=7)
-    assert checker.after_event(world) == []
-    return checker
+from tests.simulation.view_stand_in import INSTANCE, MARK, NODE, a_record, closed, rules
 
 
 def lost(world, cause):
     """As if the model itself had let it pass."""
     world.cluster.history.add_violation(pdb="default/web", pod="default/web-1", cause=cause, healthy=0, desired=1)
-
-
-def rules(violations):
-    return [violation.rule for violation in violations]
 
 
 def test_a_world_at_rest_breaks_nothing(world, checker):

@@ -11,27 +11,11 @@ from leeward.model.termination import Cause, CauseKind
 from leeward.policy.document import InterruptionPolicy, Rebalance
 from simulation.aws import events
 from simulation.aws.queue import DeadLetter
-from simulation.invariants import Checker, Rule
+from simulation.invariants import Rule
 from simulation.message_rules import REDRIVEN
 from tests.fakes.builders import GROUP, a_group, a_policy, policies
 from tests.fakes.clock import START
-from tests.simulation.view_stand_in import INSTANCE, World, a_record
-
-
-@pytest.fixture
-def world():
-    return World()
-
-
-@pytest.fixture
-def checker(world):
-    checker = Checker(seed=7)
-    assert checker.after_event(world) == []
-    return checker
-
-
-def rules(violations):
-    return [violation.rule for violation in violations]
+from tests.simulation.view_stand_in import INSTANCE, a_record, rules
 
 
 def of_hook(name):

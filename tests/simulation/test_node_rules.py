@@ -10,30 +10,14 @@ from leeward.model.termination import CauseKind
 from leeward.policy.document import DrainPolicy
 from local.cluster.nodes import NodeSpec
 from simulation.aws import events
-from simulation.invariants import Checker, Rule
+from simulation.invariants import Rule
 from simulation.node_rules import IN_GOOD_TIME, NOTICE, SETTLED, TOLD_AFTER, UNMARKED
 from tests.fakes.builders import GROUP, a_group, a_policy, policies
 from tests.fakes.clock import START
-from tests.simulation.view_stand_in import INSTANCE, MARK, NODE, World, a_record
+from tests.simulation.view_stand_in import INSTANCE, MARK, NODE, a_record, rules
 
 HOOK = "leeward-terminate"
 DAYS_AHEAD = START + timedelta(days=9)
-
-
-@pytest.fixture
-def world():
-    return World()
-
-
-@pytest.fixture
-def checker(world):
-    checker = Checker(seed=7)
-    assert checker.after_event(world) == []
-    return checker
-
-
-def rules(violations):
-    return [violation.rule for violation in violations]
 
 
 def with_policy(world, **drain):

@@ -89,3 +89,7 @@ def a_record(*, at=START, kind=CauseKind.SPOT_INTERRUPTION, deadline=None, **mor
 
 def closed(outcome=Outcome.TERMINATED):
     return a_record(status=Status.CLOSED, outcome=outcome)
+
+
+def rules(violations):
+    return [violation.rule for violation in violations]

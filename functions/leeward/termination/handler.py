@@ -6,18 +6,14 @@ from typing import Any
 from leeward.adapters import wiring
 from leeward.ports import Ports
 from leeward.termination import draining, steps, telemetry
-from leeward.termination.replacing import ask_for_replacement
 from leeward.termination.run import Run
 from leeward.termination.steps import Step
 from leeward.termination.sweep import sweep_once
 
-MOVED: Mapping[str, Step] = {"replace": ask_for_replacement}
-"""What executions begun before an update still ask of fn terminate. It may not launch: the group replaces then."""
-
 
 def terminate(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
     """`{"step", "run", "execution"?, "error"?, "cause"?}` -> the run document."""
-    return take_step(event, {**steps.STEPS, **MOVED}, wiring.lambda_ports())
+    return take_step(event, steps.STEPS, wiring.lambda_ports())
 
 
 def drain(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
