@@ -8,17 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from leeward.model.facts import FactKind, Sheet
 from leeward.model.group import Group, HookResult, LifecycleHook, ScalingActivity
 from leeward.model.instance import Instance
-from leeward.model.instance_type import InstanceType
-from leeward.model.launch import LaunchSettings
-from leeward.model.nodegroup import Nodegroup
-from leeward.model.promise import Promise, Promises
-from leeward.model.subnet import Subnet
 from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Subject, TerminationRecord
 from leeward.policy.document import ClusterPolicies
 from leeward.ports_cluster import EvictionRefusedError, Kubernetes
+from leeward.ports_facts import Catalog, LaunchSources, Network, Nodegroups, PriceList
 
 __all__ = [
     "Catalog",
@@ -31,7 +26,9 @@ __all__ = [
     "Groups",
     "Instances",
     "Kubernetes",
+    "LaunchSources",
     "Network",
+    "Nodegroups",
     "Ports",
     "PriceList",
     "Redelivery",
@@ -71,54 +68,6 @@ class Instances(Protocol):
 
     def describe(self, ids: Iterable[str]) -> Mapping[str, Instance]:
         """Those that EC2 knows, by id, looked up by filter in batches: an unknown id is merely absent."""
-        ...
-
-
-class Network(Protocol):
-    """EC2's subnets and instance types."""
-
-    def subnets(self, ids: Iterable[str]) -> Mapping[str, Subnet]:
-        """Those that EC2 knows, by id, with the addresses that are free now."""
-        ...
-
-    def subnets_tagged(self, vpcs: Iterable[str], key: str) -> Mapping[str, Subnet]:
-        """Those of the VPCs that carry a tag with the key, by id."""
-        ...
-
-    def instance_types(self, names: Iterable[str]) -> Mapping[str, InstanceType]:
-        """Those that the Region has, by name."""
-        ...
-
-
-class PriceList(Protocol):
-    """What instances cost in the home Region, US dollars an hour."""
-
-    def on_demand(self, types: Iterable[str]) -> Mapping[str, float]:
-        """By type; those without a price are absent. Raises ObjectGoneError in a partition without a price list."""
-        ...
-
-    def spot(self, types: Iterable[str], zones: Iterable[str], now: datetime) -> Mapping[str, Mapping[str, float]]:
-        """By type and zone, as it stands now."""
-        ...
-
-
-class Catalog(Protocol):
-    """What fn sync has written down."""
-
-    def read(self, cluster: str) -> Mapping[FactKind, Sheet]:
-        """All sheets of the cluster, with one call; what was never gathered is absent."""
-        ...
-
-    def keep(self, cluster: str, kind: FactKind, sheet: Sheet) -> None:
-        """Overwrite the sheet, unless one of a later look is there."""
-        ...
-
-    def promises(self, cluster: str) -> Promises:
-        """What launches that are being made will take, strongly consistent."""
-        ...
-
-    def promise(self, cluster: str, instance: str, promise: Promise, *, after: int) -> bool:
-        """Write one down; False when the version is not `after` any more, or what came back got lost: read again."""
         ...
 
 
@@ -167,30 +116,6 @@ class Groups(Protocol):
 
     def activities(self, group: str, since: datetime) -> Sequence[ScalingActivity]:
         """The group's scaling activities begun since then, newest first; none for a group that is gone."""
-        ...
-
-
-class Nodegroups(Protocol):
-    """EKS' managed node groups."""
-
-    def describe(self, cluster: str, name: str) -> Nodegroup:
-        """As EKS describes it now. Raises ObjectGoneError, and InvalidInputError for an answer that cannot be used."""
-        ...
-
-
-class LaunchSources(Protocol):
-    """What groups launch, and what instance types have."""
-
-    def settings(self, group: Group) -> LaunchSettings | None:
-        """What its launch template version or launch configuration says, None when there is none (any more)."""
-        ...
-
-    def instance_types(self, names: Iterable[str]) -> Mapping[str, InstanceType]:
-        """Those that EC2 offers, by name, kept for the life of the process."""
-        ...
-
-    def all_instance_types(self) -> Mapping[str, InstanceType]:
-        """Every type of the Region, kept for the life of the process."""
         ...
 
 
