@@ -27,6 +27,7 @@ class Scope(StrEnum):
     CLUSTER_GROUPS = "cluster-groups"  # Auto Scaling groups tagged for one of the configured clusters
     POLICIES = "policies"  # SSM parameters of the configured clusters
     CLUSTERS = "clusters"  # the configured EKS clusters
+    NODE_GROUPS = "node-groups"  # any managed node group of the configured clusters
     ACT_ROLES = "act-roles"  # leeward-CLUSTER-act
     NODE_ROLES = "node-roles"  # what instances run as, passed to EC2 only
     LAUNCH_TEMPLATES = "launch-templates"  # anything, but only when started from a launch template of this account
@@ -64,6 +65,7 @@ _READ_RECORD = Permission(action="dynamodb:GetItem", on=Scope.TABLE)
 _PUT_RECORD = Permission(action="dynamodb:PutItem", on=Scope.TABLE)
 _CHANGE_RECORD = Permission(action="dynamodb:UpdateItem", on=Scope.TABLE)
 _READ_FACTS = Permission(action="dynamodb:BatchGetItem", on=Scope.FACTS)
+_READ_TEMPLATES = Permission(action="ec2:DescribeLaunchTemplateVersions", on=Scope.ANYTHING, reason=_LIST_ONLY)
 _READ_SUBNETS = Permission(action="ec2:DescribeSubnets", on=Scope.ANYTHING, reason=_LIST_ONLY)
 _START = Permission(action="states:StartExecution", on=Scope.STATE_MACHINE)
 _LOOK_AT_RUN = Permission(
@@ -175,6 +177,13 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         Permission(action="autoscaling:PutLifecycleHook", on=Scope.CLUSTER_GROUPS, reason=_ONLY_TAGGED),
         _READ_INSTANCES,
         _READ_SUBNETS,
+        _READ_TEMPLATES,
+        Permission(action="autoscaling:DescribeLaunchConfigurations", on=Scope.ANYTHING, reason=_LIST_ONLY),
+        Permission(
+            action="eks:DescribeNodegroup",
+            on=Scope.NODE_GROUPS,
+            reason="node groups come and go after the deployment: any of the configured clusters",
+        ),
         Permission(action="ec2:DescribeInstanceTypes", on=Scope.ANYTHING, reason=_LIST_ONLY),
         Permission(action="ec2:DescribeSpotPriceHistory", on=Scope.ANYTHING, reason=_LIST_ONLY),
         Permission(action="pricing:GetProducts", on=Scope.ANYTHING, reason=_LIST_ONLY),

@@ -71,6 +71,8 @@ class Scopes:
                 return [self._arn("ssm", path + end) for path in paths for end in ("", "/*")]
             case Scope.CLUSTERS:
                 return [self._arn("eks", f"cluster/{name}") for name in clusters]
+            case Scope.NODE_GROUPS:
+                return [self._arn("eks", f"nodegroup/{name}/*/*") for name in clusters]
             case Scope.ACT_ROLES:
                 return [self.role(names.cluster_role(name, "act")) for name in clusters]
             case _:

@@ -10,6 +10,7 @@ from typing import Any, cast
 import leeward.termination
 from leeward import errors
 from leeward.errors import RecordChangedError
+from leeward.node_template.cache import NodegroupCache
 from leeward.policy.document import ClusterPolicies
 from leeward.ports import (
     Catalog,
@@ -19,7 +20,9 @@ from leeward.ports import (
     Groups,
     Instances,
     Kubernetes,
+    LaunchSources,
     Network,
+    Nodegroups,
     Ports,
     PriceList,
     Redelivery,
@@ -31,7 +34,7 @@ from simulation.aws.bus import Bus
 from simulation.aws.catalog import SimCatalog
 from simulation.aws.executions import SimExecutions
 from simulation.aws.fleet import SimFleet
-from simulation.aws.network import SimNetwork, SimPriceList
+from simulation.aws.network import SimLaunchSources, SimNetwork, SimNodegroups, SimPriceList
 from simulation.aws.ports import SimGroups, SimInstances
 from simulation.aws.queue import Queue, SimDeadLetters, SimRedelivery
 from simulation.aws.table import SimClaims
@@ -133,6 +136,13 @@ class System:
             network=cast(Network, FaultyPort(SimNetwork(self.fleet, gate), "network", gate)),
             price_list=cast(PriceList, FaultyPort(SimPriceList(), "price list", gate)),
             catalog=cast(Catalog, FaultyPort(SimCatalog(), "catalog", gate)),
+            nodegroups=NodegroupCache(
+                cast(Nodegroups, FaultyPort(SimNodegroups(), "nodegroups", gate)),
+                true_time,
+                chance=lambda: 0.0,
+                say=self._said,
+            ),
+            launches=cast(LaunchSources, FaultyPort(SimLaunchSources(self.fleet), "launches", gate)),
             groups=cast(Groups, FaultyPort(self.groups, "groups", gate)),
             claims=cast(Claims, FaultyPort(self.claims, "claims", gate)),
             executions=cast(Executions, FaultyPort(SimExecutions(self.machine), "executions", gate)),

@@ -13,7 +13,7 @@ from leeward.model.instance import Instance
 from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Subject, TerminationRecord
 from leeward.policy.document import ClusterPolicies
 from leeward.ports_cluster import EvictionRefusedError, Kubernetes
-from leeward.ports_facts import Catalog, LaunchSources, Network, Nodegroups, PriceList
+from leeward.ports_facts import Catalog, KnownNodegroups, LaunchSources, Network, Nodegroups, PriceList
 
 __all__ = [
     "Catalog",
@@ -25,6 +25,7 @@ __all__ = [
     "Executions",
     "Groups",
     "Instances",
+    "KnownNodegroups",
     "Kubernetes",
     "LaunchSources",
     "Network",
@@ -221,6 +222,8 @@ class Ports:
     network: Network
     price_list: PriceList
     catalog: Catalog
+    nodegroups: KnownNodegroups
+    launches: LaunchSources
     groups: Groups
     claims: Claims
     executions: Executions

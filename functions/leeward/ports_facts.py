@@ -3,7 +3,7 @@
 The rest of the seam is `ports.py`."""
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from leeward.model.facts import FactKind, Sheet
@@ -16,7 +16,7 @@ from leeward.model.subnet import Subnet
 
 
 class Network(Protocol):
-    """EC2's subnets and instance types."""
+    """EC2's subnets."""
 
     def subnets(self, ids: Iterable[str]) -> Mapping[str, Subnet]:
         """Those that EC2 knows, by id, with the addresses that are free now."""
@@ -24,10 +24,6 @@ class Network(Protocol):
 
     def subnets_tagged(self, vpcs: Iterable[str], key: str) -> Mapping[str, Subnet]:
         """Those of the VPCs that carry a tag with the key, by id."""
-        ...
-
-    def instance_types(self, names: Iterable[str]) -> Mapping[str, InstanceType]:
-        """Those that the Region has, by name."""
         ...
 
 
@@ -68,6 +64,14 @@ class Nodegroups(Protocol):
 
     def describe(self, cluster: str, name: str) -> Nodegroup:
         """As EKS describes it now. Raises ObjectGoneError, and InvalidInputError for an answer that cannot be used."""
+        ...
+
+
+class KnownNodegroups(Protocol):
+    """The same, kept for a while (`leeward.node_template.cache`)."""
+
+    def get(self, cluster: str, name: str, lasts: timedelta) -> Nodegroup | None:
+        """The node group, None when it cannot be had: then the tags of its group alone are used. Never raises."""
         ...
 
 

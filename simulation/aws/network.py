@@ -1,9 +1,13 @@
-"""`ports.Network` and `ports.PriceList` over the simulated fleet: subnets that instances and their pods fill."""
+"""`ports.Network`, `LaunchSources` and `PriceList` over the simulated fleet, whose instances and pods fill subnets."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
+from leeward.errors import ObjectGoneError
+from leeward.model.group import Group
 from leeward.model.instance_type import InstanceType
+from leeward.model.launch import LaunchSettings
+from leeward.model.nodegroup import Nodegroup
 from leeward.model.subnet import Subnet
 from simulation.aws.compute import subnet_of
 from simulation.aws.fleet import SimFleet
@@ -43,14 +47,38 @@ class SimNetwork:
         del vpcs, key
         return {}
 
-    def instance_types(self, names: Iterable[str]) -> Mapping[str, InstanceType]:
-        """Some of EC2's."""
-        return {name: TYPES[name] for name in names if name in TYPES}
-
     def _subnet(self, zone: str) -> Subnet:
         used = sum(addresses(one.type, one.state) for one in self._fleet.instances.values() if one.zone == zone)
         free, left = max(SIZE - used, 0), self._injector.addresses_left(zone)
         return Subnet(id=subnet_of(zone), zone=zone, vpc=VPC, free_ips=free if left is None else min(free, left))
+
+
+class SimLaunchSources:
+    """Each group launches the one type of its plan."""
+
+    def __init__(self, fleet: SimFleet) -> None:
+        self._fleet = fleet
+
+    def settings(self, group: Group) -> LaunchSettings | None:
+        """None for a group that the fleet does not have."""
+        known = self._fleet.groups.get(group.name)
+        return LaunchSettings(version=1, instance_type=known.plan.instance_type) if known else None
+
+    def instance_types(self, names: Iterable[str]) -> Mapping[str, InstanceType]:
+        """Some of EC2's."""
+        return {name: TYPES[name] for name in names if name in TYPES}
+
+    def all_instance_types(self) -> Mapping[str, InstanceType]:
+        """The same few."""
+        return TYPES
+
+
+class SimNodegroups:
+    """There are no managed node groups."""
+
+    def describe(self, cluster: str, name: str) -> Nodegroup:
+        """Raises ObjectGoneError."""
+        raise ObjectGoneError(f"no node group {name} in {cluster}")
 
 
 class SimPriceList:

@@ -88,7 +88,7 @@ def test_before_fn_sync_has_run_or_without_its_table_aws_and_the_cluster_are_ask
     found = valid(leeward(*PLACE, *LIVE, "-o", "json"), "place")
     assert found["facts"] == {}
     assert "kube-system/aws-node is not there" in found["subnets"][0]["why"]
-    assert system.network.asked["instance_types"] == 1
+    assert system.launches.asked["instance_types"] == 1
 
 
 def test_an_unknown_group_is_bad_input(leeward, system):

@@ -1,16 +1,18 @@
-"""What every `ports.Network` does: EC2 as the emulator answers, the simulated fleet, and the fake of the unit tests."""
+"""What every `ports.Network` does, and what `ports.LaunchSources` tells of types: EC2 as the emulator answers, the
+simulated fleet, and the fake of the unit tests."""
 
 from random import Random
 
 import pytest
 
+from leeward.adapters.aws.launch_templates import Ec2LaunchSources
 from leeward.adapters.aws.network import Ec2Network
 from simulation.aws.fleet import Listeners, SimFleet
-from simulation.aws.network import SimNetwork
+from simulation.aws.network import SimLaunchSources, SimNetwork
 from simulation.faults import Crowd, Faults, Injector
 from simulation.timeline import Streams, Timeline
 from tests.fakes.builders import a_subnet
-from tests.fakes.network import FakeNetwork
+from tests.fakes.network import FakeLaunchSources, FakeNetwork
 from tests.simulation.fleet_stand_in import GroupPlan
 
 ZONE = "us-east-1a"
@@ -23,6 +25,7 @@ class Fake:
 
     def __init__(self):
         self.network = FakeNetwork([a_subnet()])
+        self.launches = FakeLaunchSources()
 
     def full(self, free):
         self.network.by_id[self.subnet] = a_subnet(free=free)
@@ -40,6 +43,7 @@ class Model:
         plan = GroupPlan(name="g", zones=(ZONE,), size=2, maximum=4)
         self.fleet = SimFleet([plan], "blue", timeline, nothing, Random(1), deaf)
         self.network = SimNetwork(self.fleet, nothing)
+        self.launches = SimLaunchSources(self.fleet)
         self._nothing = nothing
 
     def full(self, free):
@@ -54,6 +58,7 @@ class Emulator:
         made = ec2.create_subnet(VpcId=vpc, CidrBlock="10.9.1.0/24", AvailabilityZone=ZONE)
         self.subnet = made["Subnet"]["SubnetId"]
         self.network = Ec2Network(clients)
+        self.launches = Ec2LaunchSources(clients)
 
     def full(self, free):
         self._aws.control("PUT", f"subnets/{self.subnet}", {"freeIps": free})
@@ -92,7 +97,7 @@ def test_a_tag_that_no_subnet_carries_finds_none(world):
 
 
 def test_an_instance_type_comes_with_its_limits_and_an_unknown_one_is_absent(world):
-    found = world.network.instance_types(["m5.large", "m99.large"])
+    found = world.launches.instance_types(["m5.large", "m99.large"])
     assert set(found) == {"m5.large"}
     kind = found["m5.large"]
     assert (kind.vcpus, kind.max_enis, kind.ips_per_eni) == (2, 3, 10)

@@ -1,9 +1,11 @@
-"""EC2's subnets, instance types and prices in memory."""
+"""EC2's subnets, launch templates, instance types and prices in memory."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
+from leeward.model.group import Group
 from leeward.model.instance_type import InstanceType
+from leeward.model.launch import LaunchSettings
 from leeward.model.subnet import Subnet
 from tests.fakes.calls import Calls
 
@@ -11,12 +13,11 @@ M5_LARGE = InstanceType(name="m5.large", vcpus=2, memory_mib=8192, max_enis=3, i
 
 
 class FakeNetwork(Calls):
-    """`by_id` and `types` are what EC2 knows; a test puts others there."""
+    """`by_id` is what EC2 knows; a test puts others there."""
 
-    def __init__(self, subnets: Iterable[Subnet] = (), types: Iterable[InstanceType] = (M5_LARGE,)) -> None:
+    def __init__(self, subnets: Iterable[Subnet] = ()) -> None:
         super().__init__()
         self.by_id = {subnet.id: subnet for subnet in subnets}
-        self.types = {kind.name: kind for kind in types}
 
     def subnets(self, ids: Iterable[str]) -> Mapping[str, Subnet]:
         """An unknown id is absent."""
@@ -29,10 +30,29 @@ class FakeNetwork(Calls):
         wanted = set(vpcs)
         return {name: one for name, one in self.by_id.items() if one.vpc in wanted and key in one.tags}
 
+
+class FakeLaunchSources(Calls):
+    """`by_group`: what a group's launch template says, `types`: what EC2 offers; a test puts others there."""
+
+    def __init__(self, types: Iterable[InstanceType] = (M5_LARGE,)) -> None:
+        super().__init__()
+        self.by_group: dict[str, LaunchSettings] = {}
+        self.types = {kind.name: kind for kind in types}
+
+    def settings(self, group: Group) -> LaunchSettings | None:
+        """None for a group of which nothing was put in."""
+        self._call("settings")
+        return self.by_group.get(group.name)
+
     def instance_types(self, names: Iterable[str]) -> Mapping[str, InstanceType]:
         """An unknown name is absent."""
         self._call("instance_types")
         return {name: self.types[name] for name in names if name in self.types}
+
+    def all_instance_types(self) -> Mapping[str, InstanceType]:
+        """Every type."""
+        self._call("all_instance_types")
+        return dict(self.types)
 
 
 class FakePriceList(Calls):

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from leeward.model.group import Group, LifecycleHook
 from leeward.model.instance import Instance
 from leeward.model.node import Node
+from leeward.node_template.cache import NodegroupCache
 from leeward.policy.document import ClusterPolicies
 from leeward.ports import Ports
 from tests.fakes.builders import CLUSTER, a_subnet, policies
@@ -17,7 +18,8 @@ from tests.fakes.executions import FakeExecutions
 from tests.fakes.groups import FakeGroups
 from tests.fakes.instances import FakeInstances
 from tests.fakes.kubernetes import FakeKubernetes
-from tests.fakes.network import FakeNetwork, FakePriceList
+from tests.fakes.network import FakeLaunchSources, FakeNetwork, FakePriceList
+from tests.fakes.nodegroups import FakeNodegroups
 from tests.fakes.redelivery import FakeRedelivery
 
 QUEUE_ARN = "arn:aws:sqs:us-east-1:111122223333:leeward-interruption"
@@ -43,6 +45,9 @@ class FakeSystem:
         self.network = FakeNetwork([a_subnet()])
         self.price_list = FakePriceList()
         self.catalog = FakeCatalog()
+        self.nodegroups = FakeNodegroups()
+        self.launches = FakeLaunchSources()
+        self.said: list[str] = []  # of the templates
         self.kubernetes = FakeKubernetes(nodes, clock=self.clock)
         self.clusters = FakeClusters({cluster: written or policies(cluster=cluster)}, {cluster: self.kubernetes})
         self.claims = FakeClaims()
@@ -56,6 +61,8 @@ class FakeSystem:
             network=self.network,
             price_list=self.price_list,
             catalog=self.catalog,
+            nodegroups=NodegroupCache(self.nodegroups, self.clock, chance=lambda: 0.0, say=self.said.append),
+            launches=self.launches,
             groups=self.groups,
             claims=self.claims,
             executions=self.executions,

@@ -20,6 +20,7 @@ WIDE = {
     Scope.EXECUTIONS,
     Scope.CLUSTER_GROUPS,
     Scope.POLICIES,
+    Scope.NODE_GROUPS,
     Scope.NODE_ROLES,
     Scope.LAUNCH_TEMPLATES,
     Scope.LAUNCH_TAGS,

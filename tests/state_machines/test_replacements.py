@@ -7,7 +7,16 @@ import pytest
 
 from leeward.errors import AccessDeniedError, AwsUnavailableError, ClusterUnreachableError
 from leeward.model import keys
-from leeward.model.facts import FactKind, Sheet, cni_content, nodes_content, subnets_content, types_content
+from leeward.model.facts import (
+    FactKind,
+    GroupTemplate,
+    Sheet,
+    cni_content,
+    nodes_content,
+    subnets_content,
+    templates_content,
+    types_content,
+)
 from leeward.model.group import GroupInstance
 from leeward.model.pod import Owner, Pod
 from leeward.model.termination import Cause, CauseKind
@@ -44,6 +53,7 @@ def a_system(*pods, free=(200, 200, 200), cores=None, ready=(I,), at=START, fact
             FactKind.INSTANCE_TYPES: types_content([M5_LARGE]),
             FactKind.NODES: nodes_content(cores or CORES, ready),
             FactKind.CNI: cni_content({}),
+            FactKind.TEMPLATES: templates_content({}, {}),
         }
         for kind, content in contents.items():
             system.catalog.keep(CLUSTER, kind, Sheet(synced=at, content=content))
@@ -258,7 +268,7 @@ def test_as_long_as_nothing_was_synced_it_goes_to_the_same_zone():
     system = a_system(a_pod(), facts=False)
     run = ask(system)
     assert subnets_launched_in(system) == ["subnet-a"]
-    assert "never synced: subnets, instance-types, nodes, cni" in run.notices[0].text
+    assert "never synced: subnets, instance-types, templates, nodes, cni" in run.notices[0].text
 
 
 def test_free_addresses_that_cannot_be_asked_for_are_taken_as_they_were_synced():
@@ -462,6 +472,22 @@ def test_who_loses_the_race_for_a_promise_places_anew():
     system.catalog.promise = promise
     ask(system)
     assert subnets_launched_in(system) == ["subnet-b", "subnet-c"]
+
+
+def test_addresses_are_counted_for_the_greediest_type_that_the_groups_template_allows():
+    """The group names no type itself: only its template, as fn sync has written it down, tells that a bigger node may
+    come, which takes 30 addresses an interface.
+    """
+    system = a_system(a_pod(), free=(45, 45, 200))
+    greedy = replace(M5_LARGE, name="m5.24xlarge", max_enis=15, ips_per_eni=30)
+    template = GroupTemplate(types=("m5.large", "m5.24xlarge"), zones=(A, B, C), capacity="on-demand", node={})
+    for kind, content in (
+        (FactKind.TEMPLATES, templates_content({GROUP: template}, {})),
+        (FactKind.INSTANCE_TYPES, types_content([M5_LARGE, greedy])),
+    ):
+        system.catalog.keep(CLUSTER, kind, Sheet(synced=START, content=content))
+    ask(system)
+    assert subnets_launched_in(system) == ["subnet-c"]
 
 
 def test_a_launch_that_was_refused_promises_nothing_any_more():

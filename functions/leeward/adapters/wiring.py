@@ -3,6 +3,8 @@
 Nothing here calls AWS: clients are made when they are first used. A function's ports live as long as its process."""
 
 import os
+import random
+import sys
 from collections.abc import Callable
 from functools import cache
 
@@ -25,6 +27,7 @@ from leeward.adapters.aws.redelivery import SqsRedelivery
 from leeward.adapters.aws.table import Table
 from leeward.adapters.clock import SystemClock
 from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
+from leeward.node_template.cache import NodegroupCache
 from leeward.ports import Clock, LaunchSources, Nodegroups, Ports
 
 TABLE = "leeward"
@@ -39,7 +42,7 @@ def lambda_ports() -> Ports:
     """The ports of this process's function. Raises InvalidInputError naming every wrong setting."""
     settings = Settings.from_env(os.environ)
     clients, clock = AwsClients(), SystemClock()
-    return build(settings, clients, clock, access=_role_of(settings.kubernetes_access, clients, clock))
+    return build(settings, clients, clock, access=_role_of(settings.kubernetes_access, clients, clock), say=_log)
 
 
 def command_line_ports(cluster: str, region: str | None = None, account: str | None = None) -> Ports:
@@ -57,7 +60,7 @@ def command_line_ports(cluster: str, region: str | None = None, account: str | N
     else:
         partition = clients.partition
     settings = _by_name(cluster, region=clients.region, account=owner, partition=partition)
-    return build(settings, clients, clock, access=lambda _: OwnCredentials(clients))
+    return build(settings, clients, clock, access=lambda _: OwnCredentials(clients), say=_print)
 
 
 def command_line_templates(region: str | None = None) -> tuple[Nodegroups, LaunchSources]:
@@ -66,8 +69,17 @@ def command_line_templates(region: str | None = None) -> tuple[Nodegroups, Launc
     return EksNodegroups(clients), Ec2LaunchSources(clients)
 
 
-def build(settings: Settings, clients: AwsClients, clock: Clock, *, access: Callable[[ServedCluster], Access]) -> Ports:
-    """Every adapter, over one set of clients. `access`: with which credentials a cluster is entered."""
+def build(
+    settings: Settings,
+    clients: AwsClients,
+    clock: Clock,
+    *,
+    access: Callable[[ServedCluster], Access],
+    say: Callable[[str], None],
+) -> Ports:
+    """Every adapter, over one set of clients. `access`: with which credentials a cluster is entered; `say` takes what
+    somebody should know although nothing fails.
+    """
     policies = ParameterStorePolicies(clients, clock, settings.policy_prefix)
     table = Table(clients, settings.table_name)
     return Ports(
@@ -77,6 +89,8 @@ def build(settings: Settings, clients: AwsClients, clock: Clock, *, access: Call
         network=Ec2Network(clients),
         price_list=AwsPriceList(clients),
         catalog=DynamoCatalog(table),
+        nodegroups=NodegroupCache(EksNodegroups(clients), clock, chance=random.random, say=say),
+        launches=Ec2LaunchSources(clients),
         groups=AutoScalingGroups(clients, clock),
         claims=DynamoClaims(table, clock),
         executions=StepFunctionsExecutions(clients, settings.state_machine_arn),
@@ -85,6 +99,16 @@ def build(settings: Settings, clients: AwsClients, clock: Clock, *, access: Call
         queue_arns=settings.queue_arns,
         origins=frozenset((cluster.account, cluster.region) for cluster in settings.clusters),
     )
+
+
+def _log(sentence: str) -> None:
+    from aws_lambda_powertools.logging import Logger  # late: the command line has no log
+
+    Logger(service="node-template").warning(sentence)
+
+
+def _print(sentence: str) -> None:
+    sys.stderr.write(f"{sentence}\n")
 
 
 def _role_of(access: KubernetesAccess, clients: AwsClients, clock: Clock) -> Callable[[ServedCluster], Access]:

@@ -28,7 +28,7 @@ from leeward.policy.document import NodePolicy
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 
-USED = (FactKind.INSTANCE_TYPES, FactKind.CNI)
+USED = (FactKind.TEMPLATES, FactKind.INSTANCE_TYPES, FactKind.CNI)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class Live:
         """By name; those that are not written down are asked of EC2, one that it does not know has no limits."""
         wanted = sorted(set(names))
         asked = [name for name in wanted if name not in self.facts.types]
-        known = {**self.facts.types, **(self.ports.network.instance_types(asked) if asked else {})}
+        known = {**self.facts.types, **(self.ports.launches.instance_types(asked) if asked else {})}
         return tuple(known.get(name) or InstanceType(name=name, vcpus=0, memory_mib=0) for name in wanted)
 
     @property
@@ -111,7 +111,8 @@ def live_group_scene(live: Live, name: str, pods: int, zones: Sequence[str]) -> 
     subnets = tuple(subnet for subnet in subnets if subnet.zone in asked)
     policies = live.ports.clusters.policies(live.cluster).policies
     policy = policy_for(policies, group.name, group.tags)
-    types = live.types(group.override_types or group.running_types)
+    template = live.facts.templates.get(name)
+    types = live.types((template.types if template else ()) or group.override_types or group.running_types)
     demand = _demand(live, subnets, types, pods, () if policy is None else (policy,))
     allocated = cores_by_zone(live.nodes, live.type_cores)
     cores = {zone: amount for zone, amount in allocated.items() if zone in asked}

@@ -18,8 +18,7 @@ from leeward.model.launch import LaunchSettings, chosen
 from leeward.model.nodegroup import Nodegroup
 from leeward.node_template.build import Sources
 from leeward.node_template.cache import NodegroupCache
-from leeward.node_template.choices import as_launched, choices, narrowed
-from leeward.node_template.pods import Networking
+from leeward.node_template.gathering import look_up, sources_of
 from leeward.policy.document import NodePolicy, TemplatePolicy
 from leeward.policy.selection import policy_for
 from leeward.ports import Clock, LaunchSources, Nodegroups
@@ -146,25 +145,10 @@ class _Gathered:
         zone: str | None,
         instance_type: str | None,
     ) -> Scene:
-        nodegroup = None
-        if group.nodegroup is not None:
-            nodegroup = self._cache.get(group.cluster or cluster, group.nodegroup, self._policy.ttl)
-        launch = self._launches.settings(group)
-        by_needs = any(one.requirements for one in group.launch.overrides) or bool(launch and launch.requirements)
-        known = self._launches.all_instance_types() if by_needs else {}
-        found = choices(group, launch, nodegroup, known=known, running=running)
-        _check("zone", zone, found.zones)
-        _check("instance type", instance_type, found.types)
-        found = narrowed(found, zone=zone, instance_type=instance_type)
-        launched = as_launched(group, found.types[0]) if found.types else group
-        sources = Sources(
-            group=group,
-            choices=found,
-            launch=launch if launched is group else self._launches.settings(launched),
-            nodegroup=nodegroup,
-            types=self._launches.instance_types(found.types),
-            networking=Networking.from_variables(variables),
-        )
+        looked = look_up(group, cluster, self._policy, nodegroups=self._cache, launches=self._launches, running=running)
+        _check("zone", zone, looked.choices.zones)
+        _check("instance type", instance_type, looked.choices.types)
+        sources = sources_of(looked, self._launches, variables, zone=zone, instance_type=instance_type)
         return Scene(sources=sources, policy=self._policy, remarks=tuple(self._remarks))
 
 

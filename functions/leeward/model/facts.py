@@ -18,6 +18,7 @@ class FactKind(StrEnum):
     PRICES = "prices"
     NODES = "nodes"
     CNI = "cni"
+    TEMPLATES = "templates"
 
 
 FRESH_FOR = timedelta(minutes=15)  # three runs of fn sync
@@ -41,8 +42,22 @@ class Prices:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GroupTemplate:
+    """What a group would launch. `node`: the next one as a Kubernetes Node; `types`, `zones` as
+    `leeward.node_template.choices` gives them; `capacity` None where the group mixes on-demand and spot.
+    """
+
+    types: tuple[str, ...]
+    zones: tuple[str, ...]
+    capacity: str | None
+    node: Mapping[str, Any]
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterFacts:
     """`cores`: capacity of all nodes in thousandths of a core, by zone. `ready`: instances whose Node was Ready.
+    `templates`: of selected groups, by name.
 
     `cni`: the environment of aws-node, None when that DaemonSet is not there. A kind that is missing from `synced` was
     never gathered: its part is empty.
@@ -55,6 +70,7 @@ class ClusterFacts:
     cores: Mapping[str, int] = field(default_factory=dict)
     ready: frozenset[str] = frozenset()
     cni: Mapping[str, str] | None = None
+    templates: Mapping[str, GroupTemplate] = field(default_factory=dict)
 
     @classmethod
     def from_sheets(cls, sheets: Mapping[FactKind, Sheet]) -> Self:
@@ -69,6 +85,9 @@ class ClusterFacts:
             cores=nodes.get("cores", {}),
             ready=frozenset(nodes.get("ready", ())),
             cni=content.get(FactKind.CNI, {}).get("variables"),
+            templates={
+                name: _template_of(raw) for name, raw in content.get(FactKind.TEMPLATES, {}).get("groups", {}).items()
+            },
         )
 
     def stale(self, now: datetime, of: Iterable[FactKind] = tuple(FactKind)) -> tuple[FactKind, ...]:
@@ -108,6 +127,24 @@ def nodes_content(cores: Mapping[str, int], ready: Iterable[str]) -> dict[str, A
 def cni_content(variables: Mapping[str, str] | None) -> dict[str, Any]:
     """None where there is no aws-node."""
     return {"variables": None if variables is None else dict(variables)}
+
+
+def templates_content(templates: Mapping[str, GroupTemplate], failed: Mapping[str, str]) -> dict[str, Any]:
+    """By group; `failed`: why what is written down of a group is not new."""
+    return {
+        "groups": {name: asdict(template) for name, template in sorted(templates.items())},
+        "failed": dict(sorted(failed.items())),
+    }
+
+
+def _template_of(raw: Mapping[str, Any]) -> GroupTemplate:
+    return GroupTemplate(
+        types=tuple(raw["types"]),
+        zones=tuple(raw["zones"]),
+        capacity=raw["capacity"],
+        node=raw["node"],
+        remarks=tuple(raw["remarks"]),
+    )
 
 
 def _type_of(raw: Mapping[str, Any]) -> InstanceType:

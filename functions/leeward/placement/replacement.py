@@ -110,9 +110,12 @@ def _options(scene: PlacementScene, leaving: Leaving, chance: Chance) -> tuple[L
 
 
 def _demand(group: Group, leaving: Leaving, known: Known) -> Demand:
-    """Of any type that the group may launch: those of its overrides, else those that it runs."""
+    """Of any type that the group may launch: as its template says, else those of its overrides, else those that it
+    runs.
+    """
     facts = known.facts
-    names = group.override_types or tuple(sorted({*group.running_types, leaving.type} - {""}))
+    told = facts.templates[group.name].types if group.name in facts.templates else ()
+    names = told or group.override_types or tuple(sorted({*group.running_types, leaving.type} - {""}))
     types = [facts.types.get(name, InstanceType(name=name, vcpus=0, memory_mib=0)) for name in names]
     settings = CniSettings.from_variables({**(facts.cni or {}), **known.cni})
     accounting = accounting_of(settings, (*facts.subnets, *known.subnets), known.subnets)

@@ -4,7 +4,7 @@ Decides what is in use and when it is asked for again; where it comes from is th
 apart: one that fails leaves what was written down before, which grows old and says so to whoever reads it."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,6 +13,7 @@ from leeward.model import keys
 from leeward.model.facts import (
     ClusterFacts,
     FactKind,
+    GroupTemplate,
     Prices,
     Sheet,
     cni_content,
@@ -26,18 +27,24 @@ from leeward.model.node import Node
 from leeward.placement.accounting import CNI_ROLE_TAG
 from leeward.placement.cni import variables_of
 from leeward.placement.scene import cores_by_zone, zone_of
+from leeward.policy.document import ClusterPolicies
 from leeward.ports import Ports
+from leeward.sync.templates import expected_templates
 
 PRICES_EVERY = timedelta(minutes=60)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InUse:
-    """What the cluster's groups and nodes use. `nodes` None: the API server did not answer."""
+    """What the cluster's groups and nodes use. `nodes` None: the API server did not answer; `templates`: what the
+    selected groups would launch, as it was last gathered.
+    """
 
     cluster: str
+    policies: ClusterPolicies
     groups: tuple[Group, ...]
     nodes: tuple[Node, ...] | None
+    templates: Mapping[str, GroupTemplate] = field(default_factory=dict)
 
     @property
     def subnets(self) -> tuple[str, ...]:
@@ -49,7 +56,8 @@ class InUse:
         """What groups may launch and what runs, by name."""
         labels = (node.labels.get(keys.INSTANCE_TYPE_LABEL, "") for node in self.nodes or ())
         named = {name for group in self.groups for name in (*group.override_types, *group.running_types)}
-        return tuple(sorted(named.union(labels) - {""}))
+        launched = (name for template in self.templates.values() for name in template.types)
+        return tuple(sorted(named.union(labels, launched) - {""}))
 
     @property
     def zones(self) -> tuple[str, ...]:
@@ -69,7 +77,10 @@ def keep_facts(used: InUse, ports: Ports) -> tuple[list[FactKind], list[str]]:
     for kind in _due(used, before, ports.clock.now()):
         try:
             content = GATHER[kind](used, before or ClusterFacts(), ports)
-            ports.catalog.keep(used.cluster, kind, Sheet(synced=ports.clock.now(), content=content))
+            sheet = Sheet(synced=ports.clock.now(), content=content)
+            failures += [f"{used.cluster}: {kind.value}: {sentence}" for sentence in content.get("failed", {}).values()]
+            used = _with_templates(used, kind, sheet)
+            ports.catalog.keep(used.cluster, kind, sheet)
             kept.append(kind)
         except LeewardError as error:
             failures.append(f"{used.cluster}: {kind.value}: {error}")
@@ -106,7 +117,7 @@ def _subnets(used: InUse, _: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
 
 def _types(used: InUse, before: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
     """Types once known stay: while the API server or a group says nothing, nobody knows which are in use."""
-    return types_content({**before.types, **ports.network.instance_types(used.types)}.values())
+    return types_content({**before.types, **ports.launches.instance_types(used.types)}.values())
 
 
 def _prices(used: InUse, before: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
@@ -127,7 +138,19 @@ def _cni(used: InUse, _: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
     return cni_content(None if daemon_set is None else variables_of(daemon_set))
 
 
+def _templates(used: InUse, before: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
+    return expected_templates(used.cluster, used.groups, used.policies.policies, before, ports)
+
+
+def _with_templates(used: InUse, kind: FactKind, sheet: Sheet) -> InUse:
+    """What groups would launch is in use as well, so templates are gathered before types and prices."""
+    if kind is not FactKind.TEMPLATES:
+        return used
+    return replace(used, templates=ClusterFacts.from_sheets({kind: sheet}).templates)
+
+
 GATHER: Mapping[FactKind, Gather] = {
+    FactKind.TEMPLATES: _templates,  # first: it tells which types are in use
     FactKind.SUBNETS: _subnets,
     FactKind.INSTANCE_TYPES: _types,
     FactKind.NODES: _nodes,

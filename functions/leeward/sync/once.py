@@ -51,7 +51,7 @@ def sync_once(ports: Ports) -> Synced:
         _put_hooks(groups, policies, ports, synced)
         nodes = _nodes(cluster, ports, synced)
         _label(cluster, groups, nodes or (), policies, ports, synced)
-        kept, failures = keep_facts(InUse(cluster=cluster, groups=groups, nodes=nodes), ports)
+        kept, failures = keep_facts(InUse(cluster=cluster, policies=policies, groups=groups, nodes=nodes), ports)
         synced.facts += [f"{cluster}/{kind.value}" for kind in kept]
         synced.warnings += failures
     return synced

@@ -20,7 +20,7 @@ from leeward.termination.situation import Situation, find_node
 
 JOINS_WITHIN = timedelta(minutes=15)  # an instance that is no Ready node by then never takes its addresses
 STAYING = ("Pending", "InService")
-NEEDED = (FactKind.SUBNETS, FactKind.INSTANCE_TYPES, FactKind.NODES, FactKind.CNI)
+NEEDED = (FactKind.SUBNETS, FactKind.INSTANCE_TYPES, FactKind.TEMPLATES, FactKind.NODES, FactKind.CNI)
 
 T = TypeVar("T")
 

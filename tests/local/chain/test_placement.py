@@ -133,7 +133,7 @@ def test_with_its_zones_subnet_nearly_full_a_spot_replacement_lands_in_another_z
     refused = {one["zone"]: one["why"] for one in json.loads(told.stdout)["refused"]}
     assert f"{home} has 5 free, a node (m5.large) with 3 pods takes 20 IPs" in refused[zone]
     shown = leeward(stack, "zones", "--pods", "3")
-    assert "as fn sync saw them: instance-types 0 min ago, cni 0 min ago" in shown.stdout
+    assert "as fn sync saw them: templates 0 min ago, instance-types 0 min ago, cni 0 min ago" in shown.stdout
 
     stack.emit(scenario.spot_warning(stack, victim))
     record = placed.team.closed(victim)

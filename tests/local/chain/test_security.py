@@ -14,6 +14,7 @@ RARELY = {
     ("terminate", "autoscaling:RecordLifecycleActionHeartbeat"): "a run that failed while a hook holds its instance",
     ("sweep", "autoscaling:RecordLifecycleActionHeartbeat"): "a launch whose node is not Ready, a run that rests",
     ("interruption", "autoscaling:CompleteLifecycleAction"): "a hook of ours whose instance is gone or in a warm pool",
+    ("sync", "autoscaling:DescribeLaunchConfigurations"): "a group that still has a launch configuration",
 }
 SAME_ACTION = {"sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility"}
 

@@ -63,7 +63,7 @@ def test_a_cluster_without_the_vpc_cni_says_so_and_one_never_looked_at_is_told_a
 def test_types_that_a_group_may_launch_are_looked_up_before_any_of_them_runs():
     group = replace(a_group(GROUP), launch=LaunchSource(overrides=(Override(instance_type="c5.large"),)))
     system = a_system(group=group, nodes=[])
-    system.network.types["c5.large"] = replace(M5_LARGE, name="c5.large")
+    system.launches.types["c5.large"] = replace(M5_LARGE, name="c5.large")
     sync_once(system.ports)
     assert set(facts_of(system).types) == {"c5.large"}
 
@@ -105,7 +105,7 @@ def test_a_cluster_that_does_not_answer_stops_neither_hooks_nor_subnets():
     system.kubernetes.down = True
     synced = sync_once(system.ports)
     assert synced.hooks == [GROUP]
-    assert synced.facts == ["blue/subnets", "blue/instance-types", "blue/prices"]
+    assert synced.facts == ["blue/templates", "blue/subnets", "blue/instance-types", "blue/prices"]
     assert synced.warnings == ["blue: nodes: the fake API is down"]
 
 
@@ -130,9 +130,10 @@ def test_types_are_not_overwritten_when_what_was_known_cannot_be_read():
 
 def test_one_kind_that_is_denied_is_named_and_the_others_are_kept():
     system = a_system()
-    system.network.fail("instance_types", AccessDeniedError("ec2:DescribeInstanceTypes"))
+    system.launches.fail("instance_types", AccessDeniedError("ec2:DescribeInstanceTypes"))
     synced = sync_once(system.ports)
-    assert synced.warnings == ["blue: instance-types: ec2:DescribeInstanceTypes"]
+    denied = "ec2:DescribeInstanceTypes"
+    assert synced.warnings == [f"blue: templates: {denied}", f"blue: instance-types: {denied}"]
     assert set(synced.facts) == {"blue/subnets", "blue/nodes", "blue/cni", "blue/prices"}
 
 

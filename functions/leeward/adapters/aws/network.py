@@ -1,4 +1,4 @@
-"""`ports.Network` on EC2: subnets with their free addresses, and what instance types have."""
+"""`ports.Network` on EC2: subnets with their free addresses."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -6,7 +6,6 @@ from typing import Any
 from leeward.adapters.aws.batches import chunks, pages
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import aws_call
-from leeward.model.instance_type import InstanceType
 from leeward.model.subnet import Subnet
 
 FILTER_VALUES = 200  # EC2 takes at most 200 values in one filter
@@ -25,16 +24,6 @@ class Ec2Network:
     def subnets_tagged(self, vpcs: Iterable[str], key: str) -> Mapping[str, Subnet]:
         """Those of the VPCs that carry a tag with the key."""
         return {subnet.id: subnet for subnet in self._subnets("vpc-id", vpcs, ("tag-key", key))}
-
-    def instance_types(self, names: Iterable[str]) -> Mapping[str, InstanceType]:
-        """Those that the Region has, by name."""
-        found: dict[str, InstanceType] = {}
-        for chunk in chunks(names, FILTER_VALUES):
-            with aws_call("ec2:DescribeInstanceTypes", f"{len(chunk)} types from {chunk[0]}"):
-                for page in self._pages("describe_instance_types", ("instance-type", chunk)):
-                    kinds = (InstanceType.from_json(raw) for raw in page.get("InstanceTypes", ()))
-                    found.update((kind.name, kind) for kind in kinds)
-        return found
 
     def _subnets(self, name: str, values: Iterable[str], *more: tuple[str, str]) -> Iterator[Subnet]:
         for chunk in chunks(values, FILTER_VALUES):

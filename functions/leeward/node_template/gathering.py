@@ -1,0 +1,72 @@
+"""Where the parts of a template come from: the group's launch template, DescribeNodegroup, instance types.
+
+Decides in which order they are asked for; what follows from them is decided in `build.py`."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from leeward.model.group import Group
+from leeward.model.launch import LaunchSettings
+from leeward.model.nodegroup import Nodegroup
+from leeward.node_template.build import Sources
+from leeward.node_template.choices import Choices, as_launched, choices, narrowed
+from leeward.node_template.pods import Networking
+from leeward.policy.document import TemplatePolicy
+from leeward.ports_facts import KnownNodegroups, LaunchSources
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """What AWS says of a group: its node group, its launch template, and what both leave to choose from."""
+
+    group: Group
+    nodegroup: Nodegroup | None
+    launch: LaunchSettings | None
+    choices: Choices
+
+
+def look_up(
+    group: Group,
+    cluster: str,
+    policy: TemplatePolicy,
+    *,
+    nodegroups: KnownNodegroups,
+    launches: LaunchSources,
+    running: Iterable[str] = (),
+) -> Looked:
+    """One DescribeNodegroup for a managed group (kept for `policy.ttl`) and one read of the launch template. All types
+    of the Region are only read where requirements choose. `running`: types of the group's members. Raises LeewardError
+    when the launch template cannot be read.
+    """
+    nodegroup = None
+    if group.nodegroup is not None:
+        nodegroup = nodegroups.get(group.cluster or cluster, group.nodegroup, policy.ttl)
+    launch = launches.settings(group)
+    by_needs = any(one.requirements for one in group.launch.overrides) or bool(launch and launch.requirements)
+    known = launches.all_instance_types() if by_needs else {}
+    found = choices(group, launch, nodegroup, known=known, running=running)
+    return Looked(group=group, nodegroup=nodegroup, launch=launch, choices=found)
+
+
+def sources_of(
+    looked: Looked,
+    launches: LaunchSources,
+    variables: Mapping[str, Any],
+    *,
+    zone: str | None = None,
+    instance_type: str | None = None,
+) -> Sources:
+    """Everything that a template is built from, with the asked zone and type in front. `variables`: the environment of
+    aws-node. Raises LeewardError.
+    """
+    found = narrowed(looked.choices, zone=zone, instance_type=instance_type)
+    launched = as_launched(looked.group, found.types[0]) if found.types else looked.group
+    return Sources(
+        group=looked.group,
+        choices=found,
+        launch=looked.launch if launched is looked.group else launches.settings(launched),
+        nodegroup=looked.nodegroup,
+        types=launches.instance_types(found.types),
+        networking=Networking.from_variables(variables),
+    )

@@ -1,0 +1,59 @@
+"""What each selected group would launch now, gathered so that a replacement knows it without asking.
+
+Decides which groups are looked at and what stays where one cannot be read; `leeward.node_template` decides the rest."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from leeward.errors import LeewardError
+from leeward.model.facts import ClusterFacts, GroupTemplate, templates_content
+from leeward.model.group import Group
+from leeward.node_template.build import expected_node
+from leeward.node_template.gathering import look_up, sources_of
+from leeward.policy.document import NodePolicy
+from leeward.policy.selection import policy_for
+from leeward.ports import Ports
+
+
+def expected_templates(
+    cluster: str, groups: Iterable[Group], policies: Iterable[NodePolicy], before: ClusterFacts, ports: Ports
+) -> Mapping[str, Any]:
+    """The sheet of the selected groups. One that cannot be read is named and keeps what was known of it; it does not
+    age the others. Raises LeewardError when none could be read.
+    """
+    written = tuple(policies)
+    found: dict[str, GroupTemplate] = {}
+    failed: dict[str, LeewardError] = {}
+    for group in groups:
+        policy = policy_for(written, group.name, group.tags)
+        if policy is None:
+            continue
+        try:
+            found[group.name] = _template(group, cluster, policy, before, ports)
+        except LeewardError as error:
+            failed[group.name] = error
+    if failed and not found:
+        raise next(iter(failed.values()))
+    kept = {name: before.templates[name] for name in failed if name in before.templates}
+    return templates_content({**found, **kept}, {name: f"{name}: {error}" for name, error in failed.items()})
+
+
+def _template(group: Group, cluster: str, policy: NodePolicy, before: ClusterFacts, ports: Ports) -> GroupTemplate:
+    looked = look_up(
+        group,
+        cluster,
+        policy.template,
+        nodegroups=ports.nodegroups,
+        launches=ports.launches,
+        running=group.running_types,
+    )
+    sources = sources_of(looked, ports.launches, {**(before.cni or {}), **policy.cni})
+    node = expected_node(sources, policy.template.precedence)
+    capacity = looked.choices.capacity
+    return GroupTemplate(
+        types=looked.choices.types,
+        zones=looked.choices.zones,
+        capacity=capacity.value if capacity else None,
+        node=node.to_json(),
+        remarks=node.remarks,
+    )

@@ -1,0 +1,79 @@
+"""What fn sync knows of a managed node group at zero, on the deployed stack: from DescribeNodegroup, or from tags."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from leeward.adapters.aws.catalog import DynamoCatalog
+from leeward.adapters.aws.table import Table
+from leeward.model.facts import ClusterFacts
+from local import fleet
+from tests.local.chain.test_placement import logged, sync
+
+pytestmark = pytest.mark.local
+
+MANY = {f"example.com/label-{number}": str(number) for number in range(60)}
+TAG = "k8s.io/cluster-autoscaler/node-template/label/example.com/label-1"
+
+
+@pytest.fixture
+def group(stack, network: fleet.Network) -> Iterator[str]:
+    """The Auto Scaling group of a node group without nodes and with more labels than a group may have tags."""
+    eks = stack.client("eks")
+    eks.create_nodegroup(
+        clusterName=stack.cluster,
+        nodegroupName="web",
+        nodeRole="arn:aws:iam::000000000000:role/node",
+        subnets=list(network.subnets),
+        instanceTypes=["m5.large", "m5a.large"],
+        capacityType="SPOT",
+        labels=MANY,
+        taints=[{"key": "dedicated", "value": "web", "effect": "NO_EXECUTE"}],
+        scalingConfig={"minSize": 0, "maxSize": 3, "desiredSize": 0},
+    )
+    described = eks.describe_nodegroup(clusterName=stack.cluster, nodegroupName="web")["nodegroup"]
+    name = described["resources"]["autoScalingGroups"][0]["name"]
+    tag = {"Key": TAG, "Value": "tag", "ResourceId": name, "ResourceType": "auto-scaling-group"}
+    stack.client("autoscaling").create_or_update_tags(Tags=[{**tag, "PropagateAtLaunch": True}])
+    yield name
+    stack.control("DELETE", "faults")
+    eks.delete_nodegroup(clusterName=stack.cluster, nodegroupName="web")
+
+
+def template(stack, group):
+    class Clients:
+        def get(self, service):
+            return stack.client(service)
+
+    sheets = DynamoCatalog(Table(Clients(), "leeward")).read(stack.cluster)
+    return ClusterFacts.from_sheets(sheets).templates[group]
+
+
+def test_the_node_of_a_group_at_zero_is_known_and_with_the_permission_denied_as_far_as_its_tags_tell(stack, group):
+    sync(stack)
+    known = template(stack, group)
+    node = known.node
+    assert {**MANY, "example.com/label-1": "tag"}.items() <= node["metadata"]["labels"].items()
+    assert node["spec"]["taints"] == [{"key": "dedicated", "value": "web", "effect": "NoExecute"}]
+    assert node["status"]["allocatable"]["cpu"] == "1930m"
+    assert (known.types, known.capacity) == (("m5.large", "m5a.large"), "spot")
+    assert len(known.zones) == 3
+
+    fault = {"service": "eks", "action": "DescribeNodegroup", "code": "AccessDeniedException", "status": 403}
+    stack.control("POST", "faults", {**fault, "times": None, "function": "leeward-sync"})
+    forget_what_is_cached(stack)
+    for _ in range(2):
+        sync(stack)
+    labels = template(stack, group).node["metadata"]["labels"]
+    assert (labels["example.com/label-1"], labels["nodegroup-name"]) == ("tag", "web")
+    assert "example.com/label-2" not in labels
+    (line,) = logged(stack, "sync", "eks:DescribeNodegroup")
+    assert f"{stack.cluster}/web: AccessDeniedException" in json.loads(line)["message"]
+
+
+def forget_what_is_cached(stack):
+    """A function that is configured anew starts in a new process, as after a minute its cache would be empty."""
+    client = stack.client("lambda")
+    before = client.get_function_configuration(FunctionName="leeward-sync")
+    client.update_function_configuration(FunctionName="leeward-sync", Timeout=before["Timeout"] + 1)
