@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 
-EXACT_MARKS = 64  # amounts with a mask of their own; further ones share that of an amount up to a sixteenth smaller
+EXACT_MARKS = 64  # amounts with a mask of their own; further ones share that of an amount up to a 32nd smaller
 UNLIMITED = 1 << 60
 
 
@@ -61,6 +61,6 @@ class Capacity:
 
 
 def _rounded(amount: int) -> int:
-    """Down to five binary digits: sixteen steps from one power of two to the next."""
-    shift = max(amount.bit_length() - 5, 0)
+    """Down to six binary digits: 32 steps from one power of two to the next."""
+    shift = max(amount.bit_length() - 6, 0)
     return amount >> shift << shift

@@ -47,7 +47,8 @@ class Profile:
 class Kind:
     """Everything about placing a pod of this kind. `rules` and `preferences` are made when one is first placed.
 
-    `rough`: rules whose mask lets too many nodes through; `hopeful`: what others do may open a node for it.
+    `rough`: amounts whose mask lets too many nodes through, with what is free by node; `hopeful`: what others do may
+    open a node for it.
     """
 
     __slots__ = ("demands", "holds", "hopeful", "identity", "needs", "preferences", "profile", "rough", "rules")
@@ -59,8 +60,8 @@ class Kind:
         self.holds: tuple[Presence, ...] = ()
         self.rules: tuple[Rule, ...] = ()
         self.preferences: tuple[Preference, ...] = ()
-        self.rough: tuple[Room, ...] = ()
-        self.hopeful = bool(needs.near or any(one.required for one in needs.spread))
+        self.rough: tuple[tuple[list[int], int], ...] = ()
+        self.hopeful = not needs.gates and bool(needs.near or any(one.required for one in needs.spread))
 
 
 class _Watch(NamedTuple):
@@ -122,11 +123,13 @@ class Kinds:
         if not kind.rules:
             kind.rules = tuple(self._rules(kind))
             kind.preferences = tuple(self._preferences(kind))
-            kind.rough = tuple(rule for rule in kind.rules if isinstance(rule, Room) and not rule.exact)
+            kind.rough = tuple(pair for rule in kind.rules if isinstance(rule, Room) for pair in rule.rough)
         return kind
 
     def _rules(self, kind: Kind) -> list[Rule]:
         needs, profile, volumes = kind.needs, kind.profile, kind.needs.volumes
+        if needs.gates:
+            return [Never(f"waiting for scheduling gates: {', '.join(needs.gates)}")]
         if volumes.missing:
             return [Never(volumes.missing)]
         rules: list[Rule] = [OfNode(self._set(Admission(tolerations=needs.tolerations, nodes=needs.nodes)))]

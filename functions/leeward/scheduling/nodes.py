@@ -7,6 +7,7 @@ from typing import Any, Self
 from leeward.model.keys import ZONE_LABEL
 from leeward.model.node import Taint
 from leeward.model.quantity import Amounts, amounts
+from leeward.scheduling.malformed import UNREADABLE, malformed
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 EBS_ZONE_LABEL = "topology.ebs.csi.aws.com/zone"  # the EBS driver labels every node so; its volumes ask for it
@@ -25,7 +26,15 @@ class NodeSpec:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any], csi_node: Mapping[str, Any] | None = None) -> Self:
-        """From a Node and, where there is one, its CSINode. Raises InvalidInputError for a malformed quantity."""
+        """From a Node and, where there is one, its CSINode. Raises InvalidInputError, which names the node, for what
+        the schema does not allow."""
+        try:
+            return cls._read(raw, csi_node or {})
+        except UNREADABLE as error:
+            raise malformed("node", raw, error) from error
+
+    @classmethod
+    def _read(cls, raw: Mapping[str, Any], csi_node: Mapping[str, Any]) -> Self:
         meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
         return cls(
             name=meta["name"],
@@ -33,7 +42,7 @@ class NodeSpec:
             allocatable=amounts(status.get("allocatable") or status.get("capacity"), down=True),
             taints=tuple(Taint.from_json(taint) for taint in spec.get("taints") or ()),
             unschedulable=bool(spec.get("unschedulable")),
-            attach_limits=_limits(csi_node or {}),
+            attach_limits=_limits(csi_node),
         )
 
 

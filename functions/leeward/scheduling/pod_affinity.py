@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from leeward.errors import InvalidInputError
 from leeward.scheduling.node_affinity import PREFERRED, REQUIRED
 from leeward.scheduling.selectors import Selector, selector
 
@@ -104,7 +105,15 @@ def _constraint(raw: Mapping[str, Any], asker: Asker) -> SpreadConstraint:
         skew=int(raw.get("maxSkew", 1)),
         group=PodGroup(namespaces=frozenset({asker.namespace}), selector=chosen),
         min_domains=int(raw.get("minDomains") or 1),
-        required=raw.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule",
-        honours_affinity=raw.get("nodeAffinityPolicy", "Honor") == "Honor",
-        honours_taints=raw.get("nodeTaintsPolicy", "Ignore") == "Honor",
+        required=_first_of(raw, "whenUnsatisfiable", "DoNotSchedule", "ScheduleAnyway"),
+        honours_affinity=_first_of(raw, "nodeAffinityPolicy", "Honor", "Ignore"),
+        honours_taints=not _first_of(raw, "nodeTaintsPolicy", "Ignore", "Honor"),
     )
+
+
+def _first_of(raw: Mapping[str, Any], field: str, default: str, other: str) -> bool:
+    """Whether the field has its default value, not the other one. Raises InvalidInputError for a third."""
+    value = raw.get(field) or default
+    if value not in {default, other}:
+        raise InvalidInputError(f"{field}: found {value!r}, expected {default} or {other}")
+    return bool(value == default)

@@ -7,6 +7,7 @@ from typing import Any
 from leeward.model import keys
 from leeward.model.pod import FINISHED, Owner, Toleration, controller_of, toleration
 from leeward.model.quantity import CPU, MEMORY
+from leeward.scheduling.malformed import UNREADABLE, malformed
 from leeward.scheduling.node_affinity import ANY_NODE, NodeChoice, PreferredNodes, preferred_nodes
 from leeward.scheduling.pod_affinity import (
     Asker,
@@ -34,7 +35,8 @@ _DAEMON_EFFECTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """What a pod asks of a node. `requests`: (resource, amount), with one of `pods`, sorted."""
+    """What a pod asks of a node. `requests`: (resource, amount), with one of `pods`, sorted. `gates`: what it waits for
+    before it asks at all (SchedulingGates)."""
 
     requests: tuple[tuple[str, int], ...]
     ports: tuple[HostPort, ...] = ()
@@ -44,6 +46,7 @@ class Needs:
     near: tuple[PodTerm, ...] = ()
     away: tuple[PodTerm, ...] = ()
     spread: tuple[SpreadConstraint, ...] = ()
+    gates: tuple[str, ...] = ()
     preferred_nodes: tuple[PreferredNodes, ...] = ()
     preferred_near: tuple[PodTerm, ...] = ()
     preferred_away: tuple[PodTerm, ...] = ()
@@ -74,6 +77,12 @@ class PodSpec:
     node: str = ""
     owner: Owner | None = None
     mirror: bool = False
+    created: str = ""  # RFC 3339 in UTC, so that the text sorts by time
+
+    @property
+    def queued(self) -> tuple[int, str, str, str]:
+        """The first is first in kube-scheduler's queue (PrioritySort): priority, then age, then names."""
+        return self.order[0], self.created, self.namespace, self.name
 
     @property
     def key(self) -> str:
@@ -103,7 +112,13 @@ class PodReader:
         self._identities: dict[Identity, Identity] = {}
 
     def read(self, raw: Mapping[str, Any]) -> PodSpec:
-        """One pod. Raises InvalidInputError for a malformed quantity or an unknown operator."""
+        """One pod. Raises InvalidInputError, which names the pod, for what its schema does not allow."""
+        try:
+            return self._read(raw)
+        except UNREADABLE as error:
+            raise malformed("pod", raw, error) from error
+
+    def _read(self, raw: Mapping[str, Any]) -> PodSpec:
         meta, spec = raw["metadata"], raw.get("spec") or {}
         namespace, labels = meta.get("namespace", "default"), meta.get("labels") or {}
         identity = Identity(
@@ -119,6 +134,7 @@ class PodReader:
             node=spec.get("nodeName") or "",
             owner=controller_of(meta.get("ownerReferences") or ()),
             mirror=keys.MIRROR_POD in (meta.get("annotations") or {}),
+            created=meta.get("creationTimestamp") or "",
         )
 
     def read_all(self, pods: Iterable[Mapping[str, Any]]) -> list[PodSpec]:
@@ -126,23 +142,14 @@ class PodReader:
         return [self.read(raw) for raw in pods if (raw.get("status") or {}).get("phase") not in FINISHED]
 
     def daemon(self, raw: Mapping[str, Any]) -> PodSpec:
-        """The pod that a raw DaemonSet runs on each node that will have it, with the tolerations that it is given."""
-        meta, template = raw["metadata"], raw["spec"]["template"]
-        spec = template.get("spec") or {}
-        effects = {**_DAEMON_EFFECTS, **({"network-unavailable": "NoSchedule"} if spec.get("hostNetwork") else {})}
-        added = [{"key": f"node.kubernetes.io/{k}", "operator": "Exists", "effect": effects[k]} for k in effects]
-        owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": meta["name"], "controller": True}
-        return self.read(
-            {
-                "metadata": {
-                    "name": meta["name"],
-                    "namespace": meta.get("namespace", "default"),
-                    "labels": (template.get("metadata") or {}).get("labels") or {},
-                    "ownerReferences": [owner],
-                },
-                "spec": {**spec, "tolerations": [*(spec.get("tolerations") or ()), *added]},
-            }
-        )
+        """The pod that a raw DaemonSet runs on each node that will have it, with the tolerations that it is given.
+
+        Raises InvalidInputError, which names the DaemonSet.
+        """
+        try:
+            return self._read(_daemon_pod(raw))
+        except UNREADABLE as error:
+            raise malformed("DaemonSet", raw, error) from error
 
     def _needs_of(self, raw: Mapping[str, Any], spec: Mapping[str, Any], asker: Asker) -> Needs:
         about_pods = _about_pods(spec, asker) if spec.get("affinity") else {}
@@ -153,6 +160,7 @@ class PodReader:
             nodes=NodeChoice.from_json(spec),
             volumes=self._storage.needs(raw),
             spread=spread_constraints(spec, asker),
+            gates=tuple(sorted(gate["name"] for gate in spec.get("schedulingGates") or ())),
             preferred_nodes=preferred_nodes(spec),
             **about_pods,
         )
@@ -166,4 +174,21 @@ def _about_pods(spec: Mapping[str, Any], asker: Asker) -> dict[str, tuple[PodTer
         "away": required_terms(spec, away, asker),
         "preferred_near": preferred_terms(spec, near, asker),
         "preferred_away": preferred_terms(spec, away, asker),
+    }
+
+
+def _daemon_pod(raw: Mapping[str, Any]) -> dict[str, Any]:
+    meta, template = raw["metadata"], raw["spec"]["template"]
+    spec = template.get("spec") or {}
+    effects = {**_DAEMON_EFFECTS, **({"network-unavailable": "NoSchedule"} if spec.get("hostNetwork") else {})}
+    added = [{"key": f"node.kubernetes.io/{k}", "operator": "Exists", "effect": effects[k]} for k in effects]
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": meta["name"], "controller": True}
+    return {
+        "metadata": {
+            "name": meta["name"],
+            "namespace": meta.get("namespace", "default"),
+            "labels": (template.get("metadata") or {}).get("labels") or {},
+            "ownerReferences": [owner],
+        },
+        "spec": {**spec, "tolerations": [*(spec.get("tolerations") or ()), *added]},
     }

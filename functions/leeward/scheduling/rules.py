@@ -29,7 +29,8 @@ class Rule(Protocol):
 
 
 class Never:
-    """No node will do: a claim is missing or cannot be bound (VolumeBinding's PreFilter)."""
+    """No node will do: the pod is gated (SchedulingGates), or a claim is missing or cannot be bound (VolumeBinding's
+    PreFilter)."""
 
     __slots__ = ("why",)
 
@@ -111,15 +112,15 @@ class FreePorts:
 class Room:
     """NodeResourcesFit: what is left of each resource covers what the pod asks for.
 
-    Where an amount has no mask of its own (`exact` is false), `narrow` lets nodes through that have a little less.
+    Where an amount has no mask of its own `narrow` lets nodes through that have a little less: `rough` are these
+    amounts, each with what is free by node.
     """
 
-    __slots__ = ("_demands", "_rough", "exact")
+    __slots__ = ("_demands", "rough")
 
     def __init__(self, demands: Sequence[tuple[str, Capacity, int]]) -> None:
         self._demands = demands
-        self._rough = [(capacity, amount) for _, capacity, amount in demands if not capacity.mark(amount)]
-        self.exact = not self._rough
+        self.rough = [(capacity.free, amount) for _, capacity, amount in demands if not capacity.mark(amount)]
 
     def narrow(self, nodes: int) -> int:
         for _, capacity, amount in self._demands:
@@ -128,12 +129,15 @@ class Room:
 
     def fits(self, number: int) -> bool:
         """Whether a node that `narrow` let through has the room."""
-        return all(capacity.free[number] >= amount for capacity, amount in self._rough)
+        return all(free[number] >= amount for free, amount in self.rough)
 
     def reasons(self, refused: int) -> Reasons:
         """A node may lack several resources; each is told, as kube-scheduler does."""
         for name, capacity, amount in self._demands:
-            short = sum(capacity.free[number] < amount for number in numbers(refused))
+            roomy = refused & capacity.at_least(amount)
+            short = (refused ^ roomy).bit_count()
+            if amount not in capacity.marks:
+                short += sum(capacity.free[number] < amount for number in numbers(roomy))
             if short:
                 yield "Too many pods" if name == PODS else f"Insufficient {name}", short
 

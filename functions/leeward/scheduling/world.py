@@ -7,6 +7,7 @@ noted and undone one by one, so that a try costs what it moves and not what the 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 from leeward.errors import ObjectGoneError
@@ -18,6 +19,7 @@ from leeward.scheduling.openings import Opening, Openings
 from leeward.scheduling.pods import PodSpec
 from leeward.scheduling.rules import Room
 
+LOOKED_AT = 100  # feasible nodes: kube-scheduler, too, scores all only in clusters of up to that many nodes
 _Undo = tuple[Callable[..., None], tuple[Any, ...], int]
 
 
@@ -105,19 +107,34 @@ class World:
                 return 0
         return among
 
-    def pick(self, kind: Kind, feasible: int) -> int:
-        """One of the feasible nodes: the first that the pod's preferences leave; -1 when there is none."""
+    def pick(self, kind: Kind, feasible: int, *, emptiest: bool = False) -> int:
+        """One of the feasible nodes that the pod's preferences leave; -1 when there is none.
+
+        The first of them, or of the first `LOOKED_AT` the least allocated by now.
+        """
         while feasible:
             chosen = feasible
             for preference in kind.preferences:
                 chosen = preference.narrow(chosen)
-            if not kind.rough:
+            if not emptiest and not kind.rough:
                 return (chosen & -chosen).bit_length() - 1
-            for number in numbers(chosen):
-                if all(room.fits(number) for room in kind.rough):
-                    return number
+            fitting = _fitting(chosen, kind)
+            found = self._emptiest(islice(fitting, LOOKED_AT)) if emptiest else next(fitting, -1)
+            if found >= 0:
+                return found
             feasible ^= chosen
         return -1
+
+    def _emptiest(self, among: Iterable[int]) -> int:
+        """NodeResourcesFit's score LeastAllocated: the largest shares of cpu and memory left; then by name."""
+        capacities = [(name, self._kinds.capacity(name).free) for name in (CPU, MEMORY)]
+        nodes = self.fleet.nodes
+
+        def rank(number: int) -> tuple[float, str]:
+            offers = nodes[number].allocatable
+            return -sum(free[number] / max(offers.get(n, 0), 1) for n, free in capacities), nodes[number].name
+
+        return min(among, key=rank, default=-1)
 
     def put(self, pod: PodSpec, kind: Kind, number: int) -> None:
         """Place a pod, whether it fits or not."""
@@ -148,7 +165,7 @@ class World:
         found: Counter[str] = Counter()
         for rule in kind.rules:
             passed = rule.narrow(among)
-            if rule in kind.rough and isinstance(rule, Room):
+            if isinstance(rule, Room) and rule.rough:
                 passed = sum(self.fleet.bits[number] for number in numbers(passed) if rule.fits(number))
             if passed != among:
                 for why, count in rule.reasons(among ^ passed):
@@ -195,6 +212,16 @@ class World:
         if number < 0 or not self.fleet.present & self.fleet.bits[number]:
             raise ObjectGoneError(f"node {node} is not there")
         return number
+
+
+def _fitting(mask: int, kind: Kind) -> Iterator[int]:
+    """Those of a mask that have the room, in order."""
+    for number in numbers(mask):
+        for free, amount in kind.rough:
+            if free[number] < amount:
+                break
+        else:
+            yield number
 
 
 def _most_allocated_first(nodes: Iterable[NodeSpec], pods: Iterable[PodSpec]) -> list[NodeSpec]:

@@ -80,6 +80,7 @@ def _pod(dice, at, nodes, claims):
         topologySpreadConstraints=[_constraint(dice) for _ in range(dice.choice([0, 0, 1, 1, 2]))],
     )
     pod["status"] = {"phase": "Pending"}
+    pod["metadata"]["creationTimestamp"] = f"2026-01-05T08:00:{at:02}Z"
     pod["spec"]["affinity"] = _affinity(dice)
     if dice.random() < 0.2:
         pod["spec"]["nodeSelector"] = {"gen": dice.choice("45")}

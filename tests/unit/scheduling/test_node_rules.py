@@ -3,7 +3,21 @@
 import pytest
 
 from leeward.errors import InvalidInputError
-from tests.unit.scheduling.raw import HOST, PREFERRED, a_line, a_node, a_pod, a_taint, on_nodes, packed, went, why_not
+from tests.unit.scheduling.raw import (
+    HOST,
+    PREFERRED,
+    a_line,
+    a_node,
+    a_pod,
+    a_taint,
+    a_template,
+    a_term,
+    near,
+    on_nodes,
+    packed,
+    went,
+    why_not,
+)
 
 
 def test_a_pod_with_room_is_placed():
@@ -13,6 +27,31 @@ def test_a_pod_with_room_is_placed():
 def test_a_pod_without_room_stays_pending_node_resources_fit():
     pods = [a_pod("there", node="n1", cpu="3500m"), a_pod("p1", cpu="1")]
     assert why_not([a_node("n1", cpu="4")], pods) == "0/1 nodes are available: 1 Insufficient cpu."
+
+
+def test_a_more_important_pod_puts_nobody_out_no_preemption():
+    pods = [a_pod("there", node="n1", cpu="4", priority=0), a_pod("p1", cpu="1", priority=1_000_000)]
+    assert why_not([a_node("n1", cpu="4")], pods) == "0/1 nodes are available: 1 Insufficient cpu."
+
+
+def test_a_gated_pod_is_not_placed_and_holds_nobody_up_scheduling_gates():
+    gated = a_pod("gated", schedulingGates=[{"name": "quota"}, {"name": "example.com/license"}], **near(a_term()))
+    result = packed([a_node("n1")], [gated, a_pod("p1")])
+    assert result.placements == {"default/p1": "n1"}
+    assert [(one.pod, one.why) for one in result.unplaced] == [
+        ("default/gated", "0/1 nodes are available: 1 waiting for scheduling gates: example.com/license, quota.")
+    ]
+
+
+def test_no_new_node_is_opened_for_a_gated_pod_scheduling_gates():
+    result = packed([], [a_pod(schedulingGates=[{"name": "quota"}])], templates=[a_template()])
+    assert result.new_nodes == ()
+
+
+def test_sidecars_and_overhead_take_room_on_the_node_node_resources_fit():
+    sidecar = {"name": "mesh", "restartPolicy": "Always", "resources": {"requests": {"cpu": "500m"}}}
+    pod = a_pod(cpu="1", initContainers=[sidecar], overhead={"cpu": "250m"})
+    assert went([a_node("n1", cpu="1749m"), a_node("n2", cpu="1750m")], [pod]) == {"p1": "n2"}
 
 
 def test_each_resource_that_is_short_is_told_node_resources_fit():

@@ -221,3 +221,10 @@ def test_more_different_requests_than_have_masks_of_their_own_are_still_exact():
     nodes = [a_node(f"n{i:03}", cpu=f"{1000 + i}m") for i in range(300)]
     assert went(nodes, pods) == {f"p{i:03}": f"n{i:03}" for i in range(300)}
     assert why_not([a_node("n1", cpu="1998m")], [a_pod("p", cpu="1999m")]).endswith("1 Insufficient cpu.")
+
+
+def test_the_nodes_that_lack_a_resource_are_counted_exactly_among_many_different_requests():
+    pods = [a_pod(f"p{i:03}", cpu=f"{700 + i}m", memory="1Mi") for i in range(70)]
+    nodes = [a_node("large", cpu="96", pods="100"), *(a_node(f"n{i:03}", cpu=f"{500 + i}m") for i in range(100))]
+    (only,) = packed(nodes, [*pods, a_pod("late", cpu="555m", memory="9Gi")]).unplaced
+    assert only.why == "0/101 nodes are available: 101 Insufficient memory, 55 Insufficient cpu."

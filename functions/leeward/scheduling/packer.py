@@ -1,0 +1,169 @@
+"""One run of placing pods: what it has opened and where the pods went, in one of two ways."""
+
+from collections.abc import Sequence
+from enum import Enum
+
+from leeward.scheduling.kinds import Kind
+from leeward.scheduling.nodes import NodeTemplate
+from leeward.scheduling.openings import Opening
+from leeward.scheduling.outcome import NewNode, Packing, Unplaced, no_new_node, unavailable
+from leeward.scheduling.pods import PodSpec
+from leeward.scheduling.rules import FreePorts, Never, OfNode, Room
+from leeward.scheduling.world import World
+
+_LASTING = (Never, OfNode, FreePorts, Room)  # whom these refuse on an empty node they refuse on every one of its kind
+
+
+class Way(Enum):
+    """Which pod comes next, and which of the feasible nodes it takes; all else is the same for both."""
+
+    GATHERED = "the largest first, to the node that was the most allocated"
+    AS_SCHEDULED = "the oldest first, to the node that is the least allocated: kube-scheduler's queue and default score"
+
+    def ordered(self, pods: Sequence[PodSpec]) -> list[PodSpec]:
+        """By falling priority in either way."""
+        return sorted(pods, key=lambda pod: pod.order if self is Way.GATHERED else pod.queued)
+
+
+class Packer:
+    """One run. `unplaced`: the pods without a place, in order; with `whole` the first of them alone."""
+
+    def __init__(self, world: World, templates: Sequence[NodeTemplate], at_most: int | None, way: Way) -> None:
+        self._world, self._way = world, way
+        self.unplaced: list[PodSpec] = []
+        self._openings = world.openings.of(templates)
+        self._at_most = at_most
+        self._opened: dict[int, Opening] = {}  # by number, in the order of opening
+        self._zones: dict[str, int] = {}
+        self._templates: dict[str, int] = {}
+        self._went: dict[PodSpec, int] = {}
+        self._failed: dict[Kind, int] = {}  # at which stamp of the world
+
+    def run(self, pods: Sequence[PodSpec], *, whole: bool) -> None:
+        """Place them; those that wait for others are tried again while one of these still finds a place."""
+        waiting, lost = self._round(self._way.ordered(pods), whole=whole)
+        progress = bool(waiting)
+        while progress and not (whole and lost):
+            before = len(waiting)
+            waiting, more = self._round(waiting, whole=whole)
+            lost += more
+            progress = 0 < len(waiting) < before
+        self.unplaced = sorted((*waiting, *lost), key=lambda pod: pod.order)
+
+    def again(self) -> None:
+        """Do the same once more, in the world as it was before."""
+        for opening in self._opened.values():
+            self._world.open(opening)
+        for pod, number in self._went.items():
+            self._world.put(pod, self._world.kind(pod), number)
+
+    def might_place(self, pod: PodSpec) -> bool:
+        """Whether a pod that this run left over might find a place in another way, asked in the world as it was before.
+
+        All filters refuse the more the more pods are placed, but for affinity and spread.
+        """
+        kind = self._world.kind(pod)
+        if kind.hopeful or any(kind not in one.never for one in self._openings):
+            return True
+        return self._pick(kind, self._world.feasible(kind, self._world.fleet.present)) >= 0
+
+    def _pick(self, kind: Kind, feasible: int) -> int:
+        return self._world.pick(kind, feasible, emptiest=self._way is Way.AS_SCHEDULED)
+
+    def _round(self, pods: Sequence[PodSpec], *, whole: bool) -> tuple[list[PodSpec], list[PodSpec]]:
+        """One pass; those that may find a place yet, and those that cannot."""
+        waiting: list[PodSpec] = []
+        lost: list[PodSpec] = []
+        for pod in pods:
+            kind = self._world.kind(pod)
+            number = self._place_for(kind)
+            if number >= 0:
+                self._world.put(pod, kind, number)
+                self._went[pod] = number
+            elif kind.hopeful:
+                waiting.append(pod)
+            elif whole:
+                return [], [pod]
+            else:
+                lost.append(pod)
+        return waiting, lost
+
+    def _place_for(self, kind: Kind) -> int:
+        """The number of a node, a new one where no other will do; -1 when that will not do either."""
+        world = self._world
+        if self._failed.get(kind) == world.stamp:
+            return -1
+        feasible = world.feasible(kind, world.fleet.present)
+        number = self._pick(kind, feasible & world.existing)
+        if number < 0 and feasible:
+            number = next((n for one in world.openings.ranked if (n := self._pick(kind, feasible & one.mask)) >= 0), -1)
+        if number < 0:
+            number = self._open_for(kind)
+        if number < 0:
+            self._failed[kind] = world.stamp
+        return number
+
+    def _open_for(self, kind: Kind) -> int:
+        """The cheapest new node that will do; among equals in the zone that has got the fewest."""
+        world = self._world
+        for opening in self._choices():
+            if kind in opening.never:
+                continue
+            point = world.checkpoint()
+            number = world.open(opening)
+            bit = world.fleet.bits[number]
+            if world.pick(kind, world.feasible(kind, bit)) >= 0:
+                self._note(opening, number)
+                return number
+            if any(isinstance(rule, _LASTING) and not rule.narrow(bit) for rule in kind.rules):
+                opening.never.add(kind)
+            world.rollback(point)
+        return -1
+
+    def _choices(self) -> list[Opening]:
+        if self._at_most is not None and len(self._opened) >= self._at_most:
+            return []
+        open_ones = [one for one in self._openings if self._has_more(one.template)]
+        return sorted(open_ones, key=lambda one: (one.offering.price, self._zones.get(one.offering.zone, 0), one.rank))
+
+    def _has_more(self, template: NodeTemplate) -> bool:
+        return template.most is None or self._templates.get(template.name, 0) < template.most
+
+    def _note(self, opening: Opening, number: int) -> None:
+        zone, name = opening.offering.zone, opening.template.name
+        self._opened[number] = opening
+        self._zones[zone] = self._zones.get(zone, 0) + 1
+        self._templates[name] = self._templates.get(name, 0) + 1
+
+    def result(self) -> Packing:
+        """Of the run, in the world as it left it."""
+        nodes, why = self._world.fleet.nodes, dict[Kind, str]()
+        pods: dict[int, list[str]] = {number: [] for number in self._opened}
+        for pod, number in self._went.items():
+            if number in pods:
+                pods[number].append(pod.key)
+        for kind in map(self._world.kind, self.unplaced):
+            if kind not in why:
+                why[kind] = self._why(kind)
+        return Packing(
+            placements={pod.key: nodes[number].name for pod, number in self._went.items()},
+            new_nodes=tuple(_new_node(one, nodes[n].name, pods[n]) for n, one in self._opened.items()),
+            unplaced=tuple(Unplaced(pod=pod.key, why=why[self._world.kind(pod)]) for pod in self.unplaced),
+        )
+
+    def _why(self, kind: Kind) -> str:
+        world, present = self._world, self._world.fleet.present
+        sentences = [unavailable(world.refusals(kind, present), present.bit_count())]
+        for opening in self._choices():
+            with world.trial():
+                bit = world.fleet.bits[world.open(opening)]
+                refusals = world.refusals(kind, bit)
+            sentences.append(no_new_node(opening.template.name, opening.offering.zone, refusals))
+        if self._openings and not self._choices():
+            sentences.append(f"No more than {len(self._opened)} new nodes are allowed.")
+        return " ".join(sentences)
+
+
+def _new_node(opening: Opening, name: str, pods: Sequence[str]) -> NewNode:
+    place = opening.offering
+    return NewNode(name=name, template=opening.template.name, zone=place.zone, price=place.price, pods=tuple(pods))
