@@ -1,6 +1,7 @@
 # Everything a person or a machine runs. `make help` lists it.
 SHELL := /bin/bash
 PY := .venv/bin/python
+WORKERS ?= 2
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
 export PYTHONDONTWRITEBYTECODE := 1
 
@@ -34,11 +35,11 @@ demo: setup  ## the main job on the local stack: a spot warning, a scale-in, a m
 local: setup  ## the local AWS and Kubernetes, until Ctrl-C
 	$(PY) -m local
 
-test: setup  ## all suites
-	$(PY) -m pytest -m "not long"
+test: setup  ## all suites, in WORKERS=2 processes
+	$(PY) -m pytest -m "not long" --numprocesses $(WORKERS)
 
 test-long: setup  ## all suites with their long forms
-	EXAMPLES=5000 SEEDS=200 $(PY) -m pytest
+	EXAMPLES=5000 SEEDS=200 $(PY) -m pytest --numprocesses $(WORKERS)
 
 lint: setup
 	.venv/bin/ruff check .

@@ -1,16 +1,15 @@
 """The embedded default: the local AWS and the local Kubernetes API as two child processes, joined as EKS joins them.
 
 The cluster's endpoint and certificate stand in the local EKS, its access entries are taken over from there, and nodes
-join when the local EC2 starts instances. Nothing listens beyond loopback; `stop` leaves no process and no port."""
+join when the local EC2 starts instances. Nothing listens beyond loopback; `stop` leaves no process and no port, and so
+does the end of the process that started them (`lifeline`)."""
 
 import json
 import os
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
-import sys
 import threading
 import time
 import urllib.error
@@ -23,6 +22,9 @@ from typing import Any, Self
 
 import boto3
 from botocore.config import Config
+
+from local import lifeline
+from local.ports import reserved_port
 
 ROOT = Path(__file__).resolve().parent.parent
 START_SECONDS = 60
@@ -64,9 +66,9 @@ class LocalStack:
     def start(self) -> None:
         """Start both processes, make the cluster known to the local EKS, and keep its access entries in step."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        self.port = free_port()
-        self._spawn("aws", "local.aws", "--port", str(self.port), "--region", self.region, "--account", self.account)
-        self._await("aws", lambda: self.control("GET", "calls"))
+        with reserved_port() as self.port:
+            self._spawn("aws", "local.aws", "--port", str(self.port), *self._aws_options())
+            self._await("aws", lambda: self.control("GET", "calls"))
         self._spawn("cluster", "local.cluster", "--name", self.cluster, "--port", "0", *self._cluster_options())
         self._await("cluster", lambda: self.cluster_control("GET", "pdb-violations"))
         eks = self.client("eks")
@@ -74,6 +76,7 @@ class LocalStack:
         eks.create_cluster(name=self.cluster, roleArn=role, resourcesVpcConfig={"subnetIds": []}, version="1.33")
         endpoint = self._endpoint()
         known = {name: endpoint[name] for name in ("endpoint", "certificateAuthorityData")}
+        known["token"] = (self.directory / "cluster" / "admin-token").read_text().strip()  # EKS' own, for its updates
         self.control("PUT", f"eks/{self.cluster}", known)
         self._watcher = threading.Thread(target=self._watch_access_entries, daemon=True)
         self._watcher.start()
@@ -85,11 +88,7 @@ class LocalStack:
             if child.poll() is None:
                 child.send_signal(signal.SIGTERM)
         for child in reversed(self._children):
-            try:
-                child.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                child.kill()
-                child.wait()
+            lifeline.release(child, STOP_SECONDS)
         self._children.clear()
 
     @property
@@ -161,8 +160,10 @@ class LocalStack:
     def deploy(self, settings: Mapping[str, Any]) -> float:
         """`cdk bootstrap` and `cdk deploy` with these settings; answers the seconds it took."""
         began = time.monotonic()
-        self._cdk("bootstrap", settings)
-        self._cdk("deploy", settings, "--all", "--require-approval", "never")
+        # Where no cdk.json is, and with the environment named, it does without a synthesis of its own.
+        self._cdk(self.directory, "bootstrap", f"aws://{self.account}/{self.region}")
+        context = f"leeward={json.dumps(settings)}"
+        self._cdk(ROOT, "deploy", "--all", "--require-approval", "never", "--context", context)
         self.take_over_access_entries()
         return time.monotonic() - began
 
@@ -171,14 +172,14 @@ class LocalStack:
         entries = self.control("GET", f"access-entries?cluster={self.cluster}")
         self.cluster_control("PUT", "access-entries", entries)
 
-    def _cdk(self, command: str, settings: Mapping[str, Any], *arguments: str) -> None:
+    def _cdk(self, where: Path, command: str, *arguments: str) -> None:
         output = self.directory / "cdk.out"
         done = subprocess.run(
             [
                 *(str(ROOT / "node_modules/.bin/cdk"), command, *arguments, "--no-notices"),
-                *("--output", str(output), "--context", f"leeward={json.dumps(settings)}"),
+                *("--output", str(output)),
             ],
-            cwd=ROOT,
+            cwd=where,
             env=self.environment()
             | {
                 "PATH": f"{ROOT / '.venv/bin'}{os.pathsep}{os.environ['PATH']}",
@@ -196,6 +197,9 @@ class LocalStack:
         if done.returncode:
             raise LocalStackError(f"cdk {command} failed:\n{(done.stdout + done.stderr)[-3000:]}")
 
+    def _aws_options(self) -> list[str]:
+        return ["--region", self.region, "--account", self.account]
+
     def _cluster_options(self) -> list[str]:
         return [
             *("--sts-endpoint", self.endpoint, "--aws-endpoint", self.endpoint),
@@ -207,12 +211,10 @@ class LocalStack:
         directory = self.directory / name
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(parents=True)
-        environment = self.environment() if name == "cluster" else {**os.environ}
-        command = [sys.executable, "-m", module, *arguments, "--dir", str(directory)]
-        with (directory / "log").open("wb") as log:
-            self._children.append(
-                subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log, start_new_session=True)
-            )
+        environment = self.environment() if name == "cluster" else None
+        self._children.append(
+            lifeline.start(module, *arguments, "--dir", str(directory), log=directory / "log", environment=environment)
+        )
 
     def _await(self, name: str, ready: Any) -> None:
         deadline = time.monotonic() + START_SECONDS
@@ -254,10 +256,3 @@ def call(
     except urllib.error.HTTPError as error:
         raise LocalStackError(f"{method} {url}: {error.code} {error.read().decode(errors='replace')}") from error
     return json.loads(text) if text else None
-
-
-def free_port() -> int:
-    """A port on loopback that nobody uses now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -6,15 +6,34 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from local.aws.process import LocalAws, running
+from tests import workers
 from tests.local.cluster.kubectl import INSTALL, binaries, version_of
+
+# How fast the machine is decides no test: neither an example's time nor that of making one is a failure.
+settings.register_profile("leeward", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("leeward")
 
 
 def pytest_report_header() -> list[str]:
     """Which real kubectl the tests will use as a second client."""
     found = [f"{path.name} {version_of(path)}" for path in binaries()]
     return [f"kubectl: {', '.join(found) or 'none found. ' + INSTALL}"]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In a worker the long rooms come first."""
+    if hasattr(config, "workerinput"):
+        workers.in_turn(items)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> workers.RoomByRoom:
+    """Rooms, not single tests, go to the workers."""
+    config.option.loadscopereorder = False  # the order is that of `in_turn`, not the number of tests
+    return workers.RoomByRoom(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import socket
 import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -17,7 +15,9 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-ROOT = Path(__file__).parents[2]
+from local import lifeline
+from local.ports import reserved_port
+
 START_SECONDS = 30.0
 STOP_SECONDS = 10.0
 
@@ -52,34 +52,25 @@ class LocalAws:
             return json.load(answer)
 
 
-def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @contextlib.contextmanager
-def running(
-    directory: Path, *, region: str = "us-east-1", account: str = "000000000000", port: int | None = None
-) -> Iterator[LocalAws]:
-    """Start a local AWS, give it, and stop it again. Its log is ``aws.log`` in the directory."""
+def running(directory: Path, *, region: str = "us-east-1", account: str = "000000000000") -> Iterator[LocalAws]:
+    """Start a local AWS, give it, and stop it again; it ends also when this process is killed.
+
+    Its log is ``aws.log`` in the directory."""
     directory.mkdir(parents=True, exist_ok=True)
-    chosen = port or free_port()
-    command = [sys.executable, "-m", "local.aws", "--port", str(chosen), "--region", region, "--account", account]
+    arguments = ["--region", region, "--account", account, "--dir", str(directory)]
     log = directory / "aws.log"
-    with log.open("wb") as stream:
-        process = subprocess.Popen([*command, "--dir", str(directory)], cwd=ROOT, stdout=stream, stderr=stream)
-    try:
-        written = _wait_ready(directory / "aws.json", process, log)
+    with contextlib.ExitStack() as ending:
+        with reserved_port() as port:
+            process = lifeline.start("local.aws", "--port", str(port), *arguments, log=log)
+            ending.callback(_stop, process)
+            written = _wait_ready(directory / "aws.json", process, log)
         yield LocalAws(directory=directory, process=process, **written)
-    finally:
-        process.terminate()
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    lifeline.release(process, STOP_SECONDS)
 
 
 def _wait_ready(file: Path, process: subprocess.Popen[bytes], log: Path) -> dict[str, str]:

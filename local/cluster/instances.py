@@ -8,6 +8,7 @@ from typing import Any, NotRequired, Protocol, TypedDict
 from botocore.config import Config
 
 NEVER_JOIN = "local.leeward.dev/never-join"
+_NOT_TERMINATED = ["pending", "running", "stopping", "stopped", "shutting-down"]
 
 
 class Instance(TypedDict):
@@ -32,7 +33,9 @@ class InstanceSource(Protocol):
 
 
 class Ec2Instances:
-    """The instances tagged for a cluster (`kubernetes.io/cluster/NAME`), by DescribeInstances."""
+    """The instances tagged for a cluster (`kubernetes.io/cluster/NAME`), by DescribeInstances.
+
+    Terminated ones are not asked for: the local EC2 never forgets one, and with every poll the list would cost more."""
 
     def __init__(self, cluster_name: str, *, endpoint_url: str | None = None, region: str | None = None) -> None:
         import boto3
@@ -44,7 +47,8 @@ class Ec2Instances:
     def list_instances(self) -> list[Instance]:
         """Raises botocore's errors: the bridge keeps what it knows until the next poll."""
         paginator = self._client.get_paginator("describe_instances")
-        pages = paginator.paginate(Filters=[{"Name": "tag-key", "Values": [self._tag]}])
+        wanted = {"tag-key": [self._tag], "instance-state-name": _NOT_TERMINATED}
+        pages = paginator.paginate(Filters=[{"Name": name, "Values": values} for name, values in wanted.items()])
         return [
             instance_of(found)
             for page in pages

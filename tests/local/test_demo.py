@@ -14,21 +14,9 @@ import pytest
 
 from leeward.report.page import page
 from leeward.report.record import RunRecord
+from tests.local.processes import processes_in
 
 pytestmark = pytest.mark.local
-
-
-def processes_in(directory):
-    """Command lines, alive now, that name the folder in which the demo keeps everything of its own."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().decode(errors="replace").replace("\0", " ")
-        except OSError:
-            continue  # it ended while we looked
-        if str(directory) in words:
-            found.append(words)
-    return found
 
 
 def test_the_demo_keeps_every_promise_and_leaves_no_process_or_port_behind(tmp_path):

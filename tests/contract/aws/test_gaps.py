@@ -3,8 +3,6 @@
 import io
 import json
 import os
-import subprocess
-import sys
 import time
 import urllib.request
 import zipfile
@@ -15,7 +13,8 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from local.aws.process import free_port
+from local import lifeline
+from local.ports import reserved_port
 
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
 
@@ -101,17 +100,15 @@ def test_moto_node_groups_have_no_group(moto):
 
 @pytest.fixture(scope="module")
 def ministack(tmp_path_factory):
-    port, log = free_port(), tmp_path_factory.mktemp("ministack") / "log"
+    log = tmp_path_factory.mktemp("ministack") / "log"
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("AWS_")},
         "BIND_HOST": "127.0.0.1",
-        "GATEWAY_PORT": str(port),
         "IOT_MTLS_ENABLED": "0",
         "TMPDIR": str(log.parent),
     }
-    with log.open("wb") as stream:
-        process = subprocess.Popen([sys.executable, "-m", "ministack"], env=environment, stdout=stream, stderr=stream)
-    try:
+    with reserved_port() as port:
+        process = lifeline.start("ministack", log=log, environment={**environment, "GATEWAY_PORT": str(port)})
         endpoint = f"http://127.0.0.1:{port}"
         for _ in range(200):
             try:
@@ -119,10 +116,11 @@ def ministack(tmp_path_factory):
                 break
             except OSError:
                 time.sleep(0.05)
+    try:
         yield lambda service: client(service, endpoint_url=endpoint)
     finally:
         process.terminate()
-        process.wait(10)
+        lifeline.release(process, 10)
 
 
 def start(sfn, machine_name, definition, **more):

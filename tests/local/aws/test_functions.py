@@ -183,7 +183,7 @@ def test_a_queue_is_read_in_large_batches_and_poison_goes_to_the_dead_letter_que
     dead = sqs.create_queue(QueueName=f"dead-{uuid.uuid4().hex[:8]}")["QueueUrl"]
     dead_arn = sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
     attributes = {
-        "VisibilityTimeout": "1",
+        "VisibilityTimeout": "5",  # the function's own time-out, as AWS demands: no message comes back while it runs
         "RedrivePolicy": json.dumps({"deadLetterTargetArn": dead_arn, "maxReceiveCount": 2}),
     }
     queue = sqs.create_queue(QueueName=f"q-{uuid.uuid4().hex[:8]}", Attributes=attributes)["QueueUrl"]
@@ -198,6 +198,7 @@ def test_a_queue_is_read_in_large_batches_and_poison_goes_to_the_dead_letter_que
             failed = [r["messageId"] for r in event["Records"] if r["body"] == "poison"]
             return {"batchItemFailures": [{"itemIdentifier": item} for item in failed]}
         """,
+        Timeout=5,
         Environment={"Variables": {"ANSWERS": answers}},
     )
     for start in range(0, 50, 10):
@@ -219,7 +220,7 @@ def test_a_queue_is_read_in_large_batches_and_poison_goes_to_the_dead_letter_que
             sqs.delete_message(QueueUrl=answers, ReceiptHandle=message["ReceiptHandle"])
         return sqs.receive_message(QueueUrl=dead).get("Messages")
 
-    assert eventually(poison, seconds=15)[0]["Body"] == "poison"
+    assert eventually(poison, seconds=30)[0]["Body"] == "poison"
     functions.delete_event_source_mapping(UUID=mapping["UUID"])
     assert sizes == [50, 1]
 

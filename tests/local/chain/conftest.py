@@ -81,9 +81,11 @@ class Crew:
         return found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
-    """Deployed once; its policy is the demo's, which selects web-*."""
+    """Deployed once, and gone after the last of these tests: it reckons on for as long as it is there.
+
+    Its policy is the demo's, which selects web-*."""
     directory = tmp_path_factory.mktemp("stack")
     with LocalStack(directory=directory, boot_delay=0.5, termination_scale=0.1, pod_start=0.3) as running:
         running.deploy(scenario.settings(running))
@@ -94,7 +96,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def network(stack: LocalStack) -> Network:
     """One VPC with a subnet a zone."""
     return fleet.build_network(stack)

@@ -205,7 +205,8 @@ def test_a_run_started_by_hand_drains_and_the_group_replaces_the_node(stack, cre
     client = stack.client("stepfunctions")
     run = client.start_execution(stateMachineArn=machine, name="by-hand", input=json.dumps({"instance": victim}))
     record = team.closed(victim)
-    assert record.causes == ("manual",)
+    # EC2's word of the end that we asked for joins where it comes before the record is closed
+    assert set(record.causes) - {"state_change"} == {"manual"}
     assert client.describe_execution(executionArn=run["executionArn"])["status"] == "SUCCEEDED"
     team.until(lambda: ledger.group_size(stack, team.group) == (1, 1), 15, "the group at its size")
 

@@ -1,0 +1,34 @@
+"""How `make test` divides the tests among its workers (pytest-xdist): room by room, elsewhere file by file.
+
+What is started or synthesized once for many tests is so in one worker only, and what mostly waits runs beside what
+reckons. Nothing but the time depends on it: without workers the same tests run one after the other."""
+
+import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+# In the order in which they are handed out: the long ones first, so that no worker ends with one of them.
+ROOMS = {
+    "the deployed stack": ("tests/local/chain/",),  # as a whole: the last of it looks at what the others have called
+    "the local AWS": ("tests/local/aws/", "tests/contract/", "tests/adapters/test_nodegroups.py"),
+    "the demo": ("tests/local/test_demo.py",),
+    "the template": ("tests/infra/",),
+}
+
+
+def room(nodeid: str) -> str:
+    """What goes to one worker together, in its order: the tests of a room, or of a file."""
+    found = (name for name, places in ROOMS.items() if nodeid.startswith(places))
+    return next(found, nodeid.split("::", maxsplit=1)[0])
+
+
+def in_turn(items: list[pytest.Item]) -> None:
+    """Sort: the rooms in their order, everything else after them as it was."""
+    turns = {name: turn for turn, name in enumerate(ROOMS)}
+    items.sort(key=lambda item: turns.get(room(item.nodeid), len(turns)))
+
+
+class RoomByRoom(LoadScopeScheduling):
+    """A worker that is done gets the next room or file, in the order of the collected tests."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return room(nodeid)
