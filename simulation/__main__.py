@@ -68,7 +68,14 @@ def _record(case: Case, path: Path) -> int:
 def _cases(options: argparse.Namespace) -> Sequence[Case]:
     faults = Faults.none() if options.no_faults else Faults.all()
     return [
-        Case(seed=seed, hours=options.hours, per_hour=options.per_hour, nodes=options.nodes, faults=faults)
+        Case(
+            seed=seed,
+            hours=options.hours,
+            per_hour=options.per_hour,
+            nodes=options.nodes,
+            faults=faults,
+            upgrades=options.upgrades,
+        )
         for seed in range(options.first_seed, options.first_seed + options.seeds)
     ]
 
@@ -100,7 +107,7 @@ def _command(case: Case) -> str:
     nodes = f" --nodes {case.nodes}" if case.nodes else ""
     faults = " --no-faults" if case.faults == Faults.none() else ""
     per_hour = f" --per-hour {case.per_hour:g}"
-    hours = f" --hours {case.hours:g}"
+    hours = f" --hours {case.hours:g}" + (f" --upgrades {case.upgrades:g}" if case.upgrades else "")
     return f"python -m simulation --seeds 1 --first-seed {case.seed}{hours}{per_hour}{nodes}{faults} --story"
 
 
@@ -143,6 +150,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--first-seed", "--seed", type=_whole(0), default=1, help="the first of them, or the one to record")
     add("--hours", type=_above_nothing, default=HOURS, help=f"virtual hours with arrivals and faults ({HOURS:g})")
     add("--per-hour", type=_above_nothing, default=PER_HOUR, help=f"arrivals in a virtual hour ({PER_HOUR:g})")
+    add("--upgrades", type=_above_nothing, default=0, help="upgrades of node groups begun in a virtual hour (0)")
     add("--nodes", type=_whole(FEWEST_NODES, MOST_NODES), help="in each fleet (as each seed says)")
     add("--no-faults", action="store_true", help="only arrivals")
     add("--story", action="store_true", help="print what happened")

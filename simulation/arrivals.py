@@ -12,6 +12,7 @@ from simulation.operators import Operators
 from simulation.owners import set_desired, terminate
 from simulation.plans import ArrivalPlan
 from simulation.scene import Scene, subject
+from simulation.upgrades import Upgraders
 
 NONSENSE = (
     "no JSON at all",
@@ -30,7 +31,7 @@ class Arrivals:
         self._scene, self._plan = scene, plan
         self.over = False
         self.counts: Counter[str] = Counter()
-        self._aws, self._operators = Interruptions(scene), Operators(scene)
+        self._aws, self._operators, self._upgraders = Interruptions(scene), Operators(scene), Upgraders(scene)
         self._kinds: Mapping[str, Callable[[int], None]] = {
             "spot_warning": self._aws.spot_warning,
             "spot_storm": self._aws.spot_storm,
@@ -52,6 +53,11 @@ class Arrivals:
             "scale_out": self._scale_out,
             "collision": self._collision,
             "nonsense": self._nonsense,
+            "upgrade": self._upgraders.start,
+            "upgrade_told": self._upgraders.tell,
+            "upgrade_stopped": self._upgraders.stop,
+            "alarm_rings": self._alarm_rings,
+            "alarms_quiet": self._alarms_quiet,
         }
 
     def begin(self) -> None:
@@ -92,6 +98,16 @@ class Arrivals:
         Random(pick).shuffle(causes)
         for cause in causes:
             cause()
+
+    def _alarm_rings(self, pick: int) -> None:
+        """One of those that exist; only upgrades with a canary look at them."""
+        alarms = self._scene.system.alarms
+        if names := sorted(alarms.known):
+            self._scene.say(f"alarm {names[pick % len(names)]} rings")
+            alarms.ring(names[pick % len(names)])
+
+    def _alarms_quiet(self, _pick: int) -> None:
+        self._scene.system.alarms.rings.clear()
 
     def _nonsense(self, pick: int) -> None:
         self._scene.queue.send(NONSENSE[pick % len(NONSENSE)])

@@ -104,12 +104,12 @@ class ClusterAutoscaler:
             return
         found = (self._scene.cluster.store.at("pods", key) for key in self._waiting)
         pods = [pod for pod in found if pod is not None and not _of_daemon_set(pod)]
-        groups = [group for group in self._scene.fleet.groups.values() if group.desired < group.plan.maximum]
+        groups = [group for group in self._scene.fleet.groups.values() if group.desired < group.maximum]
         self._random.shuffle(groups)  # the expander "random", its default
         for group in groups:
             template = self._template(group)
             needed = nodes_needed(pods, template, allocatable_of(template))
-            if needed and set_desired(self._scene, group, min(group.desired + needed, group.plan.maximum), WHO):
+            if needed and set_desired(self._scene, group, min(group.desired + needed, group.maximum), WHO):
                 self._grown = self._scene.timeline.now()
                 return
 

@@ -29,12 +29,16 @@ class Case:
     faults: Faults = field(default_factory=Faults.all)
     nodes: int | None = None
     arrivals: tuple[Arrival, ...] | None = None
+    upgrades: float = 0  # an hour
 
     def planned(self) -> tuple[Arrival, ...]:
         """What arrives, in the order of time."""
         if self.arrivals is not None:
             return self.arrivals
-        return fleets.arrivals(self._fleet(), Streams(self.seed).stream("arrivals"), self.hours, self.per_hour)
+        streams = Streams(self.seed)
+        found = fleets.arrivals(self._fleet(), streams.stream("arrivals"), self.hours, self.per_hour)
+        begun = fleets.upgrades(streams.stream("upgrades"), self.hours, self.upgrades)
+        return tuple(sorted((*found, *begun), key=lambda arrival: arrival.at_seconds))
 
     @property
     def size(self) -> int:
@@ -67,6 +71,7 @@ class Case:
                 faults=Faults(**raw["faults"]),
                 nodes=raw["nodes"],
                 arrivals=None if raw["arrivals"] is None else _arrivals(raw["arrivals"]),
+                upgrades=float(raw.get("upgrades") or 0),
             )
         except (ValueError, KeyError, TypeError) as error:
             what = f"{type(error).__name__}: {error}"

@@ -12,6 +12,7 @@ from leeward.model.instance import instance_id_of
 from leeward.model.termination import CauseKind, Status, TerminationRecord
 from local.cluster.objects import Obj, name_of
 from simulation.facts import is_paced
+from simulation.upgrade_rules import UPGRADES_EVENTUAL, owed_by_upgrade
 from simulation.view import Rule, WorldView
 
 LEAVING = ("Terminating", "Terminated", "Detach", "Warmed:Terminating")
@@ -32,9 +33,9 @@ def instance_of(execution: str) -> str | None:
 
 
 def launched_for(token: str) -> str:
-    """The instance that a launch replaces: client tokens carry its id."""
+    """The instance that a launch replaces: client tokens carry its id. An upgrade's launches replace nobody by name."""
     found = INSTANCE.search(token)
-    return found[0] if found else ""
+    return found[0] if found else token
 
 
 def _open(view: WorldView) -> dict[str, TerminationRecord]:
@@ -96,8 +97,9 @@ def _debts(view: WorldView) -> Iterator[str]:
     owing = Counter(record.subject.group for record in _open(view).values() if _owes(record))
     for name, book in sorted(view.books.items()):
         group = view.groups[name]
-        if book.least > owing[name] and group.desired > group.minimum:
-            yield f"{name}: {book.least} launches are neither paid for nor forgiven, {owing[name]} of them still owed"
+        owed = owing[name] + owed_by_upgrade(name, view)
+        if book.least > owed and group.desired > group.minimum:
+            yield f"{name}: {book.least} launches are neither paid for nor forgiven, {owed} of them still owed"
 
 
 def _owes(record: TerminationRecord) -> bool:
@@ -105,6 +107,7 @@ def _owes(record: TerminationRecord) -> bool:
 
 
 EVENTUAL: tuple[tuple[Rule, Callable[[WorldView], Iterator[str]]], ...] = (
+    *UPGRADES_EVENTUAL,
     (Rule.MARK, _marks),
     (Rule.GONE, _gone),
     (Rule.HOOK, _hooks),

@@ -56,6 +56,7 @@ class Faults:
     zone_outages_per_hour: float = 0  # a zone without capacity for some minutes
     subnets_full_per_hour: float = 0  # others leave a subnet a handful of addresses for an hour or so
     never_joins: float = 0
+    bad_image: float = 0  # of a new launch template version: none of its instances joins
     api_outages_per_hour: float = 0  # the Kubernetes API does not answer for up to five minutes
     stops_per_hour: float = 0  # an operator stops an execution
     kill_call: int | None = None
@@ -92,6 +93,7 @@ class Faults:
             zone_outages_per_hour=0.3,
             subnets_full_per_hour=0.3,
             never_joins=0.03,
+            bad_image=0.05,
             api_outages_per_hour=0.3,
             stops_per_hour=1,
         )

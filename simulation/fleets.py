@@ -4,13 +4,14 @@ Everything comes out of the `Random` that it is given. It says what there is and
 node an arrival meets is the world's to say, from `pick`, because nobody knows now what will be there then."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 from itertools import pairwise
 from random import Random
 
 from leeward.policy.document import (
+    Canary,
     ClusterPolicies,
     ClusterSettings,
     DrainPolicy,
@@ -18,6 +19,7 @@ from leeward.policy.document import (
     NodePolicy,
     Rebalance,
     Selector,
+    UpdatePolicy,
 )
 from local.cluster.model import Cluster
 from local.cluster.objects import Obj
@@ -56,6 +58,9 @@ class ArrivalKind(StrEnum):
     MAINTENANCE_MOVED = "maintenance_moved"
     ZONE_OUTAGE = "zone_outage"
     COLLISION = "collision"
+    UPGRADE = "upgrade"
+    UPGRADE_TOLD = "upgrade_told"
+    UPGRADE_STOPPED = "upgrade_stopped"
 
 
 WEIGHTS: Mapping[ArrivalKind, float] = {
@@ -141,13 +146,14 @@ def generate(random: Random, *, nodes: int | None = None) -> Fleet:
     zones = tuple(f"{REGION}{letter}" for letter in "abcdef"[: random.randint(3, 6)])
     groups = _groups(random, zones, count)
     sturdy = tuple(zone for zone, members in nodes_by_zone(groups).items() if members > 1)
+    running, policies, autoscaler = workloads(random, count, sturdy), _policies(random), _autoscaler(random)
     return Fleet(
         cluster=CLUSTER,
         zones=zones,
         groups=groups,
-        workloads=workloads(random, count, sturdy),
-        policies=_policies(random),
-        autoscaler=_autoscaler(random),
+        workloads=running,
+        policies=_with_updates(random, policies),
+        autoscaler=autoscaler,
     )
 
 
@@ -181,6 +187,22 @@ def arrivals(fleet: Fleet, random: Random, hours: float, per_hour: float) -> tup
             at = now if size == 1 else now + random.uniform(0, 2)
             if at < end:
                 found.append(Arrival(at_seconds=round(at, 3), kind=kind, pick=random.getrandbits(31)))
+    return tuple(sorted(found, key=lambda arrival: arrival.at_seconds))
+
+
+def upgrades(random: Random, hours: float, per_hour: float) -> tuple[Arrival, ...]:
+    """Upgrades that are begun, about `per_hour` in each, and what their operators do to them meanwhile."""
+    found, now = list[Arrival](), 0.0
+    while per_hour > 0:
+        now += random.expovariate(per_hour / 3600)
+        if now >= hours * 3600:
+            break
+        found.append(Arrival(at_seconds=round(now, 3), kind=ArrivalKind.UPGRADE, pick=random.getrandbits(31)))
+        for kind, often in ((ArrivalKind.UPGRADE_TOLD, 0.7), (ArrivalKind.UPGRADE_STOPPED, 0.3)):
+            if random.random() < often:
+                at = now + random.uniform(20, 1500)
+                if at < hours * 3600:
+                    found.append(Arrival(at_seconds=round(at, 3), kind=kind, pick=random.getrandbits(31)))
     return tuple(sorted(found, key=lambda arrival: arrival.at_seconds))
 
 
@@ -260,3 +282,19 @@ def _policies(random: Random) -> ClusterPolicies:
         for name, drain in (("batch", batch), ("app", app))
     )
     return ClusterPolicies(settings=ClusterSettings(name=CLUSTER), policies=policies)
+
+
+def _with_updates(random: Random, policies: ClusterPolicies) -> ClusterPolicies:
+    """How each policy upgrades its groups."""
+    return replace(policies, policies=tuple(replace(one, update=_update(random)) for one in policies.policies))
+
+
+def _update(random: Random) -> UpdatePolicy:
+    percentage = random.choice((None, None, 10, 33))
+    return UpdatePolicy(
+        max_unavailable=random.choice((1, 1, 2, 5)) if percentage is None else None,
+        max_unavailable_percentage=percentage,
+        strategy=random.choice(("DEFAULT", "DEFAULT", "DEFAULT", "MINIMAL", "INCREMENTAL")),
+        order=random.choice(("waves", "random", "zone", "age")),
+        canary=Canary(nodes=random.choice((0, 0, 0, 1)), bake=timedelta(minutes=5)),
+    )

@@ -4,6 +4,7 @@ The handlers themselves only add ports from the environment, log lines and metri
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from importlib import import_module
 from typing import Any
 
 from leeward.errors import LeewardError
@@ -17,7 +18,7 @@ from leeward.termination.run import Run
 from leeward.termination.sweep import sweep_once
 from simulation.aws.queue import Queued
 
-TIMEOUTS = {"terminate": 45.0, "drain": 55.0, "sweep": 55.0, "sync": 120.0}  # seconds, as infra sets them
+TIMEOUTS = {"terminate": 45.0, "drain": 55.0, "sweep": 55.0, "sync": 120.0, "upgrade": 55.0}  # seconds, as infra sets
 STEPS = {"terminate": steps.STEPS, "drain": draining.STEPS}
 
 
@@ -39,9 +40,19 @@ def interruption(batch: Sequence[Queued], ports: Ports) -> Sequence[str]:
 
 
 def step(function: str, call: Mapping[str, Any], ports: Ports) -> dict[str, Any]:
-    """What `terminate` and `drain` do with a call of the state machine."""
+    """What `terminate`, `drain` and `upgrade` do with a call of their state machine."""
+    if function == "upgrade":
+        return _upgrade_step(call, ports)
     run = Run.from_json(call.get("run") or {})
     return STEPS[function][call["step"]](run, call, ports).to_json()
+
+
+def _upgrade_step(call: Mapping[str, Any], ports: Ports) -> dict[str, Any]:
+    """Looked up by name, for the steps come with their state machine."""
+    document, known = import_module("leeward.upgrade.run"), import_module("leeward.upgrade.steps")
+    run = document.Run.from_json(call.get("run") or {})
+    answer: dict[str, Any] = known.STEPS[call["step"]](run, call, ports).to_json()
+    return answer
 
 
 def sweep(ports: Ports) -> dict[str, Any]:

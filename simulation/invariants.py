@@ -13,6 +13,7 @@ from simulation.convergence import EVENTUAL, instance_of, launched_for
 from simulation.facts import News
 from simulation.message_rules import MessageRules
 from simulation.node_rules import NodeRules
+from simulation.upgrade_rules import Pace
 from simulation.view import HookCall, Rule, Violation, WorldView
 
 __all__ = ["Checker", "HookCall", "Rule", "Violation", "WorldView", "check"]
@@ -41,6 +42,7 @@ class Checker:
         self._paid: set[str] = set()
         self._overpaid: dict[str, int] = {}
         self._overlaps: dict[str, float] = {}
+        self._pace = Pace()
         self._always = self._rules()
 
     def after_event(self, view: WorldView) -> list[Violation]:
@@ -59,6 +61,9 @@ class Checker:
     def at_the_end(self, view: WorldView) -> list[Violation]:
         """What has not come to rest; only once faults and arrivals have stopped and `STUCK_AFTER` has passed."""
         found = self.after_event(view)
+        found += [
+            Violation(seed=self.seed, at=view.now, rule=Rule.UPGRADE, text=t) for t in self._pace.at_the_end(view)
+        ]
         for rule, rule_check in EVENTUAL:
             found += [Violation(seed=self.seed, at=view.now, rule=rule, text=text) for text in rule_check(view)]
         return found
@@ -81,6 +86,7 @@ class Checker:
             (Rule.CAUSE, self._messages.causes),
             (Rule.MALFORMED, self._messages.malformed),
             (Rule.PLACEMENT, self._placements),
+            (Rule.PACE, self._pace.check),
         )
 
     def _evictions(self, view: WorldView) -> Iterator[str]:

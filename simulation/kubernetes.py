@@ -13,10 +13,12 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 from leeward.adapters.kubernetes import bodies
 from leeward.adapters.kubernetes.answers import Answer, Request, as_error, refusal
 from leeward.errors import ObjectGoneError, ThrottledError
+from leeward.model.attachment import VolumeAttachment
 from leeward.model.instance import instance_id_of
-from leeward.model.node import Node, Taint, labelled, marked, unmarked
+from leeward.model.node import Node, Taint, cordoned, labelled, marked, uncordoned, unmarked
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.ports import Clock
+from leeward.ports_cluster import Listed
 from local.cluster.errors import ApiError
 from local.cluster.model import Cluster
 from local.cluster.objects import Obj, path_name
@@ -53,6 +55,7 @@ class _Parsed(Protocol):
 
 
 P = TypeVar("P", bound=_Parsed)
+R = TypeVar("R")
 
 
 class _Reader(Generic[P]):
@@ -117,6 +120,7 @@ class SimKubernetes:
         cluster.observe(self._pods.forget)
         self._cached: tuple[datetime, tuple[Node, ...]] | None = None
         self.stale_seconds = 0.0
+        self.refusals = 0  # evictions that the API server did not allow
         self.deletions = Journal[Deletion]()
         self.removals = Journal[Removal]()
 
@@ -164,6 +168,16 @@ class SimKubernetes:
         self._disturb("list persistentvolumes")
         return tuple(bodies.volume(raw) for raw in self._cluster.store.each("persistentvolumes"))
 
+    def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], R]) -> Sequence[R]:
+        """All objects of the resource, raw."""
+        self._disturb(f"list {what.value}")
+        return tuple(parse(raw) for raw in self._cluster.store.sorted(what.value))
+
+    def attachments(self) -> Sequence[VolumeAttachment]:
+        """All VolumeAttachments."""
+        self._disturb("list volumeattachments")
+        return tuple(VolumeAttachment.from_json(raw) for raw in self._cluster.store.sorted("volumeattachments"))
+
     def label(self, node: Node, labels: Mapping[str, str]) -> Node:
         """Put on what is missing. Raises ObjectGoneError."""
         return self._patch_node(node, lambda current: labelled(current, labels))
@@ -176,6 +190,14 @@ class SimKubernetes:
         """Take the taint off and uncordon; a repeat finds nothing to do. Raises ObjectGoneError."""
         return self._patch_node(node, lambda current: unmarked(current, taint_key))
 
+    def cordon(self, node: Node, by: str, *, exclude: bool = False) -> Node:
+        """Cordon for somebody; a repeat finds it done. Raises ObjectGoneError."""
+        return self._patch_node(node, lambda current: cordoned(current, by, exclude=exclude))
+
+    def uncordon(self, node: Node) -> Node:
+        """Undo that; a repeat finds nothing to do. Raises ObjectGoneError."""
+        return self._patch_node(node, uncordoned)
+
     def evict(self, pod: Pod) -> None:
         """Ask the model's Eviction rules; gone or replaced counts as done. Raises EvictionRefusedError."""
         options = DeleteOptions(uid=pod.uid)
@@ -186,6 +208,7 @@ class SimKubernetes:
             lambda: self._pod_is_gone(pod),
         )
         if answer is not None:
+            self.refusals += 1
             raise refusal(answer, request, pod.namespace) or as_error(answer, request, NAME)
 
     def delete_pod(self, pod: Pod, grace_seconds: int | None = None) -> None:

@@ -6,10 +6,11 @@ marks come and go between two events."""
 from collections.abc import Iterator
 from math import ceil
 
+from leeward.model import keys
 from leeward.model.instance import instance_id_of
 from leeward.model.termination import TerminationRecord
 from leeward.policy.document import Budget
-from local.cluster.objects import Obj, name_of
+from local.cluster.objects import Obj, annotations_of, name_of
 from local.cluster.store import Change, ChangeType
 from simulation.convergence import is_marked
 from simulation.drained import left_behind, untouched
@@ -178,7 +179,8 @@ class NodeRules:
         comes, goes = is_marked(new) and not is_marked(old), is_marked(old) and not is_marked(new)
         if comes:
             self._marked.append(_instance(new))
-            (self._theirs if _unschedulable(old) else self._cordoned).add(name)
+            if keys.CORDONED_FOR not in annotations_of(old):  # an upgrade's cordon outlives the mark
+                (self._theirs if _unschedulable(old) else self._cordoned).add(name)
         elif goes:
             if name in self._cordoned and _unschedulable(new):
                 self._left.append(name)

@@ -71,7 +71,7 @@ class Operators:
         groups = list(self._scene.fleet.groups.values())
         group, by = groups[pick % len(groups)], 1 + (pick >> 4) % 3
         wanted = group.desired + by if pick >> 3 & 1 else max(group.desired - by, 1)
-        set_desired(self._scene, group, min(wanted, group.plan.maximum), WHO)
+        set_desired(self._scene, group, min(wanted, group.maximum), WHO)
 
     def detach(self, pick: int) -> None:
         """To look at it in peace; it goes half an hour later."""

@@ -8,7 +8,7 @@ from simulation.scene import Scene
 
 def set_desired(scene: Scene, group: SimGroup, desired: int, who: str) -> bool:
     """SetDesiredCapacity: the group launches, or chooses whom to end. False outside of its limits or where it is so."""
-    if desired == group.desired or not group.minimum <= desired <= group.plan.maximum:
+    if desired == group.desired or not group.minimum <= desired <= group.maximum:
         return False
     scene.say(f"{who} changes the desired capacity of {group.name} from {group.desired} to {desired}")
     scene.fleet.resize(group, desired)

@@ -1,43 +1,52 @@
 """Puts the models together into one deployment: ports behind gates, functions behind queue, schedules, machine."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
-from pathlib import Path
+from functools import partial
 from typing import Any, cast
 
-import leeward.termination
 from leeward import errors
 from leeward.errors import RecordChangedError
 from leeward.node_template.cache import NodegroupCache
 from leeward.policy.document import ClusterPolicies
 from leeward.ports import (
+    Alarms,
     Catalog,
     Claims,
     DeadLetters,
     Executions,
+    GroupChanges,
     Groups,
     Instances,
     Kubernetes,
     LaunchSources,
+    ManagedUpdates,
     Network,
     Nodegroups,
     Ports,
     PriceList,
     Redelivery,
+    Templates,
+    UpgradeExecutions,
+    Upgrades,
 )
 from local.cluster.model import Cluster
 from simulation import functions
 from simulation.aws import events
+from simulation.aws.alarms import SimAlarms
 from simulation.aws.bus import Bus
 from simulation.aws.catalog import SimCatalog
-from simulation.aws.executions import SimExecutions
+from simulation.aws.changes import SimGroupChanges
+from simulation.aws.executions import SimExecutions, SimUpgradeExecutions
 from simulation.aws.fleet import SimFleet
+from simulation.aws.managed import SimManagedUpdates
 from simulation.aws.network import SimLaunchSources, SimNetwork, SimNodegroups, SimPriceList
 from simulation.aws.ports import SimGroups, SimInstances
 from simulation.aws.queue import Queue, SimDeadLetters, SimRedelivery
 from simulation.aws.table import SimClaims
+from simulation.aws.templates import SimTemplates
+from simulation.aws.upgrades import SimUpgrades
+from simulation.definitions import NODE_GROUP_UPGRADE, NODE_TERMINATION, definitions
 from simulation.faults import FaultyPort, Injector
 from simulation.invocations import Ended, Invocations, SimClock
 from simulation.kubernetes import SimKubernetes
@@ -47,22 +56,6 @@ from simulation.timeline import Streams, Timeline
 COLD = 0.2  # seconds from a call to the function's first line
 SWEEP_EVERY, SYNC_EVERY, EXPIRE_EVERY = 60.0, 300.0, 3600.0
 ON_PURPOSE = {name for name in vars(errors) if name.endswith("Error")}  # what the product raises; others are bugs
-
-
-@cache
-def definition() -> Mapping[str, Any]:
-    """The product's own state machine, its substitutions made."""
-    text = (Path(leeward.termination.__file__).parent / "state_machine.asl.json").read_text()
-    names = {
-        "Partition": "aws",
-        "TableName": "leeward",
-        "TerminateFunctionArn": "terminate",
-        "DrainFunctionArn": "drain",
-    }
-    for name, value in names.items():
-        text = text.replace("${" + name + "}", value)
-    found: dict[str, Any] = json.loads(text)
-    return found
 
 
 class SimClusters:
@@ -99,7 +92,7 @@ class Parts:
 
 
 class System:
-    """A deployment of the product on the simulated AWS. `said` takes lines of the story."""
+    """A deployment of the product on the simulated AWS. `said` takes lines of the story; `machines` by name."""
 
     def __init__(self, parts: Parts, said: Callable[[str], None]) -> None:
         self.fleet, self.queue, self.claims, self.bus = parts.fleet, parts.queue, parts.claims, parts.bus
@@ -107,18 +100,27 @@ class System:
         self._said = said
         self._ids = parts.streams.stream("ids")
         self.groups = SimGroups(parts.fleet, parts.injector)
+        self.changes = SimGroupChanges(parts.fleet)
+        self.templates = SimTemplates((group.template for group in parts.fleet.groups.values()), parts.injector)
+        self.managed_updates, self.alarms = SimManagedUpdates(parts.timeline), SimAlarms()
+        self.upgrades = SimUpgrades()
         self.states = StepFunctions()
-        self.machine = StateMachine(
-            definition(),
+        self.machines = {name: self._machine(name, found, parts) for name, found in definitions().items()}
+        self.machine = self.machines[NODE_TERMINATION]
+        self.unexpected: list[str] = []
+
+    def _machine(self, name: str, definition: Mapping[str, Any], parts: Parts) -> StateMachine:
+        first = name == NODE_TERMINATION
+        return StateMachine(
+            definition,
             parts.timeline,
-            parts.streams.stream("state machine"),
+            parts.streams.stream("state machine" if first else f"state machine {name}"),
             invoke=self._invoke,
             pause=self._pause,
-            ended=self._ended,
-            name=events.STATE_MACHINE.rpartition(":")[2],
+            ended=self._ended if first else self._told,
+            name=f"leeward-{name}",
             account=self.states,
         )
-        self.unexpected: list[str] = []
 
     def connect(self, name: str, policies: ClusterPolicies, cluster: Cluster) -> SimKubernetes:
         """Build the ports for a cluster and start queue and schedules."""
@@ -128,6 +130,7 @@ class System:
         behind = cast(Kubernetes, FaultyPort(kubernetes, "kubernetes", self._injector))
         clusters = SimClusters(name, policies, behind)
         local = {"names": clusters.names, "kubernetes": clusters.kubernetes, "policies": clusters.policies}
+        upgrade_runs = SimUpgradeExecutions(self.machines.get(NODE_GROUP_UPGRADE))
         self.claims.index.behind(self._timeline.now, gate)
         self.ports = Ports(
             clock=SimClock(self._timeline, self._invocations, gate.clock_skew),
@@ -148,6 +151,12 @@ class System:
             executions=cast(Executions, FaultyPort(SimExecutions(self.machine), "executions", gate)),
             dead_letters=cast(DeadLetters, FaultyPort(SimDeadLetters(self.queue), "dead letters", gate)),
             redelivery=cast(Redelivery, FaultyPort(SimRedelivery(self.queue), "redelivery", gate)),
+            group_changes=cast(GroupChanges, FaultyPort(self.changes, "group changes", gate)),
+            templates=cast(Templates, FaultyPort(self.templates, "templates", gate)),
+            managed_updates=cast(ManagedUpdates, FaultyPort(self.managed_updates, "managed updates", gate)),
+            alarms=cast(Alarms, FaultyPort(self.alarms, "alarms", gate)),
+            upgrades=cast(Upgrades, FaultyPort(self.upgrades, "upgrades", gate)),
+            upgrade_executions=cast(UpgradeExecutions, FaultyPort(upgrade_runs, "upgrade executions", gate)),
             queue_arns=frozenset({events.QUEUE_ARN}),
             origins=frozenset({(events.ACCOUNT, events.REGION)}),
         )
@@ -169,7 +178,8 @@ class System:
 
     def _invoke(self, function: str, payload: Mapping[str, Any], done: Callable[[Ended], None]) -> None:
         def finished(ended: Ended) -> None:
-            self._note(f"{function} {payload['step']} {(payload.get('run') or {}).get('instance', '')}", ended)
+            run = payload.get("run") or {}
+            self._note(f"{function} {payload['step']} {run.get('instance') or run.get('group', '')}", ended)
             done(ended)
 
         call = partial(functions.step, function, payload, self.ports)
@@ -196,7 +206,11 @@ class System:
             return "DynamoDb.ConditionalCheckFailedException"
         return ""
 
-    def _ended(self, execution: Execution) -> None:
+    def _told(self, execution: Execution) -> None:
         self._said(f"execution {execution.name}: {execution.status} {execution.state} {execution.cause}".rstrip())
+
+    def _ended(self, execution: Execution) -> None:
+        """Rules listen to the ends of node-termination alone."""
+        self._told(execution)
         id_ = f"{self._ids.getrandbits(128):032x}"
         self.bus.emit(events.execution_status(id_, execution.name, execution.status, self._timeline.instant()))

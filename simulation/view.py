@@ -9,6 +9,7 @@ from typing import Protocol
 from leeward.model.group import Group
 from leeward.model.termination import LaunchPlan, TerminationRecord
 from leeward.policy.document import ClusterPolicies
+from leeward.upgrade.record import UpgradeRecord
 from local.cluster.model import Cluster
 from simulation.aws.books import Book
 from simulation.aws.queue import DeadLetter
@@ -19,7 +20,7 @@ HookCall = tuple[str, str, str, bool]  # group, hook, instance, whether it was u
 
 
 class Rule(StrEnum):
-    """The first sixteen hold always, REST for the whole run, the others at the end."""
+    """The first seventeen hold always, REST for the whole run, the others at the end."""
 
     EVICTION = "no eviction that a PodDisruptionBudget forbids"
     DELETION = "no pod deleted by us without force"
@@ -31,6 +32,7 @@ class Rule(StrEnum):
     REMOVAL = "no Node of a running instance removed by us"
     CORDON = "no cordon of ours left when our mark comes off"
     FOREIGN_CORDON = "no cordon of somebody else taken off by us"
+    PACE = "an upgrade holds no more nodes unavailable than maxUnavailable"
     UNAVAILABLE = "maintenance far ahead begins only where the budgets allow one more"
     DRAINED = "no instance let go by us with pods that could still leave"
     DEADLINE = "a spot instance is drained and its hooks are answered before EC2 takes it"
@@ -45,6 +47,10 @@ class Rule(StrEnum):
     RECORD = "every record is closed or comes up for a retry"
     SIZE = "groups are at their desired size"
     DEBT = "every launch of ours is paid for"
+    UPGRADE = "no upgrade that runs gets nowhere"
+    TARGET = "after an upgrade every member is on the target"
+    RESTORED = "sizes and processes are what they were when no upgrade needs them otherwise"
+    LIFTED = "no cordon of an upgrade left without one that can go on"
     LEAK = "no instance of a group runs outside of every group"
 
 
@@ -94,6 +100,21 @@ class WorldView(Protocol):
     @property
     def records(self) -> Mapping[str, TerminationRecord]:
         """By instance, closed ones too as long as the table keeps them."""
+        ...
+
+    @property
+    def upgrades(self) -> Mapping[str, UpgradeRecord]:
+        """The latest record of each group that was ever upgraded."""
+        ...
+
+    @property
+    def upgrading(self) -> Set[str]:
+        """Names of open executions of node-group-upgrade."""
+        ...
+
+    @property
+    def maxima(self) -> Mapping[str, int]:
+        """The maximum size that each group's owner chose."""
         ...
 
     @property

@@ -10,6 +10,7 @@ from hashlib import sha256
 from leeward.model import keys
 from leeward.model.group import Group, HookResult
 from leeward.model.termination import LaunchPlan, TerminationRecord
+from leeward.upgrade.record import UpgradeRecord
 from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec
 from local.cluster.resources import BY_KIND
@@ -23,6 +24,7 @@ from simulation.aws.events import SPOT_WARNING, Event
 from simulation.aws.fleet import Listeners, SimFleet
 from simulation.aws.queue import DeadLetter, Queue
 from simulation.aws.table import SimClaims
+from simulation.definitions import NODE_GROUP_UPGRADE
 from simulation.faults import Crowd, Faults, Injector
 from simulation.invariants import Checker, Rule, Violation
 from simulation.invocations import Invocations
@@ -142,6 +144,21 @@ class World:
     def records(self) -> Mapping[str, TerminationRecord]:
         """By instance."""
         return self.claims.records
+
+    @property
+    def upgrades(self) -> Mapping[str, UpgradeRecord]:
+        """By group."""
+        return self.system.upgrades.records
+
+    @property
+    def upgrading(self) -> Set[str]:
+        """Names."""
+        return self.system.machines[NODE_GROUP_UPGRADE].executions.keys()
+
+    @property
+    def maxima(self) -> Mapping[str, int]:
+        """By group."""
+        return {name: group.plan.maximum for name, group in self.fleet.groups.items()}
 
     @property
     def waiting(self) -> Set[tuple[str, str, str]]:

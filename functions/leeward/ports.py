@@ -14,8 +14,17 @@ from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, S
 from leeward.policy.document import ClusterPolicies
 from leeward.ports_cluster import EvictionRefusedError, Kubernetes
 from leeward.ports_facts import Catalog, KnownNodegroups, LaunchSources, Network, Nodegroups, PriceList
+from leeward.ports_upgrade import (
+    Alarms,
+    GroupChanges,
+    ManagedUpdates,
+    Templates,
+    UpgradeExecutions,
+    Upgrades,
+)
 
 __all__ = [
+    "Alarms",
     "Catalog",
     "Claims",
     "Clock",
@@ -23,16 +32,21 @@ __all__ = [
     "DeadLetters",
     "EvictionRefusedError",
     "Executions",
+    "GroupChanges",
     "Groups",
     "Instances",
     "KnownNodegroups",
     "Kubernetes",
     "LaunchSources",
+    "ManagedUpdates",
     "Network",
     "Nodegroups",
     "Ports",
     "PriceList",
     "Redelivery",
+    "Templates",
+    "UpgradeExecutions",
+    "Upgrades",
 ]
 
 
@@ -229,5 +243,11 @@ class Ports:
     executions: Executions
     dead_letters: DeadLetters
     redelivery: Redelivery
+    group_changes: GroupChanges
+    templates: Templates
+    managed_updates: ManagedUpdates
+    alarms: Alarms
+    upgrades: Upgrades
+    upgrade_executions: UpgradeExecutions
     queue_arns: frozenset[str] = frozenset()
     origins: frozenset[tuple[str, str]] = frozenset()

@@ -1,11 +1,28 @@
 """What the rooms need of one cluster's Kubernetes API; the rest of the seam is `ports.py`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from enum import StrEnum
+from typing import Any, Protocol, TypeVar
 
+from leeward.model.attachment import VolumeAttachment
 from leeward.model.node import Node, Taint
 from leeward.model.pod import Pod, PodDisruptionBudget
+
+T = TypeVar("T")
+
+
+class Listed(StrEnum):
+    """What can be read raw, by resource."""
+
+    NODES = "nodes"
+    PODS = "pods"
+    DAEMON_SETS = "daemonsets"
+    CLAIMS = "persistentvolumeclaims"
+    VOLUMES = "persistentvolumes"
+    STORAGE_CLASSES = "storageclasses"
+    CSI_NODES = "csinodes"
+    NAMESPACES = "namespaces"
 
 
 class EvictionRefusedError(Exception):
@@ -55,6 +72,16 @@ class Kubernetes(Protocol):
         """All PersistentVolumes as raw JSON, from the API server's cache: name, labels, claim and node affinity."""
         ...
 
+    def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], T]) -> Sequence[T]:
+        """All objects of the resource, raw, from the API server's cache, each parsed (and cut down) as its page comes:
+        a whole cluster's raw pods would not fit into a function's memory.
+        """
+        ...
+
+    def attachments(self) -> Sequence[VolumeAttachment]:
+        """All VolumeAttachments, fresh: whoever waits for one to go must not see it gone too late."""
+        ...
+
     def label(self, node: Node, labels: Mapping[str, str]) -> Node:
         """Put on those labels that the node lacks; others are never changed. Raises ObjectGoneError."""
         ...
@@ -69,6 +96,16 @@ class Kubernetes(Protocol):
 
     def unmark(self, node: Node, taint_key: str) -> Node:
         """Take the taint off and uncordon, unless somebody else had cordoned it before; nothing without the taint."""
+        ...
+
+    def cordon(self, node: Node, by: str, *, exclude: bool = False) -> Node:
+        """Cordon without a taint, noting who did; with `exclude` also out of external load balancers. What is so
+        already stays somebody else's. Raises ObjectGoneError.
+        """
+        ...
+
+    def uncordon(self, node: Node) -> Node:
+        """Undo `cordon`, and nothing that others did. Raises ObjectGoneError."""
         ...
 
     def evict(self, pod: Pod) -> None:

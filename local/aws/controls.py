@@ -9,6 +9,7 @@
 | GET, DELETE calls | per function, how often it made which AWS call |
 | GET hooks | the instances that lifecycle hooks hold |
 | GET journal/INSTANCE | every state it was in, EC2's in lower case and its group's, in their order |
+| POST balance | every group looks at its zones now, as AZRebalance does from time to time |
 | PUT pace | boot, shutdown: seconds that instances take from now on |
 | GET, PUT time-scale | factor: real seconds per second of state machine waits and time-outs |
 | POST, GET, DELETE lambda/kill | function, afterSeconds, times: invocations whose process is killed |
@@ -25,7 +26,7 @@ from typing import Any
 from uuid import uuid4
 
 from local.aws.autoscaling.engine import Engine
-from local.aws.autoscaling.patches import HealthSwitch, recommend_rebalance
+from local.aws.autoscaling.patches import HealthSwitch, balance_zones, recommend_rebalance
 from local.aws.autoscaling.rebalancing import RECOMMENDATION
 from local.aws.autoscaling.shape import Shortage
 from local.aws.control import BadRequest, Control, Request
@@ -64,6 +65,7 @@ def add_routes(control: Control, parts: Parts) -> None:
     control.add("DELETE", "capacity", lambda _: engine.shortages.clear())
     control.add("GET", "calls", lambda _: recording.by_function())
     control.add("DELETE", "calls", lambda _: recording.clear())
+    control.add("POST", "balance", lambda _: _balance(engine))
     control.add("PUT", "pace", lambda request: _pace(engine, request))
     control.add("GET", "time-scale", lambda _: {"factor": clock.factor})
     control.add("PUT", "time-scale", lambda request: clock.set_factor(float(request.body["factor"])))
@@ -96,6 +98,11 @@ def _event(parts: Parts, request: Request) -> dict[str, str]:
         with model_lock:
             recommend_rebalance(parts.engine, str(event.detail.get("instance-id")))
     return {"id": event.id}
+
+
+def _balance(engine: Engine) -> None:
+    with model_lock:
+        balance_zones(engine)
 
 
 def _pace(engine: Engine, request: Request) -> None:

@@ -18,7 +18,7 @@ from hypercorn.config import Config
 from ministack import app as ministack_app
 from ministack.core import hypercorn_compat
 
-from local.aws import ec2, moto_backend, parameters, provisioning
+from local.aws import ec2, launch_templates, moto_backend, parameters, provisioning
 from local.aws.app import Gateway
 from local.aws.autoscaling import patches as autoscaling_patches
 from local.aws.autoscaling.engine import Engine
@@ -52,9 +52,10 @@ def build(settings: Settings) -> Gateway:
     moto_backend.install()
     ec2.install(outbox, timeline, journal, pace)
     Tenants().install(control)
+    launch_templates.install()
     engine, health = Engine(outbox, timeline, journal, pace), autoscaling_patches.HealthSwitch()
     autoscaling_patches.install(engine, health)
-    Clusters(settings).install(control)
+    Clusters(settings, engine).install(control)
     clock = ScaledClock()
     Tokens(clock).install()
     timing.install(clock, random.Random())

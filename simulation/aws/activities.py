@@ -14,6 +14,7 @@ HEALTH = "an instance was taken out of service in response to an EC2 health chec
 UNHEALTHY = "an instance was taken out of service in response to a user health-check"
 REBALANCED = "an instance was taken out of service in response to an instance rebalance recommendation"
 BALANCED = "instances were launched to balance instances with other zones, and an instance was taken out of service"
+STARTED = "an instance was started in response to a difference between desired and actual capacity"
 DIFFERENCE = "an instance was taken out of service in response to a difference between desired and actual capacity"
 
 
@@ -23,6 +24,7 @@ class History:
     def __init__(self) -> None:
         self._activities: deque[ScalingActivity] = deque(maxlen=KEPT)
         self._resized = ""
+        self._growing: tuple[str, int] | None = None  # who asked for a larger size, and for which
 
     def left(self, instance: str, cause: str, now: float, *, sizes: tuple[int, int] | None = None) -> None:
         """An instance goes; `sizes` (before, after) where that shrinks the group."""
@@ -41,6 +43,25 @@ class History:
             f"At {_when(now)} a user request explicitly set group desired capacity changing the desired capacity from "
             f"{before} to {after}.  "
         )
+        self._growing = (self._resized, after) if after > before else None
+
+    def updated(self, limits: tuple[int, int], before: int, after: int, now: float) -> None:
+        """Somebody set another desired size by UpdateAutoScalingGroup; `limits` MinSize and MaxSize as they are now."""
+        self._resized = (
+            f"At {_when(now)} a user request update of AutoScalingGroup constraints to min: {limits[0]}, max: "
+            f"{limits[1]}, desired: {after} changing the desired capacity from {before} to {after}.  "
+        )
+        self._growing = (self._resized, after)
+
+    def grown(self, now: float, sizes: tuple[int, int]) -> None:
+        """The group launches one of those that somebody asked for; other launches tell nothing that anybody reads."""
+        if self._growing is None:
+            return
+        asked, wanted = self._growing
+        grown = f"{STARTED}, increasing the capacity from {sizes[0]} to {sizes[1]}"
+        self._add(f"{asked}At {_when(now)} {grown}.", None, now)
+        if sizes[1] >= wanted:
+            self._growing = None
 
     def surplus(self, instance: str, now: float, sizes: tuple[int, int]) -> None:
         """The group is larger than it should be and chose this one."""
@@ -51,7 +72,7 @@ class History:
         """Newest first."""
         return tuple(activity for activity in reversed(self._activities) if activity.at >= moment)
 
-    def _add(self, cause: str, instance: str, now: float) -> None:
+    def _add(self, cause: str, instance: str | None, now: float) -> None:
         self._activities.append(ScalingActivity(at=datetime.fromtimestamp(now, UTC), cause=cause, leaves=instance))
 
 

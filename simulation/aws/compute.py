@@ -9,8 +9,10 @@ from typing import Protocol
 from leeward.model import keys
 from leeward.model.group import TERMINATING, Group, GroupInstance, HookResult, LifecycleHook
 from leeward.model.instance import CapacityType, Instance
+from leeward.model.launch import LaunchSource, LaunchTemplateRef
 from simulation.aws.activities import History
 from simulation.aws.books import Book
+from simulation.aws.templates import SimTemplate, template_of
 from simulation.timeline import Entry
 
 PENDING, PENDING_WAIT, PENDING_PROCEED = "Pending", "Pending:Wait", "Pending:Proceed"
@@ -52,11 +54,13 @@ class SimInstance:
     spot: bool
     tags: Mapping[str, str]
     launched: float
+    version: str = "1"  # of its group's launch template
     state: str = "pending"
     lifecycle: str | None = PENDING
     joined: bool = False
     ended_at: float | None = None
     direct: bool = False  # EC2 or its owner ended it without asking the group
+    _told: GroupInstance | None = None
 
     @property
     def leaving(self) -> bool:
@@ -72,6 +76,16 @@ class SimInstance:
     def node(self) -> str:
         """The name of its Node."""
         return f"node-{self.id}"
+
+    def as_member(self) -> GroupInstance:
+        """As its group tells of it: a large group is described often, and few of its members have changed since."""
+        lifecycle = self.lifecycle or ""
+        if self._told is None or self._told.lifecycle != lifecycle:
+            template = _template(self.group, self.version)
+            self._told = GroupInstance(
+                id=self.id, zone=self.zone, lifecycle=lifecycle, type=self.type, template=template
+            )
+        return self._told
 
     def described(self) -> Instance:
         """As DescribeInstances tells it."""
@@ -101,17 +115,27 @@ class Waiting:
 
 @dataclass(slots=True, kw_only=True)
 class SimGroup:
-    """Sizes change; `members` are instance ids in the order of launch. `replacing`: old -> new of CapacityRebalance."""
+    """Sizes change; `members` are instance ids in the order of launch. `replacing`: old -> new of CapacityRebalance.
+    `version`: of the template, a number; `postponed`: instance -> why it goes once Terminate is resumed.
+    """
 
     plan: Plan
     tags: Mapping[str, str]
     desired: int
+    maximum: int
+    template: SimTemplate
+    version: str = "1"
     minimum: int = 0
     hooks: dict[str, tuple[LifecycleHook, HookResult]] = field(default_factory=dict)
     members: dict[str, SimInstance] = field(default_factory=dict)
+    boots: tuple[float, float] = (15, 40)  # seconds from the launch until it runs, the least and the most
+    joins: tuple[float, float] = (10, 30)  # and from then until its node joins
     replacing: dict[str, str] = field(default_factory=dict)
+    suspended: set[str] = field(default_factory=set)
+    postponed: dict[str, str] = field(default_factory=dict)
     history: History = field(default_factory=History)
     book: Book = field(default_factory=Book)
+    _source: LaunchSource | None = None
 
     @property
     def name(self) -> str:
@@ -122,6 +146,17 @@ class SimGroup:
     def staying(self) -> list[SimInstance]:
         """Members that count for the desired size."""
         return [m for m in self.members.values() if not m.leaving and m.id not in self.replacing]
+
+    def point_at(self, version: str) -> None:
+        """What it launches from now on."""
+        self.version, self._source = version, None
+
+    @property
+    def source(self) -> LaunchSource:
+        """What it launches, as its description names it."""
+        if self._source is None:
+            self._source = LaunchSource(template=self.template.ref(self.version))
+        return self._source
 
     def hooks_for(self, transition: str) -> list[tuple[LifecycleHook, HookResult]]:
         """Of one transition."""
@@ -134,18 +169,20 @@ class SimGroup:
             name=self.name,
             tags=self.tags,
             minimum=self.minimum,
-            maximum=self.plan.maximum,
+            maximum=self.maximum,
             desired=self.desired,
             zones=tuple(self.plan.zones),
             subnets=tuple(subnet_of(zone) for zone in self.plan.zones),
-            instances=tuple(_member(m.id, m.zone, m.lifecycle or "", m.type) for m in members),
+            instances=tuple([m.as_member() for m in members]),
             capacity_rebalance=self.plan.capacity_rebalance,
+            launch=self.source,
+            suspended=tuple(sorted(self.suspended)) if self.suspended else (),
         )
 
 
-@lru_cache(maxsize=4096)  # a large group is described often, and few of its members have changed since
-def _member(id_: str, zone: str, lifecycle: str, kind: str) -> GroupInstance:
-    return GroupInstance(id=id_, zone=zone, lifecycle=lifecycle, type=kind)
+@lru_cache(maxsize=256)
+def _template(group: str, version: str) -> LaunchTemplateRef:
+    return template_of(group).ref(version)
 
 
 def subnet_of(zone: str) -> str:
@@ -156,7 +193,7 @@ def subnet_of(zone: str) -> str:
 def group_of(plan: Plan, cluster: str) -> SimGroup:
     """Tagged for the cluster; another team's terminate hook where the plan has one."""
     tags = {keys.CLUSTER_TAG_PREFIX + cluster: "owned"} | dict(getattr(plan, "tags", {}))
-    group = SimGroup(plan=plan, tags=tags, desired=plan.size)
+    group = SimGroup(plan=plan, tags=tags, desired=plan.size, maximum=plan.maximum, template=template_of(plan.name))
     if plan.foreign_hook:
         hook = LifecycleHook(name="their-hook", group=plan.name, transition=TERMINATING, heartbeat_timeout=120)
         group.hooks[hook.name] = (hook, HookResult.CONTINUE)

@@ -1,4 +1,7 @@
-"""`ports.Executions` on the state machine's runner."""
+"""`ports.Executions` and `ports.UpgradeExecutions` on the state machines' runner."""
+
+from collections.abc import Mapping
+from typing import Any
 
 from leeward.model.termination import execution_name
 from simulation.machine import StateMachine
@@ -23,3 +26,18 @@ class SimExecutions:
     def wake(self, token: str) -> None:
         """A token whose task has ended is no error."""
         self._machine.succeed(token)
+
+
+class SimUpgradeExecutions:
+    """`ports.UpgradeExecutions`: people and the upgrades themselves name these."""
+
+    def __init__(self, machine: StateMachine | None) -> None:
+        self._machine = machine
+
+    def start(self, name: str, document: Mapping[str, Any]) -> bool:
+        """True when it runs, also with another input; False when a closed one holds the name."""
+        return self._machine is not None and (self._machine.start(name, dict(document)) or self.running(name))
+
+    def running(self, name: str) -> bool:
+        """Whether it is open."""
+        return self._machine is not None and name in self._machine.executions

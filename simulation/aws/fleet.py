@@ -31,6 +31,7 @@ RECONCILE = 5.0
 NO_CAPACITY_RETRY = 60.0
 REMEMBERED = 3600.0  # how long EC2 describes a terminated instance
 SPOT_NOTICE = 120.0
+BALANCING = {"AZRebalance", "Launch", "Terminate"}  # it launches one and ends one: none of them may be suspended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +72,8 @@ class SimFleet:
         """A new member; it boots, waits for launch hooks and joins the cluster in its own time."""
         member = self._new(group, zone)
         never = self._injector.happens("instance never joins", self._injector.faults.never_joins, "boot")
-        self._timeline.after(self._random.uniform(15, 40), lambda: self._booted(member, never), "instance booted")
+        never = never or member.version in group.template.bad
+        self._timeline.after(self._random.uniform(*group.boots), lambda: self._booted(member, never), "instance booted")
         self._to.changed()
         return member
 
@@ -116,9 +118,28 @@ class SimFleet:
         group.desired = desired
         self.reconcile_soon(group)
 
+    def updated(self, group: SimGroup, desired: int) -> None:
+        """A larger desired size by UpdateAutoScalingGroup."""
+        limits = (group.minimum, group.maximum)
+        group.history.updated(limits, group.desired, desired, self._timeline.now())
+        group.desired = desired
+        self.reconcile_soon(group)
+
+    def resume(self, group: SimGroup, process: str) -> None:
+        """ResumeProcesses: what was left undone is done now."""
+        group.suspended.discard(process)
+        if process == "Terminate":
+            postponed, group.postponed = group.postponed, {}
+            for instance, cause in postponed.items():
+                if instance in group.members:
+                    self._end_member(group.members[instance], cause)
+        self.reconcile_soon(group)
+
     def _end_member(self, member: SimInstance, cause: str) -> None:
-        """The group ends a member for a reason of its own, and launches another."""
-        if not member.leaving:
+        """The group ends a member for a reason of its own, and launches another; not while Terminate is suspended."""
+        if not member.leaving and "Terminate" in self.groups[member.group].suspended:
+            self.groups[member.group].postponed[member.id] = cause
+        elif not member.leaving:
             self.groups[member.group].history.left(member.id, cause, self._timeline.now())
             self._begin_terminating(member)
 
@@ -182,7 +203,9 @@ class SimFleet:
         """A group with CapacityRebalance launches another and ends this one when that is in service."""
         self._emit(events.rebalance, member.id)
         group = self.groups[member.group]
-        if group.plan.capacity_rebalance and not member.leaving and member.id not in group.replacing:
+        if not group.plan.capacity_rebalance or "Launch" in group.suspended:
+            return
+        if not member.leaving and member.id not in group.replacing:
             group.replacing[member.id] = self.launch(group, member.zone).id
 
     def reconcile_soon(self, group: SimGroup) -> None:
@@ -194,6 +217,8 @@ class SimFleet:
     def balance_zones(self) -> None:
         """AZRebalance: where zones differ by two or more, launch in the emptiest, end one in the fullest."""
         for group in self.groups.values():
+            if not group.suspended.isdisjoint(BALANCING):
+                continue
             counts = self._by_zone(group)
             full, empty = max(counts, key=lambda z: counts[z]), min(counts, key=lambda z: counts[z])
             if counts[full] - counts[empty] >= 2 and not self._injector.no_capacity(empty):
@@ -219,6 +244,7 @@ class SimFleet:
             spot=group.plan.spot,
             tags={**group.tags, keys.GROUP_TAG: group.name},
             launched=self._timeline.now(),
+            version=group.version,
         )
         self.instances[member.id] = group.members[member.id] = member
         return member
@@ -228,7 +254,8 @@ class SimFleet:
             return
         member.state = "running"
         if not never:
-            self._timeline.after(self._random.uniform(10, 30), lambda: self._join(member), "node joins")
+            joins = self.groups[member.group].joins
+            self._timeline.after(self._random.uniform(*joins), lambda: self._join(member), "node joins")
         group = self.groups[member.group]
         if member.lifecycle == PENDING and not self._wait(group, member, LAUNCHING, PENDING_WAIT):
             self._in_service(member)
@@ -327,15 +354,17 @@ class SimFleet:
     def _reconcile(self, group: SimGroup) -> None:
         self._due.discard(group.name)
         missing = group.desired - len(group.staying)
-        for _ in range(missing):
+        for _ in range(missing if "Launch" not in group.suspended else 0):
             counts = self._by_zone(group)
             zones = sorted(group.plan.zones, key=lambda zone: counts[zone])
             zone = next((zone for zone in zones if not self._injector.no_capacity(zone)), None)
             if zone is None:
                 self._timeline.after(NO_CAPACITY_RETRY, lambda: self.reconcile_soon(group), "no capacity")
                 return
+            size = len(group.staying)
+            group.history.grown(self._timeline.now(), (size, size + 1))
             self.launch(group, zone)
-        for _ in range(-missing):
+        for _ in range(-missing if "Terminate" not in group.suspended else 0):
             counts = self._by_zone(group)
             fullest = max(counts, key=lambda zone: counts[zone])
             surplus = next(m for m in group.staying if m.zone == fullest)

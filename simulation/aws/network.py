@@ -54,7 +54,7 @@ class SimNetwork:
 
 
 class SimLaunchSources:
-    """Each group launches the one type of its plan."""
+    """Each group launches the one type of its plan, with the image of its template's version."""
 
     def __init__(self, fleet: SimFleet) -> None:
         self._fleet = fleet
@@ -62,7 +62,16 @@ class SimLaunchSources:
     def settings(self, group: Group) -> LaunchSettings | None:
         """None for a group that the fleet does not have."""
         known = self._fleet.groups.get(group.name)
-        return LaunchSettings(version=1, instance_type=known.plan.instance_type) if known else None
+        if known is None:
+            return None
+        version = known.template.number((group.launch.template or known.template.ref(known.version)).version)
+        return LaunchSettings(
+            template=known.template.id,
+            version=int(version),
+            default=version == "1",
+            image=known.template.image(version),
+            instance_type=known.plan.instance_type,
+        )
 
     def instance_types(self, names: Iterable[str]) -> Mapping[str, InstanceType]:
         """Some of EC2's."""

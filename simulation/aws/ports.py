@@ -91,8 +91,9 @@ class SimGroups:
         zone = next((zone for zone in target.plan.zones if subnet_of(zone) == subnet), None)
         if zone is None:
             return Replacement(reason=f"ValidationError: {subnet} is none of the group's")
-        if target.desired >= target.plan.maximum:
-            return Replacement(reason="ValidationError: MaxSize is reached")
+        if "Launch" in target.suspended or target.desired >= target.maximum:
+            refused = "Launch is suspended" if "Launch" in target.suspended else "MaxSize is reached"
+            return Replacement(reason=f"ValidationError: {refused}")
         if self._injector.no_capacity(zone):
             return Replacement(reason=f"InsufficientInstanceCapacity: none in {zone}", no_capacity=True)
         target.desired += 1

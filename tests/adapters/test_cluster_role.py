@@ -11,11 +11,17 @@ from leeward.adapters.kubernetes.answers import Answer
 from leeward.adapters.kubernetes.api import ClusterApi
 from leeward.model.node import Node, Taint
 from leeward.model.pod import Pod
+from leeward.ports_cluster import Listed
 from tests.adapters.kubernetes_objects import raw_node, raw_pod
 
 DOCUMENTS = list(yaml.safe_load_all(Path("manifests/cluster-role.yaml").read_text()))
 NODE, POD = Node.from_json(raw_node()), Pod.from_json(raw_pod())
-GROUPS = {"/api/v1": "", "/apis/apps/v1": "apps", "/apis/policy/v1": "policy"}
+GROUPS = {
+    "/api/v1": "",
+    "/apis/apps/v1": "apps",
+    "/apis/policy/v1": "policy",
+    "/apis/storage.k8s.io/v1": "storage.k8s.io",
+}
 
 
 class Recorder:
@@ -53,6 +59,13 @@ def read(api):
     api.daemon_sets()
     api.aws_node()
     api.volumes()
+    api.attachments()
+
+
+def gather(api):
+    """What decisions about the whole cluster look at beside that."""
+    for what in Listed:
+        api.read(what, dict)
 
 
 def act(api):
@@ -82,6 +95,7 @@ def allowed(role):
 def test_reading_needs_exactly_the_read_role():
     recorder = Recorder()
     read(ClusterApi(recorder))
+    gather(ClusterApi(recorder))
     assert recorder.used == allowed("leeward-read")
 
 

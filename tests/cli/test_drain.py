@@ -223,3 +223,133 @@ def test_the_table_shows_every_pod_with_its_reason(leeward):
     assert "refuse" in lines["shop/orphan-ds"]
     assert "leave" in lines["kube-system/etcd"]
     assert len(lines) == 7
+
+
+def a_pod(name, *, owner=("ReplicaSet", "web"), **spec):
+    reference = [{"apiVersion": "apps/v1", "kind": owner[0], "name": owner[1], "controller": True}] if owner else []
+    meta = {"namespace": "shop", "name": name, "uid": name, "ownerReferences": reference}
+    status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    return {"kind": "Pod", "metadata": meta, "spec": {"nodeName": "node-b", **spec}, "status": status}
+
+
+def with_claim(name):
+    return [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]
+
+
+def an_attachment(name, volume, node="node-b"):
+    spec = {"attacher": "ebs.csi.aws.com", "nodeName": node, "source": {"persistentVolumeName": volume}}
+    return {"kind": "VolumeAttachment", "metadata": {"name": name}, "spec": spec, "status": {"attached": True}}
+
+
+def test_volumes_are_told_with_their_pods_and_whether_the_drain_waits(drain, tmp_path):
+    pods = [
+        a_pod("db-0", owner=("StatefulSet", "db"), volumes=with_claim("data-db-0")),
+        a_pod("agent-x", owner=("DaemonSet", "agent"), volumes=with_claim("cache")),
+        a_pod("web-9", volumes=[{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {}}}]),
+    ]
+    claims = {"pv-db": "data-db-0", "pv-cache": "cache", "pv-scratch": "web-9-scratch", "pv-left": "gone"}
+    pvs = [
+        {
+            "kind": "PersistentVolume",
+            "metadata": {"name": volume},
+            "spec": {"claimRef": {"namespace": "shop", "name": name}},
+        }
+        for volume, name in claims.items()
+    ]
+    attachments = [an_attachment(f"csi-{volume}", volume) for volume in claims]
+    folder = a_snapshot(
+        tmp_path,
+        pods={"items": pods},
+        pvs={"items": pvs},
+        volumeattachments={"items": [*attachments, an_attachment("csi-elsewhere", "pv-db", "node-a")]},
+        daemonsets={"items": [{"metadata": {"namespace": "shop", "name": "agent"}}]},
+    )
+    assert drain("node-b", snapshot=folder).json["volumes"] == [
+        {"attachment": "csi-pv-cache", "pod": "shop/agent-x", "wait": False},
+        {"attachment": "csi-pv-db", "pod": "shop/db-0", "wait": True},
+        {"attachment": "csi-pv-left", "pod": None, "wait": True},
+        {"attachment": "csi-pv-scratch", "pod": "shop/web-9", "wait": True},
+    ]
+
+
+def test_claims_alone_tell_whose_a_volume_is(drain, tmp_path):
+    claim = {"kind": "PersistentVolumeClaim", "metadata": {"namespace": "shop", "name": "data"}}
+    folder = a_snapshot(
+        tmp_path,
+        pods={"items": [a_pod("db-0", volumes=with_claim("data"))]},
+        pvcs={"items": [{**claim, "spec": {"volumeName": "pv-1"}}]},
+        volumeattachments={"items": [an_attachment("csi", "pv-1")]},
+    )
+    assert drain("node-b", snapshot=folder).json["volumes"] == [{"attachment": "csi", "pod": "shop/db-0", "wait": True}]
+
+
+def test_no_volume_is_waited_for_where_the_policy_gives_none_time_or_the_instance_is_gone(drain, tmp_path):
+    policy = (SMALL / "policy.yaml").read_text().replace("unmanagedPods: refuse", "volumeDetachTimeout: 0s")
+    attachments = {"items": [an_attachment("csi", "pv-1"), an_attachment("csi-gone", "pv-2", "node-gone")]}
+    folder = a_snapshot(tmp_path, policy=policy, volumeattachments=attachments)
+    assert drain("node-b", snapshot=folder).json["volumes"] == [{"attachment": "csi", "pod": None, "wait": False}]
+    assert drain("node-gone", snapshot=folder).json["volumes"] == [
+        {"attachment": "csi-gone", "pod": None, "wait": False}
+    ]
+
+
+def test_a_pod_that_tolerates_everything_is_left_and_one_that_tolerates_something_else_leaves(drain, tmp_path):
+    tolerant = a_pod("everywhere", tolerations=[{"operator": "Exists"}])
+    other = a_pod("dns", tolerations=[{"key": "CriticalAddonsOnly", "operator": "Exists"}])
+    document = drain("node-b", snapshot=a_snapshot(tmp_path, pods={"items": [tolerant, other]})).json
+    assert pods(document["evict"]) == ["shop/dns"]
+    assert document["leave"] == [
+        {"pod": "shop/everywhere", "why": "it tolerates the taint leeward.dev/disrupted: it ends with the node"}
+    ]
+    assert document["then"] == "terminate"
+
+
+def test_a_pod_whose_grace_goes_past_the_deadline_gets_the_seconds_that_are_left(drain, tmp_path):
+    policy = (SMALL / "policy.yaml").read_text().replace("unmanagedPods: refuse", "terminationGracePeriod: 10m")
+    slow, quick = (a_pod(name, terminationGracePeriodSeconds=s) for name, s in (("slow", 600), ("quick", 5)))
+    folder = a_snapshot(tmp_path, policy=policy, pods={"items": [slow, quick]})
+    entries = evicted(drain("node-b", "--deadline", "2024-05-01T12:01:00Z", snapshot=folder).json)
+    assert (entries["shop/slow"]["how"], entries["shop/slow"]["graceSeconds"]) == ("delete", 60)
+    assert (entries["shop/quick"]["how"], entries["shop/quick"]["graceSeconds"]) == ("evict", None)
+    entries = evicted(drain("node-b", snapshot=folder).json)
+    assert (entries["shop/slow"]["how"], entries["shop/slow"]["graceSeconds"]) == ("delete", None)
+
+
+def test_a_deadline_without_a_policy_that_deletes_leaves_every_pod_to_the_eviction_api(drain):
+    entries = evicted(drain("node-a", "--force", "--deadline", "2024-05-01T11:00:00Z").json)
+    assert {entry["how"] for entry in entries.values()} == {"evict"}
+
+
+def test_a_finished_pod_of_any_kind_never_refuses(drain, tmp_path):
+    finished = [
+        a_pod("job", owner=None, volumes=[{"name": "tmp", "emptyDir": {}}]),
+        a_pod("agent-x", owner=("DaemonSet", "agent")),
+    ]
+    for pod, phase in zip(finished, ("Succeeded", "Failed"), strict=True):
+        pod["status"]["phase"] = phase
+    folder = a_snapshot(
+        tmp_path,
+        pods={"items": finished},
+        daemonsets={"items": [{"metadata": {"namespace": "shop", "name": "agent"}}]},
+    )
+    flags = ("--ignore-daemonsets=false", "--force=false", "--delete-emptydir-data=false")
+    document = drain("node-b", *flags, snapshot=folder).json
+    assert (document["refuse"], document["then"]) == ([], "terminate")
+
+
+@pytest.mark.parametrize("flag", ["--force", "--ignore-daemonsets", "--delete-emptydir-data", "--disable-eviction"])
+def test_the_last_of_a_flag_wins_as_in_kubectl(drain, flag):
+    for folded, plain in (((f"{flag}=false", f"{flag}=true"), f"{flag}"), ((flag, f"{flag}=0"), f"{flag}=false")):
+        assert drain("node-a", *folded).json == drain("node-a", plain).json
+    assert drain("node-b", f"{flag}=False").json == drain("node-b", f"{flag}=f").json
+
+
+@pytest.mark.parametrize(("deleted", "fate"), [("11:59:00Z", "evict"), ("11:58:59Z", "leave")])
+def test_a_pod_is_left_only_when_it_is_more_than_a_minute_past_its_deletion(drain, tmp_path, deleted, fate):
+    pod = a_pod("late")
+    pod["metadata"]["deletionTimestamp"] = f"2024-05-01T{deleted}"
+    document = drain("node-b", snapshot=a_snapshot(tmp_path, pods={"items": [pod]})).json
+    assert {what: pods(document[what]) for what in ("evict", "leave")} == {
+        **{"evict": [], "leave": []},
+        fate: ["shop/late"],
+    }

@@ -26,7 +26,7 @@ def emulator_clients(local_aws: Any) -> AwsClients:
         environment.setenv("AWS_ENDPOINT_URL", local_aws.endpoint)
         environment.setenv("AWS_ACCESS_KEY_ID", "local")
         environment.setenv("AWS_SECRET_ACCESS_KEY", "local")
-        for service in ("autoscaling", "ec2", "sqs", "stepfunctions"):
+        for service in ("autoscaling", "cloudwatch", "ec2", "eks", "sqs", "ssm", "stepfunctions"):
             clients.get(service)
         clients.get("autoscaling", retries=False)
     return clients

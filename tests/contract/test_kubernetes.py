@@ -24,6 +24,7 @@ from leeward.model.subnet import Subnet
 from leeward.placement.cni import variables_of
 from leeward.placement.restrictions import of_volume
 from leeward.ports import EvictionRefusedError
+from leeward.ports_cluster import Listed
 from local.cluster.authn import AccessEntry
 from local.cluster.faults import Effect
 from local.cluster.model import Cluster
@@ -41,6 +42,10 @@ ARN = "arn:aws:iam::111122223333:role/{}"
 VOLUME = {
     "metadata": {"name": "pv-1", "labels": {"topology.kubernetes.io/zone": "us-east-1b"}},
     "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"]},
+}
+ATTACHMENT = {
+    "metadata": {"name": "csi-1"},
+    "spec": {"attacher": "ebs.csi.aws.com", "nodeName": "node-a", "source": {"persistentVolumeName": "pv-1"}},
 }
 AWS_NODE = {
     "metadata": {"name": "aws-node"},
@@ -105,6 +110,9 @@ class Faked:
         pods = [pod for node in nodes for pod in api.pods_on(node.name)]
         self.api = FakeKubernetes(nodes, pods, api.budgets(), api.daemon_sets())
         self.api.cni, self.api.volume_list = api.aws_node(), list(api.volumes())
+        self.api.attachment_list = list(api.attachments())
+        readable = (Listed.NODES, Listed.PODS, Listed.DAEMON_SETS, Listed.VOLUMES)
+        self.api.raw = {what: list(api.read(what, dict)) for what in readable}
 
     def events(self):
         return [(e.about.rsplit("/", 1)[-1], e.reason, "Warning" if e.warning else "Normal") for e in self.api.events]
@@ -177,6 +185,7 @@ def fill(model):
         spec = {"minAvailable": least, "selector": {"matchLabels": {"app": app}}}
         model.create("poddisruptionbudgets", {"metadata": {"name": name}, "spec": spec}, "shop")
     model.create("persistentvolumes", VOLUME)
+    model.create("volumeattachments", ATTACHMENT)
     model.create("daemonsets", AWS_NODE, "kube-system")
 
 
@@ -224,11 +233,34 @@ def test_the_cni_is_read_with_its_settings(cluster):
     assert variables_of(cluster.api.aws_node()) == {"MAX_ENI": "2"}
 
 
+def test_attachments_are_read_with_their_node_and_their_volume(cluster):
+    (attachment,) = cluster.api.attachments()
+    assert (attachment.name, attachment.node, attachment.volume) == ("csi-1", "node-a", "pv-1")
+    assert (attachment.attached, attachment.deletion) == (False, None)
+
+
 def test_volumes_are_read_with_the_zone_that_they_are_in(cluster):
     (volume,) = cluster.api.volumes()
     (restriction,) = of_volume("shop/db", volume)
     assert restriction.allows(Subnet(id="s", zone="us-east-1b"))
     assert not restriction.allows(Subnet(id="s", zone="us-east-1a"))
+
+
+def test_raw_objects_are_parsed_as_they_come(cluster):
+    def named(what):
+        return set(cluster.api.read(what, lambda raw: raw["metadata"]["name"]))
+
+    assert named(Listed.NODES) == {node.name for node in cluster.api.nodes()}
+    assert named(Listed.PODS) == {"web-1", "web-2", "free", "twice"}
+    assert named(Listed.DAEMON_SETS) == {"aws-node"}
+    assert len(named(Listed.VOLUMES)) == 1
+
+
+def test_the_read_role_may_read_all_that_plans_are_made_from(emulated):
+    reader = emulated.connect("AKIDREAD")
+    assert {what for what in Listed if reader.read(what, dict) is not None} == set(Listed)
+    with pytest.raises(AccessDeniedError, match="not allowed to list csinodes"):
+        emulated.api.read(Listed.CSI_NODES, dict)
 
 
 def test_a_label_is_put_on_where_it_is_missing_and_one_that_is_there_stays(cluster):

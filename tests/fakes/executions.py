@@ -1,4 +1,7 @@
-"""The node-termination state machine in memory: names only, nothing runs."""
+"""The state machines in memory: names only, nothing runs."""
+
+from collections.abc import Mapping
+from typing import Any
 
 from leeward.model.termination import execution_name
 from tests.fakes.calls import Calls
@@ -39,3 +42,27 @@ class FakeExecutions(Calls):
         name = execution_name(instance, attempt)
         self.open.discard(name)
         self.closed.add(name)
+
+
+class FakeUpgradeExecutions(Calls):
+    """The node-group-upgrade state machine: `open` and `closed` names, `started` with the documents."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: set[str] = set()
+        self.closed: set[str] = set()
+        self.started: list[tuple[str, Mapping[str, Any]]] = []
+
+    def start(self, name: str, document: Mapping[str, Any]) -> bool:
+        """Idempotent while the execution is open; False when a closed one holds the name."""
+        self._call("start")
+        self.started.append((name, document))
+        if name in self.closed:
+            return False
+        self.open.add(name)
+        return True
+
+    def running(self, name: str) -> bool:
+        """Whether it is open."""
+        self._call("running")
+        return name in self.open

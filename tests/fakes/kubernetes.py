@@ -1,18 +1,21 @@
 """One cluster's API in memory: taints, evictions that respect PodDisruptionBudgets, uid preconditions, Events."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from threading import RLock
-from typing import Any
+from typing import Any, TypeVar
 
 from leeward.errors import ClusterUnreachableError, ObjectGoneError
-from leeward.model.node import Node, Taint, labelled, marked, unmarked
+from leeward.model.attachment import VolumeAttachment
+from leeward.model.node import Node, Taint, cordoned, labelled, marked, uncordoned, unmarked
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.ports import Clock, EvictionRefusedError
+from leeward.ports_cluster import Listed
 from tests.fakes.calls import Calls
 from tests.fakes.clock import FakeClock
 
+T = TypeVar("T")
 EVENT_EVERY = timedelta(minutes=10)
 
 
@@ -49,6 +52,8 @@ class FakeKubernetes(Calls):
         self.clock = clock or FakeClock()
         self.cni: Mapping[str, Any] | None = None
         self.volume_list: list[Mapping[str, Any]] = []
+        self.raw: dict[Listed, list[Mapping[str, Any]]] = {}
+        self.attachment_list: list[VolumeAttachment] = []
         self.events: list[WrittenEvent] = []
         self.done: list[str] = []
         self.down = False
@@ -97,6 +102,16 @@ class FakeKubernetes(Calls):
         self._reach("volumes")
         return tuple(self.volume_list)
 
+    def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], T]) -> Sequence[T]:
+        """What the test put into `raw`."""
+        self._reach(f"read {what.value}")
+        return tuple(parse(raw) for raw in self.raw.get(what, ()))
+
+    def attachments(self) -> Sequence[VolumeAttachment]:
+        """What the test put there."""
+        self._reach("attachments")
+        return tuple(self.attachment_list)
+
     def label(self, node: Node, labels: Mapping[str, str]) -> Node:
         """Only labels that are missing."""
         self._reach("label")
@@ -116,6 +131,18 @@ class FakeKubernetes(Calls):
         with self._lock:
             now = self._present(node)
             return self._write(unmarked(now, taint_key))
+
+    def cordon(self, node: Node, by: str, *, exclude: bool = False) -> Node:
+        """Without a taint."""
+        self._reach("cordon")
+        with self._lock:
+            return self._write(cordoned(self._present(node), by, exclude=exclude))
+
+    def uncordon(self, node: Node) -> Node:
+        """Only what `cordon` did."""
+        self._reach("uncordon")
+        with self._lock:
+            return self._write(uncordoned(self._present(node)))
 
     def evict(self, pod: Pod) -> None:
         """429 where a budget allows none; several budgets on one pod forbid it for good; gone counts as done."""

@@ -14,13 +14,14 @@ from tests.fakes.claims import FakeClaims
 from tests.fakes.clock import FakeClock
 from tests.fakes.clusters import FakeClusters
 from tests.fakes.dead_letters import FakeDeadLetters
-from tests.fakes.executions import FakeExecutions
+from tests.fakes.executions import FakeExecutions, FakeUpgradeExecutions
 from tests.fakes.groups import FakeGroups
 from tests.fakes.instances import FakeInstances
 from tests.fakes.kubernetes import FakeKubernetes
 from tests.fakes.network import FakeLaunchSources, FakeNetwork, FakePriceList
 from tests.fakes.nodegroups import FakeNodegroups
 from tests.fakes.redelivery import FakeRedelivery
+from tests.fakes.upgrades import FakeAlarms, FakeGroupChanges, FakeManagedUpdates, FakeTemplates, FakeUpgrades
 
 QUEUE_ARN = "arn:aws:sqs:us-east-1:111122223333:leeward-interruption"
 
@@ -54,6 +55,12 @@ class FakeSystem:
         self.executions = FakeExecutions()
         self.dead_letters = FakeDeadLetters()
         self.redelivery = FakeRedelivery()
+        self.group_changes = FakeGroupChanges(self.groups)
+        self.templates = FakeTemplates()
+        self.managed_updates = FakeManagedUpdates()
+        self.alarms = FakeAlarms()
+        self.upgrades = FakeUpgrades()
+        self.upgrade_executions = FakeUpgradeExecutions()
         self.ports = Ports(
             clock=self.clock,
             clusters=self.clusters,
@@ -68,6 +75,12 @@ class FakeSystem:
             executions=self.executions,
             dead_letters=self.dead_letters,
             redelivery=self.redelivery,
+            group_changes=self.group_changes,
+            templates=self.templates,
+            managed_updates=self.managed_updates,
+            alarms=self.alarms,
+            upgrades=self.upgrades,
+            upgrade_executions=self.upgrade_executions,
             queue_arns=frozenset({QUEUE_ARN}),
             origins=origins,
         )

@@ -4,9 +4,9 @@ from itertools import product
 
 import pytest
 
+from simulation.definitions import definitions
 from simulation.expressions import UndefinedError, by_jsonata, evaluate, quick
 from simulation.invocations import Ended
-from simulation.system import definition
 from simulation.timeline import START
 from tests.simulation.machine_bench import BROKEN, DONE, Bench, pause, task
 
@@ -20,7 +20,7 @@ def expressions_of(value):
 
 
 def test_the_quick_evaluation_says_what_jsonata_says_for_every_expression_of_the_product():
-    found = {expression: quick(expression) for expression in expressions_of(definition())}
+    found = {expression: quick(expression) for expression in expressions_of(dict(definitions()))}
     assert sum(reading is not None for reading in found.values()) >= 15
     words = ("drained", "gone", "wait", "again", "remove", "hand-over", "failed", "terminate-first")
     for word, entered, pause_ in product(words, ("2026-03-02T10:00:00Z", "2026-03-05T10:00:00.500Z"), (0, 5)):

@@ -47,6 +47,9 @@ class World:
     crowded: dict = field(default_factory=dict)
     decrements: list = field(default_factory=list)
     ended: set = field(default_factory=set)
+    upgrades: dict = field(default_factory=dict)
+    upgrading: set = field(default_factory=set)
+    maxima: dict = field(default_factory=dict)
 
     def __post_init__(self):
         self.cluster = Cluster(clock=lambda: self.now, settings=ClusterSettings(pod_start=0.0))

@@ -9,22 +9,27 @@ from collections.abc import Callable
 from functools import cache
 
 from leeward.adapters.aws.access import Access, AssumedRole, NoAccess, OwnCredentials
+from leeward.adapters.aws.alarms import CloudWatchAlarms
 from leeward.adapters.aws.catalog import DynamoCatalog
 from leeward.adapters.aws.claims import DynamoClaims
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.clusters import EksClusters
 from leeward.adapters.aws.dead_letters import SqsDeadLetters
 from leeward.adapters.aws.errors import aws_call
-from leeward.adapters.aws.executions import StepFunctionsExecutions
+from leeward.adapters.aws.executions import StepFunctionsExecutions, StepFunctionsUpgrades
+from leeward.adapters.aws.group_changes import AutoScalingGroupChanges
 from leeward.adapters.aws.groups import AutoScalingGroups
 from leeward.adapters.aws.instances import Ec2Instances
 from leeward.adapters.aws.launch_templates import Ec2LaunchSources
+from leeward.adapters.aws.managed_updates import EksManagedUpdates
 from leeward.adapters.aws.network import Ec2Network
 from leeward.adapters.aws.nodegroups import EksNodegroups
 from leeward.adapters.aws.policies import ParameterStorePolicies
 from leeward.adapters.aws.prices import AwsPriceList
 from leeward.adapters.aws.redelivery import SqsRedelivery
 from leeward.adapters.aws.table import Table
+from leeward.adapters.aws.templates import Ec2Templates
+from leeward.adapters.aws.upgrades import DynamoUpgrades
 from leeward.adapters.clock import SystemClock
 from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
 from leeward.node_template.cache import NodegroupCache
@@ -32,6 +37,7 @@ from leeward.ports import Clock, LaunchSources, Nodegroups, Ports
 
 TABLE = "leeward"
 STATE_MACHINE = "leeward-node-termination"
+UPGRADE_MACHINE = "leeward-node-group-upgrade"
 QUEUE = "leeward-interruption"
 DEAD_LETTER_QUEUE = "leeward-interruption-dead-letters"
 POLICY_PREFIX = "/leeward"
@@ -96,9 +102,20 @@ def build(
         executions=StepFunctionsExecutions(clients, settings.state_machine_arn),
         dead_letters=SqsDeadLetters(clients, settings.dead_letter_queue_url),
         redelivery=SqsRedelivery(clients, settings.queue_url),
+        group_changes=AutoScalingGroupChanges(clients),
+        templates=Ec2Templates(clients),
+        managed_updates=EksManagedUpdates(clients),
+        alarms=CloudWatchAlarms(clients),
+        upgrades=DynamoUpgrades(table),
+        upgrade_executions=StepFunctionsUpgrades(clients, _beside(settings.state_machine_arn, UPGRADE_MACHINE)),
         queue_arns=settings.queue_arns,
         origins=frozenset((cluster.account, cluster.region) for cluster in settings.clusters),
     )
+
+
+def _beside(state_machine_arn: str, name: str) -> str:
+    """The ARN of another state machine of the same deployment."""
+    return f"{state_machine_arn.rpartition(':')[0]}:{name}"
 
 
 def _log(sentence: str) -> None:

@@ -20,6 +20,7 @@ from leeward.cli.snapshot import Snapshot
 from leeward.errors import InvalidInputError
 from leeward.model.times import format_instant
 from leeward.termination.drain import DrainOptions, DrainPlan, plan_drain
+from leeward.termination.volumes import drain_volumes
 
 TRUE, FALSE = ("true", "t", "1", "True", "TRUE", "T"), ("false", "f", "0", "False", "FALSE", "F")  # pflag's words
 _DESCRIPTION = """Shows how the pods of a node (or of all nodes of an Auto Scaling group) leave it: which are evicted,
@@ -162,6 +163,7 @@ def options_of(arguments: argparse.Namespace) -> DrainOptions:
 
 def to_json(scene: Scene, plan: DrainPlan) -> dict[str, Any]:
     """docs/command-line.md; `docs/schema/drain.json` describes it."""
+    volumes = drain_volumes(plan, scene.volumes, waits=not scene.gone and bool(scene.policy.volume_detach_timeout))
     return {
         "node": plan.node.name,
         "deadline": _instant(plan.deadline),
@@ -177,7 +179,9 @@ def to_json(scene: Scene, plan: DrainPlan) -> dict[str, Any]:
         ],
         "leave": [{"pod": left.pod.key, "why": left.why} for left in plan.leave],
         "refuse": [{"pod": refused.pod.key, "why": refused.why} for refused in plan.refuse],
-        "volumes": [],
+        "volumes": [
+            {"attachment": one.attachment, "pod": one.pod.key if one.pod else None, "wait": one.wait} for one in volumes
+        ],
         "then": "remove-node" if scene.gone else "wait" if plan.refuse else "terminate",
     }
 
@@ -209,4 +213,7 @@ def _table(document: dict[str, Any]) -> RenderableType:
     for what in ("refuse", "leave"):
         for entry in document[what]:
             table.add_row(entry["pod"], what, "", "", entry["why"])
+    for volume in document["volumes"]:
+        waits = "waited for" if volume["wait"] else "not waited for"
+        table.add_row(volume["pod"] or "", "volume", "", "", f"{volume['attachment']}: {waits}")
     return table

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from leeward.cli.snapshot import Snapshot
 from leeward.errors import InvalidInputError
+from leeward.model.attachment import VolumeAttachment, claims_of
 from leeward.model.instance import Instance
 from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
@@ -14,12 +15,14 @@ from leeward.model.termination import Status
 from leeward.policy.document import DrainPolicy, NodePolicy
 from leeward.policy.selection import policy_for
 from leeward.ports import Kubernetes, Ports
+from leeward.termination.volumes import HeldVolume, held_volumes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
     """One node to drain. `selected` None: no policy selects its group, the defaults then stand in for planning.
-    `deadline`: the moment AWS takes the instance, where that is known. `gone`: EC2 has ended the instance.
+    `deadline`: the moment AWS takes the instance, where that is known. `gone`: EC2 has ended the instance. `volumes`:
+    what is attached to the node.
     """
 
     node: Node
@@ -31,6 +34,7 @@ class Scene:
     instance: Instance | None = None
     gone: bool = False
     deadline: datetime | None = None
+    volumes: tuple[HeldVolume, ...] = ()
 
     @property
     def policy(self) -> DrainPolicy:
@@ -62,15 +66,19 @@ def _offline_scene(snapshot: Snapshot, node: Node) -> Scene:
     group = snapshot.group_of(node.instance_id)
     instance = snapshot.instances.get(node.instance_id)
     on_ec2 = node.instance_id.startswith("i-")
+    pods = snapshot.pods_on(node.name)
+    attachments = (VolumeAttachment.from_json(raw) for raw in snapshot.raw("volumeattachments"))
+    claims = claims_of(snapshot.raw("pvs"), snapshot.raw("pvcs"))
     return Scene(
         node=node,
-        pods=snapshot.pods_on(node.name),
+        pods=pods,
         budgets=snapshot.budgets,
         daemon_sets=snapshot.daemon_sets,
         group=group,
         selected=snapshot.policy_of(group),
         instance=instance,
         gone=instance.ended if instance else on_ec2 and snapshot.has("instances"),
+        volumes=held_volumes(node.name, pods, attachments, claims),
     )
 
 
@@ -99,9 +107,12 @@ def _live_scene(ports: Ports, cluster: str, kubernetes: Kubernetes, node: Node) 
     group = ports.groups.describe([name]).get(name) if name else None
     policies = ports.clusters.policies(cluster).policies
     record = ports.claims.read(node.instance_id) if on_ec2 else None
+    pods = tuple(kubernetes.pods_on(node.name))
+    attachments = [one for one in kubernetes.attachments() if one.node == node.name]
+    claims = claims_of(kubernetes.volumes()) if attachments else {}
     return Scene(
         node=node,
-        pods=tuple(kubernetes.pods_on(node.name)),
+        pods=pods,
         budgets=tuple(kubernetes.budgets()),
         daemon_sets=kubernetes.daemon_sets(),
         group=name,
@@ -109,4 +120,5 @@ def _live_scene(ports: Ports, cluster: str, kubernetes: Kubernetes, node: Node) 
         instance=instance,
         gone=on_ec2 and (instance is None or instance.ended),
         deadline=record.deadline if record and record.status is Status.OPEN else None,
+        volumes=held_volumes(node.name, pods, attachments, claims),
     )

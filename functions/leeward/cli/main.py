@@ -13,12 +13,25 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from leeward import __version__
-from leeward.cli import drain, explain_event, ips, place, report, template, zones
+from leeward.cli import (
+    blockers,
+    budget,
+    drain,
+    drift,
+    explain_event,
+    ips,
+    place,
+    plan,
+    report,
+    template,
+    upgrade,
+    zones,
+)
 from leeward.cli.options import account, cluster, instant, region, seed
 from leeward.cli.output import Output, tolerate_any_terminal
 from leeward.errors import InvalidInputError, LeewardError
 
-VERBS = (drain, explain_event, ips, place, report, template, zones)
+VERBS = (blockers, budget, drain, drift, explain_event, ips, place, plan, report, template, upgrade, zones)
 DONE, REFUSED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 _DESCRIPTION = """Looks after the nodes of Amazon EKS clusters whose nodes live in Auto Scaling groups.
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from leeward.cli.place_shapes import CLAIM_SPEC, DAEMON_SET_SPEC, POD_PLACE, SUBNET, VOLUME_SPEC
+from leeward.cli.attachment_shapes import ATTACHMENT_SPEC, ATTACHMENT_STATUS, VOLUME_SPEC
+from leeward.cli.place_shapes import CLAIM_SPEC, DAEMON_SET_SPEC, POD_PLACE, SUBNET
+from leeward.cli.scheduling_shapes import CSI_NODE_SPEC, NODE_AMOUNTS, POD_NEEDS, PRICES, STORAGE_CLASS, pod_template
 from leeward.cli.shapes import (
     Shape,
     ShapeError,
@@ -20,7 +22,6 @@ from leeward.cli.shapes import (
     list_of,
     mapping_of,
     name,
-    quantity,
     record,
     seconds,
     text,
@@ -34,6 +35,7 @@ from leeward.cli.template_shapes import (
     NODEGROUP,
     every,
 )
+from leeward.cli.upgrade_shapes import BUDGET_SPEC, BUDGET_STATUS, CLUSTER, GROUP_RECORD, KUBELET
 from leeward.errors import InvalidInputError
 from leeward.policy.fields import shown
 
@@ -52,7 +54,6 @@ _META = record(
         "ownerReferences": list_of(record({"kind": name, "name": name}, {"apiVersion": text, "controller": boolean})),
     },
 )
-_CPU = record({}, {"cpu": quantity})
 _CONDITIONS = list_of(record({}, {"type": text, "status": text}))
 _TAINT = record({"key": name}, {"effect": text, "value": text})
 _TOLERATION = record({}, {"key": text, "operator": text, "value": text, "effect": text})
@@ -71,7 +72,7 @@ def _object(kind: str, spec: Shape = anything, status: Shape = anything) -> Shap
 _NODE = _object(
     "Node",
     record({}, {"providerID": text, "unschedulable": boolean, "taints": list_of(_TAINT)}),
-    record({}, {"conditions": _CONDITIONS, "capacity": _CPU, "allocatable": _CPU}),
+    record({}, {"conditions": _CONDITIONS, "nodeInfo": KUBELET, **NODE_AMOUNTS}),
 )
 _POD = _object(
     "Pod",
@@ -84,14 +85,18 @@ _POD = _object(
             "tolerations": list_of(_TOLERATION),
             "volumes": list_of(_VOLUME),
             **POD_PLACE,
+            **POD_NEEDS,
         },
     ),
     record({}, {"phase": text, "startTime": instant, "conditions": _CONDITIONS}),
 )
 _BUDGET = _object(
     "PodDisruptionBudget",
-    record({}, {"selector": _LABEL_SELECTOR, "unhealthyPodEvictionPolicy": text}),
-    record({}, {"disruptionsAllowed": integer, "currentHealthy": integer, "desiredHealthy": integer}),
+    every(record({}, {"selector": _LABEL_SELECTOR, "unhealthyPodEvictionPolicy": text}), BUDGET_SPEC),
+    every(
+        record({}, {"disruptionsAllowed": integer, "currentHealthy": integer, "desiredHealthy": integer}),
+        BUDGET_STATUS,
+    ),
 )
 _INSTANCE = record(
     {"InstanceId": name},
@@ -129,7 +134,8 @@ _HOOK = record(
         "NotificationMetadata": text,
     },
 )
-_LAUNCHING_GROUP = every(_GROUP, GROUP_LAUNCH)
+_LAUNCHING_GROUP = every(_GROUP, GROUP_LAUNCH, GROUP_RECORD)
+_POD_TEMPLATE = pod_template({**POD_NEEDS, "tolerations": list_of(_TOLERATION)})
 _OBJECT = record({})
 
 
@@ -150,14 +156,16 @@ FILES: Mapping[str, RawFile] = {
         RawFile(name="pods", command="kubectl get pods -A -o json", shape=_POD),
         RawFile(name="pdbs", command="kubectl get pdb -A -o json", shape=_BUDGET),
         RawFile(
-            name="daemonsets", command="kubectl get daemonsets -A -o json", shape=_object("DaemonSet", DAEMON_SET_SPEC)
+            name="daemonsets",
+            command="kubectl get daemonsets -A -o json",
+            shape=_object("DaemonSet", every(DAEMON_SET_SPEC, _POD_TEMPLATE)),
         ),
         RawFile(name="pvs", command="kubectl get pv -o json", shape=_object("PersistentVolume", VOLUME_SPEC)),
         RawFile(name="pvcs", command="kubectl get pvc -A -o json", shape=_object("PersistentVolumeClaim", CLAIM_SPEC)),
         RawFile(
             name="volumeattachments",
             command="kubectl get volumeattachments -o json",
-            shape=_object("VolumeAttachment"),
+            shape=_object("VolumeAttachment", ATTACHMENT_SPEC, ATTACHMENT_STATUS),
         ),
         RawFile(
             name="auto-scaling-groups",
@@ -194,8 +202,16 @@ FILES: Mapping[str, RawFile] = {
         ),
         RawFile(name="instance-status", command="aws ec2 describe-instance-status", keys=("InstanceStatuses",)),
         RawFile(name="subnets", command="aws ec2 describe-subnets", keys=("Subnets",), shape=SUBNET),
+        RawFile(name="cluster", command="aws eks describe-cluster", keys=(), shape=CLUSTER),
         RawFile(name="nodegroups", command="aws eks describe-nodegroup", keys=(), shape=NODEGROUP),
-        RawFile(name="prices", command="prices", keys=()),
+        RawFile(name="prices", command="prices", keys=(), shape=PRICES),
+        RawFile(
+            name="storageclasses",
+            command="kubectl get storageclasses -o json",
+            shape=every(_object("StorageClass"), record({}, STORAGE_CLASS)),
+        ),
+        RawFile(name="csinodes", command="kubectl get csinodes -o json", shape=_object("CSINode", CSI_NODE_SPEC)),
+        RawFile(name="namespaces", command="kubectl get namespaces -o json", shape=_object("Namespace")),
     )
 }
 

@@ -52,16 +52,16 @@ _NEEDS = record(
     },
 )
 _VERSION = either(integer, text)
-_TEMPLATE = record({}, {"LaunchTemplateId": text, "LaunchTemplateName": text, "Version": _VERSION})
-_OVERRIDE = record({}, {"InstanceType": text, "InstanceRequirements": _NEEDS, "LaunchTemplateSpecification": _TEMPLATE})
+TEMPLATE = record({}, {"LaunchTemplateId": text, "LaunchTemplateName": text, "Version": _VERSION})
+_OVERRIDE = record({}, {"InstanceType": text, "InstanceRequirements": _NEEDS, "LaunchTemplateSpecification": TEMPLATE})
 GROUP_LAUNCH = record(
     {},
     {
-        "LaunchTemplate": _TEMPLATE,
+        "LaunchTemplate": TEMPLATE,
         "LaunchConfigurationName": text,
         "MixedInstancesPolicy": record(
             {},
-            {"LaunchTemplate": record({}, {"LaunchTemplateSpecification": _TEMPLATE, "Overrides": list_of(_OVERRIDE)})},
+            {"LaunchTemplate": record({}, {"LaunchTemplateSpecification": TEMPLATE, "Overrides": list_of(_OVERRIDE)})},
         ),
     },
 )

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 from leeward.model import keys
-from leeward.model.launch import LaunchSource
+from leeward.model.launch import LaunchSource, LaunchTemplateRef
 from leeward.model.times import as_instant
 
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
@@ -75,6 +75,7 @@ class GroupInstance:
     lifecycle: str
     healthy: bool = True
     type: str = ""
+    template: LaunchTemplateRef | None = None  # what the group launched it from, always with a number as version
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -85,12 +86,15 @@ class GroupInstance:
             lifecycle=raw.get("LifecycleState", "InService"),
             healthy=str(raw.get("HealthStatus", "Healthy")).lower() == "healthy",
             type=raw.get("InstanceType") or "",
+            template=LaunchTemplateRef.from_json(raw["LaunchTemplate"]) if raw.get("LaunchTemplate") else None,
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """An Auto Scaling group. Sizes are instance counts; `subnets` empty for a group in EC2-classic zones."""
+    """An Auto Scaling group. Sizes are instance counts; `subnets` empty for a group in EC2-classic zones; `suspended`:
+    names of processes; `max_lifetime` of its instances in seconds, 0 without one.
+    """
 
     name: str
     tags: Mapping[str, str]
@@ -105,6 +109,8 @@ class Group:
     on_demand_base: int = 0
     launch_template: bool = True
     launch: LaunchSource = field(default_factory=LaunchSource)
+    suspended: tuple[str, ...] = ()
+    max_lifetime: int = 0
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -125,6 +131,8 @@ class Group:
             on_demand_base=spread.get("OnDemandBaseCapacity", 0),
             launch_template=bool(raw.get("LaunchTemplate") or mixed),
             launch=LaunchSource.from_group(raw),
+            suspended=tuple(one.get("ProcessName", "") for one in raw.get("SuspendedProcesses") or ()),
+            max_lifetime=int(raw.get("MaxInstanceLifetime") or 0),
         )
 
     @property

@@ -1,12 +1,13 @@
 """EC2 instances as Leeward sees them."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Self
 
 from leeward.model import keys
+from leeward.model.look import Look
 from leeward.model.times import as_instant
 
 ENDED = frozenset({"shutting-down", "terminated"})
@@ -22,7 +23,7 @@ class CapacityType(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
     """One EC2 instance: `describe-instances` cut down to what decisions need. `ips`: private IPv4 addresses of all its
-    interfaces, 0 where that is not told.
+    interfaces, 0 where that is not told; `image`: the AMI's id; `look`: what its launch template had a say in.
     """
 
     id: str
@@ -34,6 +35,8 @@ class Instance:
     tags: Mapping[str, str]
     launched: datetime
     ips: int = 0
+    image: str = ""
+    look: Look = field(default_factory=Look)
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -48,6 +51,8 @@ class Instance:
             tags={tag["Key"]: tag.get("Value", "") for tag in raw.get("Tags", ())},
             launched=as_instant(raw["LaunchTime"]) if raw.get("LaunchTime") else datetime.min.replace(tzinfo=UTC),
             ips=sum(len(one.get("PrivateIpAddresses", ())) for one in raw.get("NetworkInterfaces", ())),
+            image=raw.get("ImageId") or "",
+            look=Look.of_instance(raw),
         )
 
     @property

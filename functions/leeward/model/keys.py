@@ -2,6 +2,15 @@
 
 DISRUPTED_TAINT = "leeward.dev/disrupted"  # effect NoSchedule: the node is on its way out
 CORDONED_BEFORE = "leeward.dev/cordoned-before"  # by somebody else: it stays so when our mark comes off
+CORDONED_FOR = "leeward.dev/cordoned-for"  # the upgrade that cordoned the node: only such a cordon is lifted again
+EXCLUDED_FOR = "leeward.dev/excluded-for"  # the same for the label that takes it out of load balancers
+EXCLUDE_LABEL = "node.kubernetes.io/exclude-from-external-load-balancers"
+EMPTY_SINCE = "leeward.dev/empty-since"  # RFC 3339: when the node was first seen without workload pods
+EXPIRED = "leeward.dev/expired"  # "true": older than its policy lets it become
+DRIFTED_SINCE = "leeward.dev/drifted-since"  # RFC 3339
+DRIFT_REASONS = "leeward.dev/drift-reasons"  # fields, comma-separated
+TEMPLATE_HASH = "leeward.dev/template-hash"  # what the node was launched with, field by field
+TEMPLATE_HASH_VERSION = "leeward.dev/template-hash-version"  # how that was computed
 MIRROR_POD = "kubernetes.io/config.mirror"
 
 ZONE_LABEL = "topology.kubernetes.io/zone"

@@ -1,8 +1,11 @@
 """What an Auto Scaling group launches: its launch template or configuration, its overrides, and what those say."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
+
+from leeward.model.look import Look
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +75,8 @@ class LaunchSource:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchSettings:
     """What a launch template version or a launch configuration says. `volumes`: GiB by device name, only where a size
-    is given; `user_data` base64 as EC2 keeps it; `efas`: interfaces of the kinds efa and efa-only.
+    is given; `user_data` base64 as EC2 keeps it; `efas`: interfaces of the kinds efa and efa-only; `devices`: the block
+    device mappings as canonical JSON, for telling whether two are alike.
     """
 
     template: str = ""
@@ -85,6 +89,8 @@ class LaunchSettings:
     volumes: Mapping[str, int] = field(default_factory=dict)
     efas: int = 0
     spot: bool = False
+    look: Look = field(default_factory=Look)
+    devices: str = ""
 
     @classmethod
     def from_template(cls, raw: Mapping[str, Any]) -> Self:
@@ -128,4 +134,6 @@ def _both(raw: Mapping[str, Any]) -> dict[str, Any]:
         "instance_type": raw.get("InstanceType") or "",
         "user_data": raw.get("UserData") or "",
         "volumes": {device: int(size) for device, size in sizes.items() if size},
+        "look": Look.of_template(raw),
+        "devices": json.dumps(list(mappings), sort_keys=True),
     }

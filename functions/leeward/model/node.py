@@ -48,6 +48,7 @@ class Node:
     created: datetime
     finalizers: tuple[str, ...] = ()
     cpu: int = 0
+    kubelet: str = ""  # its version as it tells it: v1.31.4-eks-0a1b2c3
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -71,6 +72,7 @@ class Node:
             created=parse_instant(created) if created else datetime.min.replace(tzinfo=UTC),
             finalizers=tuple(meta.get("finalizers") or ()),
             cpu=amount(CPU, cpu, down=True) if cpu else 0,
+            kubelet=(status.get("nodeInfo") or {}).get("kubeletVersion") or "",
         )
 
     @property
@@ -97,6 +99,39 @@ def marked(node: Node, taint: Taint, *, cordon: bool) -> Node:
         taints=(*node.taints, taint),
         unschedulable=node.unschedulable or cordon,
         annotations={**node.annotations, **before},
+    )
+
+
+def cordoned(node: Node, by: str, *, exclude: bool = False) -> Node:
+    """The node as it should be while it waits for its turn: cordoned, and no target of load balancers where `exclude`
+    asks for it. What somebody else has done before is not ours: it is not noted, and so never undone.
+    """
+    notes, labels = dict(node.annotations), dict(node.labels)
+    if not node.unschedulable:
+        notes[keys.CORDONED_FOR] = by
+    if exclude and keys.EXCLUDE_LABEL not in labels:
+        labels[keys.EXCLUDE_LABEL], notes[keys.EXCLUDED_FOR] = "true", by
+    return replace(node, unschedulable=True, annotations=notes, labels=labels)
+
+
+def uncordoned(node: Node) -> Node:
+    """The node without what `cordoned` did. On its way out it stays cordoned, and goes back into service with the end
+    of that.
+    """
+    ours = {keys.CORDONED_FOR, keys.EXCLUDED_FOR} & node.annotations.keys()
+    if not ours:
+        return node
+    gone = set(ours)
+    labels = dict(node.labels)
+    if keys.EXCLUDED_FOR in ours:
+        labels.pop(keys.EXCLUDE_LABEL, None)
+    if keys.CORDONED_FOR in ours and node.marked:
+        gone.add(keys.CORDONED_BEFORE)
+    return replace(
+        node,
+        unschedulable=node.unschedulable and (node.marked or keys.CORDONED_FOR not in ours),
+        labels=labels,
+        annotations={key: value for key, value in node.annotations.items() if key not in gone},
     )
 
 

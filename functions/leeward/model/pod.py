@@ -1,6 +1,6 @@
 """Pods, PodDisruptionBudgets and label selectors cut down to what decisions need."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
@@ -58,7 +58,8 @@ class Pod:
     ready: bool = False
     tolerations: tuple[Toleration, ...] = ()
     empty_dir: bool = False
-    claims: tuple[str, ...] = ()  # names of PersistentVolumeClaims
+    claims: tuple[str, ...] = ()  # names of PersistentVolumeClaims, those of ephemeral volumes too
+    finalizers: tuple[str, ...] = ()
     deletion: datetime | None = None  # when its grace ends, None while it is not being deleted
     started: datetime | None = None
     host_network: bool = False
@@ -86,9 +87,8 @@ class Pod:
             ready=any(c.get("type") == "Ready" and c.get("status") == "True" for c in status.get("conditions") or ()),
             tolerations=tuple(toleration(t) for t in spec.get("tolerations") or ()),
             empty_dir=any("emptyDir" in volume for volume in volumes),
-            claims=tuple(
-                volume["persistentVolumeClaim"]["claimName"] for volume in volumes if "persistentVolumeClaim" in volume
-            ),
+            claims=tuple(_claims(meta["name"], volumes)),
+            finalizers=tuple(meta.get("finalizers") or ()),
             deletion=parse_instant(deletion) if deletion else None,
             started=parse_instant(started) if started else None,
             host_network=bool(spec.get("hostNetwork")),
@@ -128,7 +128,9 @@ class Pod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodDisruptionBudget:
-    """A policy/v1 PodDisruptionBudget with the numbers of its status."""
+    """A policy/v1 PodDisruptionBudget with the numbers of its status. `max_unavailable`, `min_available`: a count or a
+    share such as `25%`, as the object says it.
+    """
 
     namespace: str
     name: str
@@ -137,6 +139,9 @@ class PodDisruptionBudget:
     current_healthy: int = 0
     desired_healthy: int = 0
     always_allow_unhealthy: bool = False
+    max_unavailable: int | str | None = None
+    min_available: int | str | None = None
+    expected_pods: int = 0
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -150,7 +155,26 @@ class PodDisruptionBudget:
             current_healthy=int(status.get("currentHealthy", 0)),
             desired_healthy=int(status.get("desiredHealthy", 0)),
             always_allow_unhealthy=spec.get("unhealthyPodEvictionPolicy") == "AlwaysAllow",
+            max_unavailable=spec.get("maxUnavailable"),
+            min_available=spec.get("minAvailable"),
+            expected_pods=int(status.get("expectedPods", 0)),
         )
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`, as people write it."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def never_allows(self) -> bool:
+        """Whether it forbids every eviction however healthy its pods are: maxUnavailable 0, or minAvailable as large as
+        the number of pods that its status expects. Shares are rounded up, as by the disruption controller (policy/v1).
+        """
+        if self.max_unavailable is not None:
+            return self.max_unavailable in (0, "0%")
+        if self.min_available is None or self.min_available == "100%":
+            return self.min_available is not None
+        return 0 < self.expected_pods <= _scaled(self.min_available, self.expected_pods)
 
     def selects(self, pod: Pod) -> bool:
         """policy/v1: an empty selector selects every pod of the namespace, an absent one none."""
@@ -189,6 +213,23 @@ def _required_terms(spec: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
     return tuple(required.get("nodeSelectorTerms") or ())
+
+
+def _claims(pod: str, volumes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Claims by name, and those that ephemeral volumes bring (`POD-VOLUME`)."""
+    for volume in volumes:
+        if "persistentVolumeClaim" in volume:
+            yield volume["persistentVolumeClaim"]["claimName"]
+        elif "ephemeral" in volume:
+            yield f"{pod}-{volume.get('name', '')}"
+
+
+def _scaled(bound: int | str, of: int) -> int:
+    """A count, or a share of `of` rounded up; what is neither counts as 0, as the controller refuses it too."""
+    if isinstance(bound, int):
+        return bound
+    share = bound.removesuffix("%")
+    return -(-int(share) * of // 100) if bound.endswith("%") and share.isdecimal() else 0
 
 
 def controller_of(references: Sequence[Mapping[str, Any]]) -> Owner | None:

@@ -12,7 +12,7 @@ from leeward.model.instance import CapacityType
 
 class CauseKind(StrEnum):
     """Why a node goes. The first five come from messages, `manual` from a console or command line start, `surplus` from
-    a launch of ours that nobody has paid for (docs/designs/capacity-ledger.md).
+    a launch of ours that nobody has paid for (docs/designs/capacity-ledger.md), `upgrade` from its group's upgrade.
     """
 
     SPOT_INTERRUPTION = "spot_interruption"
@@ -22,9 +22,11 @@ class CauseKind(StrEnum):
     ASG_TERMINATE = "asg_terminate"
     MANUAL = "manual"
     SURPLUS = "surplus"
+    UPGRADE = "upgrade"
 
 
 NOBODY = "nobody"  # pays a debt that was forgiven
+RETURNED = "returned"  # to the upgrade that had asked this instance to pay: it chooses another old node
 
 
 class Status(StrEnum):
@@ -113,7 +115,8 @@ class TerminationRecord:
     """The claim on an instance. `version` grows with every cause that joins; `attempt` with every new execution.
 
     `times` keys: claimed, tainted, replacement, draining, drained, terminating, terminated, removed, closed, retry.
-    `payers`: debt -> the instance whose end pays it (itself or another), `NOBODY` where it was forgiven.
+    `payers`: debt -> the instance whose end pays it (itself or another), `NOBODY` where it was forgiven,
+    `RETURNED` where the upgrade that owes it has to find another payer.
     """
 
     subject: Subject

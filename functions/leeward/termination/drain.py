@@ -7,12 +7,22 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 
+from leeward.model import keys
 from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.policy.document import DrainPolicy
+from leeward.termination.budgets import Refusal, refusal
 
 STUCK_AFTER = timedelta(seconds=60)  # past its deletion deadline: the kubelet is not answering (Karpenter: 1 min)
-PENDING = "Pending"
+TAINT_EFFECT = "NoSchedule"
+
+
+class Protection(StrEnum):
+    """What a pod is protected by that forbids the drain."""
+
+    DAEMON_SET = "daemon-set"
+    UNMANAGED = "unmanaged"
+    LOCAL_DATA = "local-data"
 
 
 class How(StrEnum):
@@ -45,13 +55,21 @@ class DrainOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Eviction:
-    """A pod that has to go. `grace_seconds` None: the pod's own. `blocked_by` as people read it: `pdb ns/name`."""
+    """A pod that has to go. `grace_seconds` None: the pod's own. `due`: its last call has come, it goes whatever its
+    wave. `refusal`: what forbids the eviction now.
+    """
 
     pod: Pod
     wave: int
     how: How
     grace_seconds: int | None = None
-    blocked_by: tuple[str, ...] = ()
+    due: bool = False
+    refusal: Refusal | None = None
+
+    @property
+    def blocked_by(self) -> tuple[str, ...]:
+        """As people write it: `pdb ns/name`."""
+        return self.refusal.named if self.refusal else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +85,7 @@ class RefusedPod:
     """A pod that the policy or a flag protects: the drain cannot end while it is there."""
 
     pod: Pod
+    what: Protection
     why: str
 
 
@@ -86,9 +105,9 @@ class DrainPlan:
         return not self.evict and not self.refuse
 
     @property
-    def first_wave(self) -> tuple[Eviction, ...]:
-        """Those whose turn it is: a wave starts when the one before is gone."""
-        return tuple(eviction for eviction in self.evict if eviction.wave == 0)
+    def turn(self) -> tuple[Eviction, ...]:
+        """Those whose turn it is: a wave starts when the one before is gone, a last call waits for none."""
+        return tuple(eviction for eviction in self.evict if eviction.wave == 0 or eviction.due)
 
 
 def plan_drain(
@@ -112,11 +131,13 @@ def plan_drain(
     going: list[Pod] = []
     for pod in sorted(pods, key=lambda pod: pod.key):
         stays = _why_left(pod, daemon_sets, now, options)
-        forbids = None if stays else _why_refused(pod, daemon_sets, policy, options)
+        forbids = None if stays else _refused(pod, daemon_sets, policy, options)
         if stays:
             leave.append(LeftPod(pod=pod, why=stays))
         elif forbids:
-            refuse.append(RefusedPod(pod=pod, why=forbids))
+            refuse.append(forbids)
+        elif comes_back(pod, node):
+            leave.append(LeftPod(pod=pod, why=f"it tolerates the taint {keys.DISRUPTED_TAINT}: it ends with the node"))
         else:
             going.append(pod)
     tiers = sorted({_tier(pod) for pod in going})
@@ -132,35 +153,30 @@ def plan_drain(
 
 def last_calls(plan: DrainPlan, policy: DrainPolicy) -> tuple[datetime, ...]:
     """When each pod still there would be deleted instead of evicted: (deadline - its own grace), where it may be."""
-    if plan.deadline is None or not _may_delete(policy):
-        return ()
-    return tuple(plan.deadline - timedelta(seconds=eviction.pod.grace_seconds) for eviction in plan.evict)
+    calls = (last_call(eviction.pod, plan.deadline, policy) for eviction in plan.evict)
+    return tuple(call for call in calls if call is not None)
 
 
-def blocking_budgets(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> tuple[str, ...]:
-    """`pdb ns/name` of each budget that forbids evicting the pod now.
-
-    The Eviction API never asks a budget about pods that are pending, finished or already being deleted; it refuses
-    a pod that several budgets select, whatever they allow; an unready pod passes when its budget says AlwaysAllow,
-    or has as many healthy pods as it wants (policy/v1, unhealthyPodEvictionPolicy).
+def last_call(
+    pod: Pod, deadline: datetime | None, policy: DrainPolicy, options: DrainOptions = DrainOptions()
+) -> datetime | None:
+    """When the pod is deleted, whatever blocks its eviction, so that it gets all of its grace before the node goes
+    (Karpenter's terminationGracePeriod). None: no deadline, or the policy lets no pod be deleted.
     """
-    if pod.finished or pod.phase == PENDING or pod.deletion:
-        return ()
-    selecting = [budget for budget in budgets if budget.selects(pod)]
-    if len(selecting) > 1:
-        return tuple(sorted(f"pdb {budget.namespace}/{budget.name}" for budget in selecting))
-    return tuple(f"pdb {budget.namespace}/{budget.name}" for budget in selecting if _forbids(budget, pod))
+    if deadline is None or not (policy.force or policy.termination_grace_period is not None):
+        return None
+    return deadline - timedelta(seconds=_grace(pod, options))
 
 
-def _forbids(budget: PodDisruptionBudget, pod: Pod) -> bool:
-    if budget.disruptions_allowed > 0:
+def comes_back(pod: Pod, node: Node) -> bool:
+    """Whether the pod tolerates the mark of a node on its way out and has a controller. Evicted it might be back at
+    once, so it is left, as Karpenter does with pods that tolerate its own mark. Finished pods and those that nobody
+    starts again, an orphan of a DaemonSet among them, come back nowhere.
+    """
+    if pod.finished or pod.owner is None or pod.of_daemon_set:
         return False
-    enough_without = budget.current_healthy >= budget.desired_healthy > 0
-    return pod.ready or not (budget.always_allow_unhealthy or enough_without)
-
-
-def _of_daemon_set(pod: Pod) -> bool:
-    return pod.owner is not None and pod.owner.kind == "DaemonSet" and pod.owner.api_version == "apps/v1"
+    value = next((taint.value for taint in node.taints if taint.key == keys.DISRUPTED_TAINT), "")
+    return pod.tolerates(keys.DISRUPTED_TAINT, value, TAINT_EFFECT)
 
 
 def _daemon_set_exists(pod: Pod, daemon_sets: frozenset[str]) -> bool:
@@ -173,34 +189,32 @@ def _why_left(pod: Pod, daemon_sets: frozenset[str], now: datetime, options: Dra
     stuck_after = STUCK_AFTER if options.skip_wait_for_delete is None else options.skip_wait_for_delete
     if pod.deletion and now - pod.deletion > stuck_after:
         return f"deleted, and {int((now - pod.deletion).total_seconds())} s past its grace: it is not waited for"
-    if pod.finished or not _of_daemon_set(pod) or not _daemon_set_exists(pod, daemon_sets):
+    if pod.finished or not pod.of_daemon_set or not _daemon_set_exists(pod, daemon_sets):
         return None
     return "pod of a DaemonSet: it ends with the node" if options.ignore_daemon_sets else None
 
 
-def _why_refused(pod: Pod, daemon_sets: frozenset[str], policy: DrainPolicy, options: DrainOptions) -> str | None:
+def _refused(pod: Pod, daemon_sets: frozenset[str], policy: DrainPolicy, options: DrainOptions) -> RefusedPod | None:
     if pod.finished:
         return None
-    if _of_daemon_set(pod) and _daemon_set_exists(pod, daemon_sets):
-        return "pod of a DaemonSet, which would start it again at once"
+    if pod.of_daemon_set and _daemon_set_exists(pod, daemon_sets):
+        why = "pod of a DaemonSet, which would start it again at once"
+        return RefusedPod(pod=pod, what=Protection.DAEMON_SET, why=why)
     evict_unmanaged = policy.evict_unmanaged if options.evict_unmanaged is None else options.evict_unmanaged
-    if not evict_unmanaged and (pod.owner is None or _of_daemon_set(pod)):
+    if not evict_unmanaged and (pod.owner is None or pod.of_daemon_set):
         what = "no controller" if pod.owner is None else f"its DaemonSet {pod.owner.name} does not exist"
-        return f"{what}: nothing would start it again"
+        return RefusedPod(pod=pod, what=Protection.UNMANAGED, why=f"{what}: nothing would start it again")
     delete_local = policy.delete_local_data if options.delete_local_data is None else options.delete_local_data
     if pod.empty_dir and not delete_local:
-        return "it keeps data in an emptyDir, which would be lost"
+        why = "it keeps data in an emptyDir, which would be lost"
+        return RefusedPod(pod=pod, what=Protection.LOCAL_DATA, why=why)
     return None
-
-
-def _may_delete(policy: DrainPolicy) -> bool:
-    return policy.force or policy.termination_grace_period is not None
 
 
 def _tier(pod: Pod) -> Tier:
     if pod.critical:
-        return Tier.CRITICAL_DAEMON if _of_daemon_set(pod) else Tier.CRITICAL
-    return Tier.OTHER_DAEMON if _of_daemon_set(pod) else Tier.OTHER
+        return Tier.CRITICAL_DAEMON if pod.of_daemon_set else Tier.CRITICAL
+    return Tier.OTHER_DAEMON if pod.of_daemon_set else Tier.OTHER
 
 
 def _eviction(
@@ -212,12 +226,24 @@ def _eviction(
     deadline: datetime | None,
     options: DrainOptions,
 ) -> Eviction:
-    due = _may_delete(policy) and deadline is not None and now >= deadline - timedelta(seconds=pod.grace_seconds)
+    call = last_call(pod, deadline, policy, options)
+    due = call is not None and now >= call
     delete = options.disable_eviction or due
     return Eviction(
         pod=pod,
         wave=wave,
         how=How.DELETE if delete else How.EVICT,
-        grace_seconds=options.grace_seconds,
-        blocked_by=() if delete else blocking_budgets(pod, budgets),
+        grace_seconds=_shortened(pod, deadline, now, options) if due else options.grace_seconds,
+        due=due,
+        refusal=None if delete else refusal(pod, budgets),
     )
+
+
+def _grace(pod: Pod, options: DrainOptions) -> int:
+    return pod.grace_seconds if options.grace_seconds is None else options.grace_seconds
+
+
+def _shortened(pod: Pod, deadline: datetime | None, now: datetime, options: DrainOptions) -> int | None:
+    """What is left until the node goes, at least a second (Karpenter), where the pod's grace would go past that."""
+    left = max(int((deadline - now).total_seconds()), 1) if deadline else None
+    return left if left is not None and left < _grace(pod, options) else options.grace_seconds

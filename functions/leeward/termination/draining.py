@@ -17,7 +17,7 @@ from leeward.model.node import Node, Taint
 from leeward.model.termination import TerminationRecord
 from leeward.ports import EvictionRefusedError, Kubernetes, Ports
 from leeward.termination import verdict
-from leeward.termination.drain import DrainOptions, DrainPlan, Eviction, How, last_calls, plan_drain
+from leeward.termination.drain import TAINT_EFFECT, DrainOptions, DrainPlan, Eviction, How, last_calls, plan_drain
 from leeward.termination.heartbeats import beat
 from leeward.termination.ledger import only_surplus
 from leeward.termination.replacing import ask_for_replacement
@@ -27,7 +27,6 @@ from leeward.termination.steps import Step
 
 WORK = timedelta(seconds=10)
 LOOK_AGAIN_SECONDS = 1.0
-TAINT_EFFECT = "NoSchedule"
 
 
 @dataclass(slots=True)
@@ -127,7 +126,7 @@ def _drain_node(run: Run, situation: Situation, started: datetime, last: Mapping
 
 def _blocked(plan: DrainPlan) -> str:
     """What would hold up a drain that nobody needs: one that cannot go through at once does not begin."""
-    held = [f"{eviction.pod.key}: {', '.join(eviction.blocked_by)}" for eviction in plan.evict if eviction.blocked_by]
+    held = [f"{going.pod.key}: {going.refusal.sentence}" for going in plan.evict if going.refusal]
     return "; ".join(held + [f"{refused.pod.key}: {refused.why}" for refused in plan.refuse])
 
 
@@ -151,7 +150,7 @@ def _work(
         if plan.drained:
             progress.blocked_by.clear()
             return plan, progress
-        _evict_wave(plan, progress, kubernetes)
+        _evict_turn(plan, progress, kubernetes, ports.clock.now())
         if ports.clock.now() + timedelta(seconds=LOOK_AGAIN_SECONDS) >= stop or _nothing_soon(plan, progress):
             return plan, progress
         ports.clock.sleep(LOOK_AGAIN_SECONDS)
@@ -159,8 +158,7 @@ def _work(
 
 def _plan(node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports) -> DrainPlan:
     policy, now = situation.policy.drain, ports.clock.now()
-    grace = policy.termination_grace_period
-    deadline = started + grace if grace else situation.record.deadline
+    deadline = verdict.node_deadline(situation.record, policy, started)
     forced = policy.force and verdict.out_of_time(situation.record, policy, started, now) is not None
     return plan_drain(
         node=node,
@@ -174,11 +172,17 @@ def _plan(node: Node, situation: Situation, started: datetime, kubernetes: Kuber
     )
 
 
-def _evict_wave(plan: DrainPlan, progress: Progress, kubernetes: Kubernetes) -> None:
+def _evict_turn(plan: DrainPlan, progress: Progress, kubernetes: Kubernetes, now: datetime) -> None:
     progress.blocked_by = {refused.pod.key: (refused.why,) for refused in plan.refuse}
-    for eviction in plan.first_wave:
-        if eviction.pod.deletion is None:
+    for eviction in plan.turn:
+        if eviction.pod.deletion is None or _ends_too_late(eviction, now):
             _send_away(eviction, progress, kubernetes)
+
+
+def _ends_too_late(eviction: Eviction, now: datetime) -> bool:
+    """A pod told to end before the deadline came nearer: it is told again, with the time that is left."""
+    ends, left = eviction.pod.deletion, eviction.grace_seconds
+    return eviction.due and ends is not None and left is not None and ends > now + timedelta(seconds=left + 1)
 
 
 def _send_away(eviction: Eviction, progress: Progress, kubernetes: Kubernetes) -> None:
@@ -189,14 +193,16 @@ def _send_away(eviction: Eviction, progress: Progress, kubernetes: Kubernetes) -
             kubernetes.evict(eviction.pod)
     except EvictionRefusedError as refusal:
         named = tuple(f"pdb {budget}" for budget in refusal.budgets)
-        progress.blocked_by[eviction.pod.key] = eviction.blocked_by or named or (str(refusal),)
+        known = (eviction.refusal.sentence,) if eviction.refusal else ()
+        progress.blocked_by[eviction.pod.key] = known or named or (str(refusal),)
         return
-    progress.evicted += 1
+    if eviction.pod.deletion is None:
+        progress.evicted += 1
 
 
 def _nothing_soon(plan: DrainPlan, progress: Progress) -> bool:
     """Every pod still there is blocked: waiting inside the step would only burn time."""
-    return all(eviction.pod.key in progress.blocked_by for eviction in plan.first_wave)
+    return all(eviction.pod.key in progress.blocked_by for eviction in plan.turn)
 
 
 def _drained(run: Run, situation: Situation, last: Mapping[str, datetime], why: str, ports: Ports) -> Run:
@@ -244,7 +250,7 @@ def _unfinished(
 
 
 def _longest_grace(plan: DrainPlan, now: datetime) -> float:
-    left = [(e.pod.deletion - now).total_seconds() for e in plan.first_wave if e.pod.deletion]
+    left = [(e.pod.deletion - now).total_seconds() for e in plan.turn if e.pod.deletion]
     return max(left, default=float(verdict.SHORTEST_PAUSE))
 
 

@@ -14,6 +14,7 @@ from leeward.model.instance import Instance
 from leeward.model.termination import Cause, CauseKind, TerminationRecord
 
 DEBT = "debt#"  # a surplus cause is DEBT + the instance for which the launch was made
+OF_UPGRADE = "/upgrade-"  # in the name of a debt: an upgrade launched it ahead, and gets it back when it is not paid
 STAYING = ("Pending", "InService")
 LATEST_WORD = timedelta(minutes=15)  # no word of the group by then: nothing is ended on a guess
 MARGIN = timedelta(minutes=5)  # between our clock and the group's
@@ -35,6 +36,11 @@ def debts(record: TerminationRecord) -> tuple[str, ...]:
     own = (record.instance,) if record.replacement is not None and record.replacement.owed else ()
     taken_over = tuple(cause.id.removeprefix(DEBT) for cause in record.causes if cause.kind is CauseKind.SURPLUS)
     return tuple(debt for debt in dict.fromkeys((*own, *taken_over)) if debt not in record.payers)
+
+
+def of_upgrade(debt: str) -> bool:
+    """Whether an upgrade keeps the books on it: it is returned to that, and never passed on here."""
+    return OF_UPGRADE in debt
 
 
 def passed_on(record: TerminationRecord) -> Mapping[str, str]:

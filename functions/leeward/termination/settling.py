@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from leeward.model.group import Group
 from leeward.model.instance import cluster_of
-from leeward.model.termination import NOBODY, CauseKind, Status, Subject, TerminationRecord
+from leeward.model.termination import NOBODY, RETURNED, CauseKind, Status, Subject, TerminationRecord
 from leeward.ports import Ports
 from leeward.termination import ledger
 from leeward.termination.ledger import Ending
@@ -45,7 +45,8 @@ def pays_itself_later(situation: Situation, ports: Ports) -> bool:
     record, group = situation.record, situation.group
     if group is None or situation.ended or not record.has(CauseKind.SURPLUS):
         return False
-    owed = [debt for debt in ledger.debts(record) if not forgiven(record, debt, group, ports)]
+    kept = [debt for debt in ledger.debts(record) if not ledger.of_upgrade(debt)]
+    owed = [debt for debt in kept if not forgiven(record, debt, group, ports)]
     return any(_another(record, debt, group, ports) == NOBODY for debt in owed)
 
 
@@ -55,7 +56,7 @@ def _payer(debt: str, situation: Situation, ports: Ports) -> str | None:
     if group is None:
         return NOBODY
     if not situation.ended and situation.lifecycle is not None:  # given back: it stays, and so would the other
-        return NOBODY if forgiven(record, debt, group, ports) else _another(record, debt, group, ports)
+        return _somebody_else(record, debt, group, ports)
     since = min(record.times.get("claimed", ports.clock.now()), ledger.owed_since(record, debt) or ports.clock.now())
     activities = ports.groups.activities(group.name, since - ledger.MARGIN)
     already_paid = record.instance in record.payers.values()
@@ -65,6 +66,20 @@ def _payer(debt: str, situation: Situation, ports: Ports) -> str | None:
         case Ending.UNKNOWN if not already_paid:
             waited = ports.clock.now() - record.times.get("terminated", ports.clock.now())
             return NOBODY if waited > ledger.LATEST_WORD else None
+    return _somebody_else(record, debt, group, ports)
+
+
+def give_back_debts(record: TerminationRecord, ports: Ports) -> None:
+    """What this instance was to pay for upgrades goes back to them: it was given back and is tried again much later."""
+    for debt in ledger.debts(record):
+        if ledger.of_upgrade(debt):
+            ports.claims.note(record.instance, payers={debt: RETURNED})
+
+
+def _somebody_else(record: TerminationRecord, debt: str, group: Group, ports: Ports) -> str:
+    """An upgrade chooses among its own old nodes, and knows itself who has changed the group's size."""
+    if ledger.of_upgrade(debt):
+        return RETURNED
     return NOBODY if forgiven(record, debt, group, ports) else _another(record, debt, group, ports)
 
 

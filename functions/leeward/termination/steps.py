@@ -28,7 +28,7 @@ from leeward.termination import verdict
 from leeward.termination.heartbeats import beat
 from leeward.termination.ledger import debts, only_surplus
 from leeward.termination.run import Next, Run
-from leeward.termination.settling import forgiven, pays_itself_later, settle
+from leeward.termination.settling import forgiven, give_back_debts, pays_itself_later, settle
 from leeward.termination.situation import Situation, read, survey
 from leeward.termination.starting import start
 
@@ -109,6 +109,7 @@ def finish(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if record.version != run.version:
         return replace(run, next=Next.AGAIN, why="a cause joined at the last moment")
     if run.next is Next.GIVEN_BACK and (verdict.comes_again(record, now) or pays_itself_later(situation, ports)):
+        give_back_debts(record, ports)
         ports.claims.note(record.instance, times={"retry": now + verdict.retry_after(4)})
         return run
     waiting = settle(situation, ports)

@@ -27,6 +27,7 @@ from leeward.termination.draining import mark
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, beat
 from leeward.termination.situation import survey
 from leeward.termination.starting import start
+from leeward.upgrade.sweep import sweep_upgrades
 
 LAUNCH_WAIT = "Pending:Wait"
 TERMINATE_WAIT = "Terminating:Wait"
@@ -43,6 +44,7 @@ class Found:
     unmarked: list[str] = field(default_factory=list)
     paced: list[str] = field(default_factory=list)
     labelled: list[str] = field(default_factory=list)
+    restored: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
@@ -148,6 +150,8 @@ def _sweep_cluster(cluster: str, records: Mapping[str, TerminationRecord], ports
     for group, member in waiting:
         with _apart(member.id, found):
             _settle_hooks(cluster, group, member, policies, nodes.get(member.id), ports, found)
+    with _apart(f"{cluster}: upgrades", found):
+        found.restored += sweep_upgrades(groups, ports)
     with _apart(f"{cluster}: labels", found):
         found.labelled += label_nodes(cluster, groups, nodes.values(), ports)
     _unmark_stale([node for node in nodes.values() if node.marked], records, ports, found, cluster)

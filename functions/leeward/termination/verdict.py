@@ -9,6 +9,7 @@ from math import ceil
 from leeward.model.group import Group, LifecycleHook
 from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.policy.document import DrainPolicy, Heartbeat, NodePolicy, Rebalance
+from leeward.termination.ledger import debts
 from leeward.termination.run import Next
 
 ABRUPT = (CauseKind.SPOT_INTERRUPTION,)  # EC2 takes the instance at the deadline
@@ -52,7 +53,7 @@ def wants_replacement(
 def _why_no_replacement(record: TerminationRecord, group: Group | None, lifecycle: str | None) -> str | None:
     if group is None or lifecycle is None:
         return "no Auto Scaling group holds the instance any more"
-    if record.has(CauseKind.SURPLUS):
+    if record.has(CauseKind.SURPLUS) and debts(record):
         return "the group is one too large: it shrinks by this instance"
     if record.has(CauseKind.ASG_TERMINATE) or lifecycle.startswith("Terminating"):
         return "the group itself is ending the instance"
@@ -78,6 +79,16 @@ def out_of_time(record: TerminationRecord, policy: DrainPolicy, started: datetim
     if now >= started + policy.timeout:
         return f"drain.timeout of {int(policy.timeout.total_seconds())} s has passed"
     return None
+
+
+def node_deadline(record: TerminationRecord, policy: DrainPolicy, started: datetime) -> datetime | None:
+    """When the node goes whatever happens: the earliest of the policy's terminationGracePeriod, counted from the start
+    of the drain, and of the deadlines of its causes. A cause that joins can only tighten it. The time-out of a hook of
+    ours is none: it is heartbeaten as long as the drain lasts.
+    """
+    taken = [cause.deadline for cause in record.causes if not (cause.hook and cause.hook_ours)]
+    grace = policy.termination_grace_period
+    return min((moment for moment in (*taken, started + grace if grace else None) if moment), default=None)
 
 
 def let_go_at(record: TerminationRecord) -> datetime | None:

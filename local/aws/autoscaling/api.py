@@ -19,7 +19,7 @@ from local.aws.autoscaling.hooks import GroupKey
 from local.aws.autoscaling.launch_instances import LaunchInstances
 from local.aws.autoscaling.lookups import group_of, instance_of
 from local.aws.autoscaling.refreshes import InstanceRefreshes
-from local.aws.autoscaling.scale_in import note_resize
+from local.aws.autoscaling.resizing import note_resize
 from local.aws.pins import expect, replace
 
 Call = Callable[[Any, dict[str, Any]], Any]

@@ -10,7 +10,7 @@ import functools
 import time
 from typing import Any
 
-from local.aws.autoscaling import messages, rebalancing, scale_in, shape
+from local.aws.autoscaling import messages, rebalancing, resizing, scale_in, shape
 from local.aws.autoscaling.activities import Activities
 from local.aws.autoscaling.hooks import GroupKey, HookBook, Result, Transition
 from local.aws.autoscaling.launching import launch
@@ -69,8 +69,9 @@ class Engine:
         if self._retry_after.get(key, 0.0) > time.monotonic():
             return
         for _ in range(missing):
+            size = len(counted(group))
             try:
-                self._launch_anywhere(group, cause_of(_BY_DIFFERENCE))
+                self._launch_anywhere(group, resizing.growth_cause(group, size, size + 1))
             except CapacityError as refused:
                 self._retry_after[key] = time.monotonic() + RETRY_SECONDS
                 self._record_failure(group, refused)
@@ -79,10 +80,19 @@ class Engine:
 
     def replace_early(self, group: Any, state: Any) -> None:
         """Launch a replacement for an instance at risk, which stays until that one is in service."""
+        if is_suspended(group, "Launch"):
+            return
         try:
-            rebalancing.begin(state, self._launch_anywhere(group, cause_of(rebalancing.STARTED)))
+            rebalancing.begin(state, self._launch_anywhere(group, cause_of(rebalancing.started(state))))
         except CapacityError as refused:
             self._record_failure(group, refused)
+
+    def balance_zones(self, group: Any) -> None:
+        """AZRebalance: launch in the emptiest zone, end one of the fullest when that is in service."""
+        if any(is_suspended(group, process) for process in rebalancing.BALANCING):
+            return
+        if surplus := rebalancing.uneven(group):
+            self.replace_early(group, surplus)
 
     def _launch_anywhere(self, group: Any, cause: str) -> Any:
         refused: CapacityError | None = None
@@ -137,7 +147,7 @@ class Engine:
         self.activities.end(activity, "Successful")
         messages.outcome(self.outbox, group, activity, transition=Transition.LAUNCHING, ok=True)
         for replaced in rebalancing.replaced_by(group, state):
-            self.begin_termination(group, replaced, cause_of(rebalancing.REASON))
+            self.begin_termination(group, replaced, cause_of(rebalancing.reason(replaced)))
         _register(group)
 
     # -- terminating ---------------------------------------------------------------------------------------------

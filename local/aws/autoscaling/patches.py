@@ -18,6 +18,7 @@ from moto.autoscaling.models import (
 from local.aws.autoscaling import rebalancing
 from local.aws.autoscaling.api import Api
 from local.aws.autoscaling.engine import Engine
+from local.aws.autoscaling.resizing import note_update
 from local.aws.pins import expect, expect_parameters, replace
 
 HEALTH_SECONDS = 1.0
@@ -64,6 +65,12 @@ def recommend_rebalance(engine: Engine, instance_id: str) -> None:
             engine.replace_early(group, at_risk)
 
 
+def balance_zones(engine: Engine) -> None:
+    """AZRebalance, at a moment of the caller's choice. The caller holds the model's lock."""
+    for group in _groups():
+        engine.balance_zones(group)
+
+
 def _check_groups(engine: Engine, health: HealthSwitch) -> None:
     for group in _groups():
         engine.check_health(group, hooks_for_dead=health.hooks_for_dead)
@@ -84,6 +91,7 @@ def _keeping(original: Callable[..., None]) -> Callable[..., None]:
         high = group.max_size if given["max_size"] is None else given["max_size"]
         if given["desired_capacity"] is None:
             given["desired_capacity"] = min(max(group.desired_capacity, low), high)
+        note_update(group, (low, high), given["desired_capacity"])
         if given["launch_template"] or given["mixed_instances_policy"]:
             group.launch_config = group.launch_configuration_name = None
         if given["mixed_instances_policy"]:

@@ -1,4 +1,6 @@
-"""CapacityRebalance: a spot instance at risk is replaced before it is ended, above MaxSize where it must be.
+"""CapacityRebalance and AZRebalance: another is launched before one is ended.
+
+CapacityRebalance: a spot instance at risk is replaced before it is ended, above MaxSize where it must be.
 
 Rules from "Capacity Rebalancing" in the Auto Scaling user guide. An instance under replacement does not count for the
 desired capacity; it is ended when the replacement is in service.
@@ -11,8 +13,38 @@ from typing import Any
 from local.aws.autoscaling import shape
 
 RECOMMENDATION = "EC2 Instance Rebalance Recommendation"
-STARTED = "an instance was started in response to an instance rebalance recommendation."
-REASON = "an instance was taken out of service in response to an instance rebalance recommendation."
+_FOR_ONE_AT_RISK = "an instance was started in response to an instance rebalance recommendation."
+_FOR_BALANCE = "an instance was launched to balance instances in zones with other zones."
+BALANCING = ("AZRebalance", "Launch", "Terminate")  # zones stay as they are while one of these is suspended
+_AT_RISK = "an instance was taken out of service in response to an instance rebalance recommendation."
+
+
+_UNEVEN = "instances were launched to balance instances with other zones, and an instance was taken out of service."
+
+
+def started(state: Any) -> str:
+    """Why another is launched in the place of an instance."""
+    return _FOR_BALANCE if getattr(state, "balances_zones", False) else _FOR_ONE_AT_RISK
+
+
+def reason(state: Any) -> str:
+    """Why an instance goes whose replacement is in service."""
+    return _UNEVEN if getattr(state, "balances_zones", False) else _AT_RISK
+
+
+def uneven(group: Any) -> Any | None:
+    """The oldest member of the fullest zone, where zones differ by two or more and nobody is on the way."""
+    found = shape.counted(group)
+    if len(found) < len(shape.serving(group)) or any(state.lifecycle_state != "InService" for state in found):
+        return None
+    zones = {subnet.availability_zone for subnet in shape.subnets(group)} or set(group.availability_zones)
+    counts = {zone: sum(state.availability_zone == zone for state in found) for zone in sorted(zones)}
+    full = max(counts, key=lambda zone: counts[zone])
+    if counts[full] - min(counts.values()) < 2:
+        return None
+    oldest = next(state for state in found if state.availability_zone == full)
+    oldest.balances_zones = True
+    return oldest
 
 
 def wanted(group: Any, instance_id: str) -> Any | None:

@@ -10,14 +10,6 @@ from local.aws.autoscaling.shape import counted
 _SURPLUS = "an instance was taken out of service in response to a difference between desired and actual capacity"
 
 
-def note_resize(group: Any, before: int, after: int) -> None:
-    """Remember who asked for another size: the activities that follow from it begin with that."""
-    group.local_resized = (
-        f"At {messages.timestamp()} a user request explicitly set group desired capacity changing the desired capacity "
-        f"from {before} to {after}.  "
-    )
-
-
 def surplus_cause(group: Any, before: int, after: int) -> str:
     """Why one of too many leaves; the sentences are those of the user guide's examples of scaling activities."""
     asked = getattr(group, "local_resized", "")

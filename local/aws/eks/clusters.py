@@ -12,21 +12,26 @@ from moto.eks import models
 from moto.eks.models import EKSBackend, eks_backends
 
 from local.aws import moto_backend
+from local.aws.autoscaling.engine import Engine
 from local.aws.control import Control, Request
 from local.aws.eks import node_groups, provisioner
 from local.aws.eks.access_entries import AccessEntries
+from local.aws.eks.updates import Updates
 from local.aws.pins import expect, replace
 from local.aws.settings import Settings
 
 KUBERNETES_VERSION = "1.33"
-_FIELDS = {"endpoint", "certificateAuthorityData", "version"}
+_FIELDS = {"endpoint", "certificateAuthorityData", "version", "token", "evictionSeconds"}
 
 
 class Clusters:
-    """The fields set through the control API, applied to clusters that exist and to those still to come."""
+    """The fields set through the control API, applied to clusters that exist and to those still to come.
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    ``token`` is what EKS itself drains with, ``evictionSeconds`` how long it tries; DescribeCluster tells neither.
+    """
+
+    def __init__(self, settings: Settings, engine: Engine) -> None:
+        self._settings, self._engine = settings, engine
         self._set: dict[tuple[str, str], dict[str, Any]] = {}
 
     def install(self, control: Control) -> None:
@@ -37,7 +42,8 @@ class Clusters:
         node_groups.install()
         entries = AccessEntries(self._exists)
         provisioner.install(entries)
-        ministack_app.SERVICE_HANDLERS["eks"] = _in_front(entries, ministack_app.SERVICE_HANDLERS["eks"])
+        updates = Updates(self._engine, lambda region, name: self._set.get((region, name), {}))
+        ministack_app.SERVICE_HANDLERS["eks"] = _in_front(entries, updates, ministack_app.SERVICE_HANDLERS["eks"])
         control.add("PUT", "eks/{name}", self._put)
         control.add("GET", "access-entries", lambda request: self._entries(entries, request))
 
@@ -79,11 +85,11 @@ def _apply(cluster: Any, fields: Mapping[str, Any]) -> None:
         cluster.version = fields["version"]
 
 
-def _in_front(entries: AccessEntries, inner: moto_backend.Handler) -> moto_backend.Handler:
+def _in_front(entries: AccessEntries, updates: Updates, inner: moto_backend.Handler) -> moto_backend.Handler:
     async def handle(
         method: str, path: str, headers: Mapping[str, str], body: bytes, query_params: Mapping[str, Any]
     ) -> moto_backend.Answer:
-        answer = entries.answer(method, path, body)
+        answer = entries.answer(method, path, body) or updates.answer(method, path, query_params, body)
         return answer if answer is not None else await inner(method, path, headers, body, query_params)
 
     return handle

@@ -1,6 +1,6 @@
 """Managed node groups whose Auto Scaling group exists, named and tagged as EKS does it.
 
-EKS's own lifecycle hooks, its draining and its version updates are not played here.
+EKS's own lifecycle hooks are not played here; its version updates are in ``updates``.
 """
 
 from __future__ import annotations

@@ -6,20 +6,23 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from leeward.model.group import LAUNCHING, TERMINATING, HookResult, LifecycleHook
-from leeward.ports import Groups, Instances
+from leeward.ports import GroupChanges, Groups, Instances, Templates
 
 BEFORE_A_WAIT = {"Pending": "Pending:Wait", "Terminating": "Terminating:Wait"}
 MOMENTS = {"Pending", "Terminating", "Pending:Proceed", "Terminating:Proceed", "pending", "shutting-down"}
 
 
 class GroupWorld(Protocol):
-    """`groups` and `instances` are the product's own ports. `exact`: the journal misses no state that lasts a moment.
+    """`groups`, `instances`, `changes` and `templates` are the product's own ports. `exact`: the journal misses no
+    state that lasts a moment.
 
     `short` and `long`: heartbeat time-outs in seconds, one that a scenario waits out and one that never ends in it.
     """
 
     groups: Groups
     instances: Instances
+    changes: GroupChanges
+    templates: Templates
     exact: bool
     short: int
     long: int
@@ -46,6 +49,10 @@ class GroupWorld(Protocol):
 
     def recommend_rebalance(self, instance: str) -> None:
         """EC2 sees an elevated risk. Not to be had on an account."""
+        ...
+
+    def balance(self) -> None:
+        """Auto Scaling looks at the groups' zones. Not to be had on an account."""
         ...
 
     def journal(self, instance: str) -> Sequence[str]:

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.group_changes import AutoScalingGroupChanges
 from leeward.adapters.aws.groups import AutoScalingGroups
 from leeward.adapters.aws.instances import Ec2Instances
+from leeward.adapters.aws.templates import Ec2Templates
 from leeward.adapters.clock import SystemClock
 from simulation.aws.bus import let_through
 
@@ -63,6 +65,7 @@ class LiveGroups:
 
     def __init__(self, client: Callable[[str], Any], clients: AwsClients, mailbox: Mailbox) -> None:
         self.groups, self.instances = AutoScalingGroups(clients, SystemClock()), Ec2Instances(clients)
+        self.changes, self.templates = AutoScalingGroupChanges(clients), Ec2Templates(clients)
         self.asg, self.ec2 = client("autoscaling"), client("ec2")
         self._mailbox = mailbox
 
@@ -139,6 +142,9 @@ class LocalGroups(LiveGroups):
             "POST", "events", {"source": "aws.ec2", "detail-type": kind, "detail": {"instance-id": instance}}
         )
 
+    def balance(self) -> None:
+        self._local.control("POST", "balance")
+
     def journal(self, instance: str) -> Sequence[str]:
         found: list[str] = self._local.control("GET", f"journal/{instance}")
         return found
@@ -179,6 +185,9 @@ class AccountGroups(LiveGroups):
 
     def recommend_rebalance(self, instance: str) -> None:
         pytest.fail("an account's EC2 recommends when it wants to")
+
+    def balance(self) -> None:
+        pytest.fail("an account's Auto Scaling balances when it wants to")
 
     def journal(self, instance: str) -> Sequence[str]:
         self._look()

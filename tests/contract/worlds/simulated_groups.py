@@ -5,10 +5,12 @@ from random import Random
 from typing import Any
 
 from simulation.aws.bus import let_through
+from simulation.aws.changes import SimGroupChanges
 from simulation.aws.compute import SimInstance
 from simulation.aws.events import Event
 from simulation.aws.fleet import Listeners, SimFleet
 from simulation.aws.ports import SimGroups, SimInstances
+from simulation.aws.templates import SimTemplates
 from simulation.faults import Faults, Injector
 from simulation.timeline import Streams, Timeline
 from tests.simulation.fleet_stand_in import GroupPlan
@@ -43,6 +45,8 @@ class SimulatedGroups:
         )
         self._fleet = SimFleet([plan], "blue", self._timeline, nothing, Random(1), to)
         self.groups, self.instances = SimGroups(self._fleet, nothing), SimInstances(self._fleet)
+        self.changes = SimGroupChanges(self._fleet)
+        self.templates = SimTemplates([one.template for one in self._fleet.groups.values()])
         self.resize("g", size)
         self.until(lambda: self._in_service() == size, "the group at its size")
         return "g"
@@ -61,6 +65,9 @@ class SimulatedGroups:
 
     def recommend_rebalance(self, instance: str) -> None:
         self._fleet.rebalance_recommendation(self._member(instance))
+
+    def balance(self) -> None:
+        self._fleet.balance_zones()
 
     def journal(self, instance: str) -> Sequence[str]:
         self._look()

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget
 from leeward.policy.document import DrainPolicy
-from leeward.termination.drain import DrainOptions, How, blocking_budgets, last_calls, plan_drain
+from leeward.termination.budgets import blocking_budgets
+from leeward.termination.drain import DrainOptions, How, last_calls, plan_drain
 from tests.fakes.builders import a_node
 
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
@@ -109,7 +110,7 @@ def test_critical_pods_go_in_the_last_of_the_waves_that_there_are():
 
 def test_the_first_wave_is_all_that_may_go_now():
     critical = a_pod("dns", priority_class="system-node-critical")
-    assert names(plan(critical, a_pod()).first_wave) == ["web-1"]
+    assert names(plan(critical, a_pod()).turn) == ["web-1"]
 
 
 def test_a_budget_that_allows_none_is_named():

@@ -1,6 +1,8 @@
-"""`ports.Executions` on Step Functions."""
+"""`ports.Executions` and `ports_upgrade.UpgradeExecutions` on Step Functions."""
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from botocore.exceptions import ClientError
 
@@ -23,32 +25,12 @@ class StepFunctionsExecutions:
 
         Where the name is taken, the holder's status decides; AWS takes a name back only after 90 days.
         """
-        name = execution_name(instance, attempt)
-        body = json.dumps({"instance": instance, "attempt": attempt, "v": INPUT_VERSION}, separators=(",", ":"))
-        with aws_call("states:StartExecution", name):
-            try:
-                self._clients.get("stepfunctions").start_execution(
-                    stateMachineArn=self._state_machine_arn, name=name, input=body
-                )
-            except ClientError as error:
-                if code_of(error) != "ExecutionAlreadyExists":
-                    raise
-            else:
-                return True
-        return self.running(instance, attempt)
+        document = {"instance": instance, "attempt": attempt, "v": INPUT_VERSION}
+        return _start(self._clients, self._state_machine_arn, execution_name(instance, attempt), document)
 
     def running(self, instance: str, attempt: int) -> bool:
         """Whether it is open now. DescribeExecution lags a moment behind a start; starting again is harmless."""
-        name = execution_name(instance, attempt)
-        arn = f"{self._state_machine_arn.replace(':stateMachine:', ':execution:', 1)}:{name}"
-        with aws_call("states:DescribeExecution", name):
-            try:
-                answer = self._clients.get("stepfunctions").describe_execution(executionArn=arn)
-            except ClientError as error:
-                if code_of(error) != "ExecutionDoesNotExist":
-                    raise
-                return False
-        return bool(answer["status"] == "RUNNING")
+        return _running(self._clients, self._state_machine_arn, execution_name(instance, attempt))
 
     def wake(self, token: str) -> None:
         """End a pause; waking twice, or after its time-out, does nothing."""
@@ -58,3 +40,44 @@ class StepFunctionsExecutions:
             except ClientError as error:
                 if code_of(error) not in TASK_ENDED:
                     raise
+
+
+class StepFunctionsUpgrades:
+    """Executions of the node-group-upgrade state machine."""
+
+    def __init__(self, clients: AwsClients, state_machine_arn: str) -> None:
+        self._clients = clients
+        self._state_machine_arn = state_machine_arn
+
+    def start(self, name: str, document: Mapping[str, Any]) -> bool:
+        """Idempotent while open, as for terminations."""
+        return _start(self._clients, self._state_machine_arn, name, document)
+
+    def running(self, name: str) -> bool:
+        """Whether it is open now."""
+        return _running(self._clients, self._state_machine_arn, name)
+
+
+def _start(clients: AwsClients, state_machine_arn: str, name: str, document: Mapping[str, Any]) -> bool:
+    body = json.dumps(document, separators=(",", ":"))
+    with aws_call("states:StartExecution", name):
+        try:
+            clients.get("stepfunctions").start_execution(stateMachineArn=state_machine_arn, name=name, input=body)
+        except ClientError as error:
+            if code_of(error) != "ExecutionAlreadyExists":
+                raise
+        else:
+            return True
+    return _running(clients, state_machine_arn, name)
+
+
+def _running(clients: AwsClients, state_machine_arn: str, name: str) -> bool:
+    arn = f"{state_machine_arn.replace(':stateMachine:', ':execution:', 1)}:{name}"
+    with aws_call("states:DescribeExecution", name):
+        try:
+            answer = clients.get("stepfunctions").describe_execution(executionArn=arn)
+        except ClientError as error:
+            if code_of(error) != "ExecutionDoesNotExist":
+                raise
+            return False
+    return bool(answer["status"] == "RUNNING")

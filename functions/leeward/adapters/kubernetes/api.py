@@ -2,18 +2,28 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from leeward.adapters.kubernetes import bodies
 from leeward.adapters.kubernetes.answers import Answer, Request, as_error, refusal
 from leeward.adapters.kubernetes.client import ClusterClient
 from leeward.errors import ObjectGoneError, ThrottledError
-from leeward.model.node import Node, Taint, labelled, marked, unmarked
+from leeward.model.attachment import VolumeAttachment
+from leeward.model.node import Node, Taint, cordoned, labelled, marked, uncordoned, unmarked
 from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.ports_cluster import Listed
 
 CONFLICTS = 5  # of a patch, each followed by a fresh read
 MERGE_PATCH = "application/merge-patch+json"
+_ROOTS = {
+    **dict.fromkeys(Listed, "/api/v1"),
+    Listed.DAEMON_SETS: "/apis/apps/v1",
+    Listed.STORAGE_CLASSES: "/apis/storage.k8s.io/v1",
+    Listed.CSI_NODES: "/apis/storage.k8s.io/v1",
+}
+
+T = TypeVar("T")
 
 
 class ClusterApi:
@@ -63,6 +73,20 @@ class ClusterApi:
         request = Request(verb="list", resource="persistentvolumes", path=path, query={"resourceVersion": "0"})
         return self._client.list(request, bodies.volume)
 
+    def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], T]) -> Sequence[T]:
+        """All objects of the resource from the API server's watch cache, parsed page by page."""
+        path = f"{_ROOTS[what]}/{what.value}"
+        return self._client.list(
+            Request(verb="list", resource=what.value, path=path, query={"resourceVersion": "0"}), parse
+        )
+
+    def attachments(self) -> Sequence[VolumeAttachment]:
+        """All VolumeAttachments, fresh."""
+        path = "/apis/storage.k8s.io/v1/volumeattachments"
+        return self._client.list(
+            Request(verb="list", resource="volumeattachments", path=path), VolumeAttachment.from_json
+        )
+
     def label(self, node: Node, labels: Mapping[str, str]) -> Node:
         """Put on what is missing; a repeat finds it there. Raises ObjectGoneError."""
         return self._patch_node(node, lambda current: labelled(current, labels))
@@ -76,6 +100,14 @@ class ClusterApi:
         Raises ObjectGoneError.
         """
         return self._patch_node(node, lambda current: unmarked(current, taint_key))
+
+    def cordon(self, node: Node, by: str, *, exclude: bool = False) -> Node:
+        """Cordon for somebody; a repeat finds it done. Raises ObjectGoneError."""
+        return self._patch_node(node, lambda current: cordoned(current, by, exclude=exclude))
+
+    def uncordon(self, node: Node) -> Node:
+        """Undo that; a repeat finds nothing to do. Raises ObjectGoneError."""
+        return self._patch_node(node, uncordoned)
 
     def evict(self, pod: Pod) -> None:
         """Ask the Eviction API; gone or replaced counts as done. Raises EvictionRefusedError."""

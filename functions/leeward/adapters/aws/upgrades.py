@@ -1,0 +1,37 @@
+"""`ports_upgrade.Upgrades` on DynamoDB: one item a group, `upgrade#GROUP`, written at the version that was read."""
+
+import uuid
+from dataclasses import replace
+from typing import Any
+
+from leeward.adapters.aws.table import Table
+from leeward.adapters.aws.upgrade_items import upgrade_item, upgrade_key, upgrade_of
+from leeward.upgrade.record import UpgradeRecord
+
+
+class DynamoUpgrades:
+    """Records of upgrades in the table `leeward`. They stay: a rollback needs what an ended one replaced."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def read(self, group: str) -> UpgradeRecord | None:
+        """One GetItem, strongly consistent."""
+        item = self._table.get(upgrade_key(group))
+        return upgrade_of(item) if item is not None else None
+
+    def write(self, record: UpgradeRecord) -> UpgradeRecord | None:
+        """One conditional PutItem. Versions begin again with each upgrade, so that its beginning has to be the same.
+
+        A writer whose answer got lost on the way is told so by its own mark when botocore repeats the write.
+        """
+        written, mark = replace(record, version=record.version + 1), uuid.uuid4().hex
+        item = upgrade_item(written)
+        condition, values = "attribute_not_exists(pk) OR attribute_exists(#ended)", dict[str, Any]()
+        if record.version:
+            condition = "#version = :version AND #began = :began"
+            values = {":version": record.version, ":began": item["began"]}
+        done, there = self._table.put(
+            {"pk": upgrade_key(record.group), "by": mark, **item}, condition=condition, values=values
+        )
+        return written if done or (there is not None and there.get("by") == mark) else None

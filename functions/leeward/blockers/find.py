@@ -1,0 +1,37 @@
+"""All blockers of one node."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from leeward.blockers.blocker import Blocker
+from leeward.blockers.nodes import of_hooks, of_volumes, of_wishes
+from leeward.blockers.pods import of_plan, of_pods
+from leeward.blockers.scene import NodeScene
+from leeward.policy.document import DrainPolicy
+from leeward.termination.drain import plan_drain
+
+
+def blockers(scene: NodeScene, now: datetime) -> tuple[Blocker, ...]:
+    """Everything that holds the node, by pod; what concerns no pod comes last.
+
+    A drain that began now is planned with the policy, without a flag of kubectl's: what it could not evict blocks.
+    Daemon pods and static pods block no drain, as in kubectl.
+    """
+    policy = scene.policy.drain if scene.policy else DrainPolicy()
+    found = [*of_volumes(scene, policy, now), *of_hooks(scene), *of_wishes(scene)]
+    if not scene.gone:
+        found += [*_planned(scene, policy, now), *of_pods(scene, now)]
+    return tuple(sorted(found, key=lambda one: (one.pod is None, one.pod or "", one.kind.value, one.object)))
+
+
+def _planned(scene: NodeScene, policy: DrainPolicy, now: datetime) -> Iterator[Blocker]:
+    plan = plan_drain(
+        node=scene.node,
+        pods=scene.pods,
+        budgets=scene.budgets,
+        daemon_sets=scene.daemon_sets,
+        policy=policy,
+        now=now,
+        deadline=scene.deadline,
+    )
+    return of_plan(plan, scene, policy)

@@ -1,0 +1,121 @@
+"""What holds a node as such: volumes that do not leave, hooks that hold its instance, its own and its policy's wish."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from leeward.blockers import commands
+from leeward.blockers.blocker import Blocker, Kind
+from leeward.blockers.opt_outs import node_opt_outs
+from leeward.blockers.owners import owner_of
+from leeward.blockers.scene import NodeScene, WaitingHook
+from leeward.disruption.opt_outs import DO_NOT_CONSOLIDATE, SCALE_DOWN_DISABLED
+from leeward.model.pod import Pod
+from leeward.policy.document import DrainPolicy
+from leeward.termination.volumes import HeldVolume
+
+WISHES = {
+    DO_NOT_CONSOLIDATE: (Kind.NODE_DO_NOT_CONSOLIDATE, "consolidation"),
+    SCALE_DOWN_DISABLED: (Kind.NODE_SCALE_DOWN_DISABLED, "consolidation and emptiness"),
+}
+
+
+def of_volumes(scene: NodeScene, policy: DrainPolicy, now: datetime) -> Iterator[Blocker]:
+    """Volumes that are still attached although no running pod of the node uses them, or that are being detached."""
+    for held in scene.volumes:
+        used = [pod for pod in held.users if not pod.finished]
+        unknown = held.claim is None and any(pod.claims for pod in scene.pods if not pod.finished)
+        left_behind = held.attachment.attached and not used and not unknown
+        if held.attachment.deletion is not None or left_behind:
+            yield _attached(held, scene, policy.volume_detach_timeout, now)
+
+
+def of_hooks(scene: NodeScene) -> Iterator[Blocker]:
+    """Lifecycle hooks that keep the instance in Terminating:Wait, ours and others'."""
+    for waiting in scene.hooks:
+        yield _held_back(waiting, scene)
+
+
+def of_wishes(scene: NodeScene) -> Iterator[Blocker]:
+    """The node's annotations and its policy's `disruption.doNotDisrupt`."""
+    owner = f"AutoScalingGroup/{scene.group}" if scene.group else f"Node/{scene.node.name}"
+    for opt_out in node_opt_outs(scene.node):
+        kind, what = WISHES.get(opt_out.key, (Kind.NODE_DO_NOT_DISRUPT, "every voluntary method"))
+        yield Blocker(
+            node=scene.node.name,
+            pod=None,
+            owner=owner,
+            kind=kind,
+            object=f"annotation {opt_out.key}={opt_out.value}",
+            until=None,
+            fix=f"it holds up {what}: {commands.unannotate(f'node {scene.node.name}', opt_out.key)}",
+        )
+    if scene.policy is not None and scene.policy.disruption.do_not_disrupt:
+        yield Blocker(
+            node=scene.node.name,
+            pod=None,
+            owner=f"NodePolicy/{scene.policy.name}",
+            kind=Kind.POLICY_DO_NOT_DISRUPT,
+            object=f"policy {scene.policy.name}: disruption.doNotDisrupt",
+            until=None,
+            fix=f"it holds up every voluntary method: set disruption.doNotDisrupt: false in policy {scene.policy.name}",
+        )
+
+
+def _attached(held: HeldVolume, scene: NodeScene, time_out: timedelta, now: datetime) -> Blocker:
+    attachment = held.attachment
+    waiting = _waiting_for(held, scene)
+    since = attachment.deletion or scene.detaching or now
+    says = f", the driver says: {attachment.error}" if attachment.error else ""
+    stage = "is being detached" if attachment.deletion else "is still attached although its pod is gone"
+    whom = f" and {waiting.key} waits for it" if waiting else ""
+    volume = attachment.volume or "an inline volume"
+    return Blocker(
+        node=scene.node.name,
+        pod=waiting.key if waiting else None,
+        owner=_volume_owner(held, waiting),
+        kind=Kind.VOLUME_ATTACHED,
+        object=f"volumeattachment {attachment.name}",
+        until=since + time_out,
+        fix=(
+            f"{volume} {stage}{whom}{says}: kubectl describe volumeattachment {attachment.name} and the log of the CSI "
+            f"controller tell why; where the instance is gone for good, kubectl taint node {scene.node.name} "
+            "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute lets it go; a drain waits no longer than "
+            "drain.volumeDetachTimeout"
+        ),
+    )
+
+
+def _waiting_for(held: HeldVolume, scene: NodeScene) -> Pod | None:
+    """The pod elsewhere that has the same claim, else the finished one of this node."""
+    there = [pod for pod in scene.elsewhere if held.claim in {f"{pod.namespace}/{name}" for name in pod.claims}]
+    return next(iter(sorted(there, key=lambda pod: pod.key)), None) or next(iter(held.users), None)
+
+
+def _volume_owner(held: HeldVolume, waiting: Pod | None) -> str:
+    if waiting is not None:
+        return owner_of(waiting)
+    if held.claim is not None:
+        return f"PersistentVolumeClaim/{held.claim.split('/', 1)[1]}"
+    return f"PersistentVolume/{held.attachment.volume}" if held.attachment.volume else f"Node/{held.attachment.node}"
+
+
+def _held_back(waiting: WaitingHook, scene: NodeScene) -> Blocker:
+    hook = waiting.hook
+    answer = (
+        f"aws autoscaling complete-lifecycle-action --auto-scaling-group-name {hook.group} --lifecycle-hook-name "
+        f"{hook.name} --instance-id {scene.node.instance_id} --lifecycle-action-result CONTINUE"
+    )
+    when = "" if waiting.exact else " at the latest (nobody has told when it began to wait)"
+    if waiting.ours:
+        who = f"Leeward heartbeats it while the node drains and answers it then; if nothing does, it runs out{when}"
+    else:
+        who = f"it is not ours, so its own team answers it; unanswered it runs out{when}"
+    return Blocker(
+        node=scene.node.name,
+        pod=None,
+        owner=f"AutoScalingGroup/{hook.group}",
+        kind=Kind.LIFECYCLE_HOOK,
+        object=f"hook {hook.group}/{hook.name}",
+        until=waiting.until,
+        fix=f"{who}: {answer}",
+    )

@@ -1,0 +1,140 @@
+"""The pods that hold up a node's drain, and those that ask that it be left alone."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from leeward.blockers import commands
+from leeward.blockers.blocker import Blocker, Kind
+from leeward.blockers.budgets import KINDS, way_out
+from leeward.blockers.opt_outs import OptOut, pod_opt_outs
+from leeward.blockers.owners import owner_of, resource_of
+from leeward.blockers.scene import NodeScene
+from leeward.disruption.opt_outs import SAFE_TO_EVICT
+from leeward.model import keys
+from leeward.model.pod import Pod
+from leeward.policy.document import DrainPolicy
+from leeward.termination.drain import STUCK_AFTER, DrainPlan, Eviction, Protection, RefusedPod, comes_back, last_call
+
+REFUSED = {Protection.UNMANAGED: Kind.UNMANAGED_POD, Protection.LOCAL_DATA: Kind.LOCAL_DATA}
+
+
+def of_plan(plan: DrainPlan, scene: NodeScene, policy: DrainPolicy) -> Iterator[Blocker]:
+    """What a drain would run into now: evictions that budgets forbid, pods that the policy protects."""
+    for eviction in plan.evict:
+        if eviction.refusal is not None:
+            yield _held(eviction, scene, policy)
+    for refused in plan.refuse:
+        if refused.what in REFUSED:
+            yield _protected(refused, scene)
+
+
+def of_pods(scene: NodeScene, now: datetime) -> Iterator[Blocker]:
+    """Whatever a drain would do: pods that would come back or do not end, and annotations that ask for peace."""
+    for pod in sorted(scene.pods, key=lambda pod: pod.key):
+        if pod.deletion is not None and pod.deletion < now and not pod.mirror:
+            yield _stuck(pod, pod.deletion)
+        elif pod.deletion is None and not pod.mirror and comes_back(pod, scene.node):
+            yield _tolerant(pod, scene)
+        for opt_out in pod_opt_outs(pod, now):
+            yield _opted_out(pod, opt_out)
+
+
+def _held(eviction: Eviction, scene: NodeScene, policy: DrainPolicy) -> Blocker:
+    pod, refusal = eviction.pod, eviction.refusal
+    assert refusal is not None
+    ends = (last_call(pod, scene.deadline, policy), scene.gives_up)
+    return Blocker(
+        node=scene.node.name,
+        pod=pod.key,
+        owner=owner_of(pod),
+        kind=KINDS[refusal.why],
+        object=", ".join(refusal.named),
+        until=min((moment for moment in ends if moment), default=None),
+        fix=way_out(pod, refusal),
+    )
+
+
+def _protected(refused: RefusedPod, scene: NodeScene) -> Blocker:
+    pod = refused.pod
+    if refused.what is Protection.UNMANAGED:
+        fix = (
+            f"nothing would start it again: delete it yourself ({commands.delete(pod)}), or allow it with drain."
+            "unmanagedPods: evict in the policy; kubectl drain and leeward drain --dry-run take --force"
+        )
+    else:
+        fix = (
+            "its emptyDir would be lost: save what matters and delete it yourself "
+            f"({commands.delete(pod)}), or allow it with drain.localData: delete in the policy; kubectl drain and "
+            "leeward drain --dry-run take --delete-emptydir-data"
+        )
+    return Blocker(
+        node=scene.node.name,
+        pod=pod.key,
+        owner=owner_of(pod),
+        kind=REFUSED[refused.what],
+        object=f"pod {pod.key}",
+        until=scene.gives_up,
+        fix=fix,
+    )
+
+
+def _tolerant(pod: Pod, scene: NodeScene) -> Blocker:
+    """Karpenter leaves it on the node; EKS and kubectl evict it again and again."""
+    everything = any(not one.key and one.operator == "Exists" for one in pod.tolerations)
+    what = "every taint" if everything else f"the taint {keys.DISRUPTED_TAINT}"
+    return Blocker(
+        node=scene.node.name,
+        pod=pod.key,
+        owner=owner_of(pod),
+        kind=Kind.TOLERATES_TAINT,
+        object=f"toleration of {what}",
+        until=min((moment for moment in (scene.deadline, scene.gives_up) if moment), default=None),
+        fix=(
+            f"it tolerates {what}, so evicted it may come back to this node at once: Leeward leaves it and it ends "
+            f"with the node, without its budget being asked; narrow the tolerations of {owner_of(pod)} (kubectl edit "
+            f"-n {pod.namespace} {resource_of(pod)}) to have it moved in good order"
+        ),
+    )
+
+
+def _stuck(pod: Pod, ended: datetime) -> Blocker:
+    if pod.finalizers:
+        kind, what = Kind.POD_FINALIZER, f"finalizer {', '.join(pod.finalizers)}"
+        fix = (
+            f"it has ended but keeps {what}: find out why its controller does not take it off "
+            f"({commands.describe(pod)}); as a last resort kubectl patch pod -n {pod.namespace} {pod.name} "
+            """--type merge -p '{"metadata":{"finalizers":null}}'"""
+        )
+    else:
+        kind, what = Kind.STUCK_POD, f"pod {pod.key}"
+        fix = (
+            "its grace is over and the kubelet has not confirmed its end: look at the node's kubelet and container "
+            f"runtime ({commands.describe(pod)}); once it surely runs no more, {commands.delete(pod)} --force "
+            "--grace-period=0"
+        )
+    return Blocker(
+        node=pod.node,
+        pod=pod.key,
+        owner=owner_of(pod),
+        kind=kind,
+        object=what,
+        until=ended + STUCK_AFTER,
+        fix=f"{fix}; drains wait for it no longer than a minute past its grace",
+    )
+
+
+def _opted_out(pod: Pod, opt_out: OptOut) -> Blocker:
+    ends = "it ends by itself; sooner: " if opt_out.until else "for as long as it is there: "
+    remove = commands.unannotate(f"pod {pod.name}", opt_out.key, pod.namespace)
+    return Blocker(
+        node=pod.node,
+        pod=pod.key,
+        owner=owner_of(pod),
+        kind=Kind.SAFE_TO_EVICT if opt_out.key == SAFE_TO_EVICT else Kind.DO_NOT_DISRUPT,
+        object=f"annotation {opt_out.key}={opt_out.value}",
+        until=opt_out.until,
+        fix=(
+            f"it holds up voluntary disruption, {ends}{remove} (and in the template of {owner_of(pod)}); interruptions "
+            f"and leeward drain {pod.node} do not ask it"
+        ),
+    )

@@ -1,0 +1,89 @@
+"""What the blockers of one node are found from; the command line and the steps gather it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from leeward.model.group import TERMINATING, Group, LifecycleHook
+from leeward.model.node import Node
+from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.model.termination import Status, TerminationRecord
+from leeward.policy.document import NodePolicy
+from leeward.termination import verdict
+from leeward.termination.situation import WAITING
+from leeward.termination.volumes import HeldVolume
+
+HOOKS_LONGEST = timedelta(hours=48)  # a group waits no longer, nor than a hundred time-outs, whoever heartbeats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingHook:
+    """A terminate hook that holds the node's instance. `ours`: it is ours to heartbeat and to answer. `until`: when it
+    runs out; `exact` False: counted from now, because nobody has told when it began to wait.
+    """
+
+    hook: LifecycleHook
+    ours: bool
+    until: datetime
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeScene:
+    """One node and everything that has a say about its going.
+
+    `policy` None: no policy selects its group, the defaults stand in. `deadline`: when the node goes whatever happens;
+    `gives_up`: when the drain that is under way stops waiting, None while there is none. `detaching`: since when its
+    volumes are waited for (the end of the drain), None before. `elsewhere`: pods of other nodes, or of none, that have
+    claims. `gone`: EC2 has ended the instance, so that no pod blocks any more.
+    """
+
+    node: Node
+    pods: tuple[Pod, ...]
+    budgets: tuple[PodDisruptionBudget, ...] = ()
+    daemon_sets: frozenset[str] = frozenset()
+    volumes: tuple[HeldVolume, ...] = ()
+    group: str | None = None
+    policy: NodePolicy | None = None
+    hooks: tuple[WaitingHook, ...] = ()
+    deadline: datetime | None = None
+    gives_up: datetime | None = None
+    detaching: datetime | None = None
+    elsewhere: tuple[Pod, ...] = ()
+    gone: bool = False
+
+
+def waiting_hooks(
+    hooks: Sequence[LifecycleHook],
+    group: Group | None,
+    instance: str,
+    record: TerminationRecord | None,
+    ours: frozenset[str],
+    now: datetime,
+) -> tuple[WaitingHook, ...]:
+    """The hooks that hold the instance, while its group says Terminating:Wait. A hook waits for HeartbeatTimeout from
+    its announcement or its last heartbeat; the record knows of both where a message or a step of ours wrote them down.
+    """
+    if group is None or group.lifecycle_of(instance) != WAITING:
+        return ()
+    return tuple(_waiting(hook, record, hook.name in ours, now) for hook in hooks if hook.transition == TERMINATING)
+
+
+def _waiting(hook: LifecycleHook, record: TerminationRecord | None, ours: bool, now: datetime) -> WaitingHook:
+    announced = [cause.at for cause in record.causes if cause.hook == hook.name] if record else []
+    last = record.heartbeats.get(hook.name) if record else None
+    time_out = timedelta(seconds=hook.heartbeat_timeout)
+    since = last or min(announced, default=None)
+    until = (since or now) + time_out
+    if announced:
+        until = min(until, min(announced) + min(HOOKS_LONGEST, 100 * time_out))
+    return WaitingHook(hook=hook, ours=ours, until=until, exact=since is not None)
+
+
+def gives_up_at(record: TerminationRecord | None, policy: NodePolicy) -> datetime | None:
+    """When the drain that is under way stops waiting for pods: its time-out, or the moment EC2 takes the instance."""
+    if record is None or record.status is not Status.OPEN:
+        return None
+    started = record.times.get("draining")
+    ends = (verdict.let_go_at(record), started + policy.drain.timeout if started else None)
+    return min((moment for moment in ends if moment), default=None)

@@ -1,0 +1,66 @@
+"""`leeward blockers`: who blocks a node, and until when, with the way out.
+
+Decides how the list is printed; what blocks is decided in `leeward.blockers`."""
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+
+from leeward.blockers.find import blockers
+from leeward.cli.blockers_scene import live_scenes, offline_scenes
+from leeward.cli.output import emit
+from leeward.cli.snapshot import Snapshot
+from leeward.errors import InvalidInputError
+
+_DESCRIPTION = """Shows everything that holds up a node (or all nodes): budgets that allow no eviction, now or ever,
+pods and nodes that ask to be left alone, pods that would come back or do not end, volumes that do not leave, lifecycle
+hooks; whose each is, until when it lasts, and the way out. It changes nothing."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """The verb and its node."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "blockers", help="show who blocks a node, and until when", description=_DESCRIPTION
+    )
+    parser.add_argument("node", metavar="NODE", nargs="?", help="name of the node (default: all nodes)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Find and print; a list is done, whatever it holds. Raises InvalidInputError for a node that is not there."""
+    if arguments.snapshot is not None:
+        snapshot = Snapshot.read(arguments.snapshot, cluster=arguments.cluster)
+        scenes = offline_scenes(snapshot, arguments.node, arguments.now)
+    elif arguments.cluster is not None:
+        from leeward.adapters.wiring import command_line_ports  # late: offline needs no AWS library
+
+        ports = command_line_ports(arguments.cluster, arguments.region, arguments.account)
+        scenes = live_scenes(ports, arguments.cluster, arguments.node, arguments.now)
+    else:
+        raise InvalidInputError(
+            "blockers: found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"
+        )
+    found = [blocker.to_json() for scene in scenes for blocker in blockers(scene, arguments.now)]
+    looked_at = [scene.node.name for scene in scenes]
+    emit({"blockers": found}, arguments.output, lambda: _table(found, looked_at))
+    return 0
+
+
+def _table(found: Sequence[dict[str, Any]], looked_at: Sequence[str]) -> RenderableType:
+    if not found:
+        return f"nothing blocks {looked_at[0] if len(looked_at) == 1 else f'any of {len(looked_at)} nodes'}"
+    nodes = len({blocker["node"] for blocker in found})
+    title = f"{len(found)} on {nodes} of {len(looked_at)} nodes"
+    table = Table(title=title, title_justify="left", title_style="bold", show_lines=True)
+    for column in ("node", "pod", "owner", "what blocks", "until", "way out"):
+        table.add_column(column, overflow="fold", ratio=3 if column == "way out" else None)
+    before = None
+    for blocker in found:
+        node = "" if blocker["node"] == before else blocker["node"]
+        before = blocker["node"]
+        what = f"{blocker['kind']}\n{blocker['object']}"
+        until = blocker["until"] or "no end known"
+        table.add_row(node, blocker["pod"] or "", blocker["owner"], what, until, blocker["fix"])
+    return table

@@ -1,0 +1,163 @@
+"""What the blockers of nodes are found from, offline or live.
+
+Decides where each part comes from; what blocks is decided in `leeward.blockers`."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TypeVar
+
+from leeward.blockers.scene import NodeScene, gives_up_at, waiting_hooks
+from leeward.cli.snapshot import Snapshot
+from leeward.disruption.budget_index import BudgetIndex
+from leeward.errors import InvalidInputError
+from leeward.model.attachment import VolumeAttachment, claims_of
+from leeward.model.group import Group, LifecycleHook
+from leeward.model.instance import Instance
+from leeward.model.node import Node
+from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.model.termination import Status, TerminationRecord
+from leeward.policy.document import NodePolicy
+from leeward.policy.selection import is_ours, policy_for
+from leeward.ports import Ports
+from leeward.termination import verdict
+from leeward.termination.situation import UNSELECTED
+from leeward.termination.volumes import held_volumes
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What all nodes of a cluster share. `claims`: PersistentVolume -> claim; `policies` in their order; `records` by
+    instance, of terminations that are under way.
+    """
+
+    pods: tuple[Pod, ...]
+    budgets: tuple[PodDisruptionBudget, ...]
+    daemon_sets: frozenset[str]
+    attachments: tuple[VolumeAttachment, ...]
+    claims: Mapping[str, str]
+    instances: Mapping[str, Instance]
+    groups: Mapping[str, Group]
+    hooks: Mapping[str, Sequence[LifecycleHook]]
+    policies: tuple[NodePolicy, ...]
+    queues: frozenset[str] = frozenset()
+    records: Mapping[str, TerminationRecord] = field(default_factory=dict)
+
+    def scenes(self, nodes: Iterable[Node], now: datetime) -> list[NodeScene]:
+        """Of these nodes, in the order of their names."""
+        pods_on = _grouped((pod.node, pod) for pod in self.pods)
+        attached = _grouped((one.node, one) for one in self.attachments)
+        budgets = BudgetIndex(self.budgets)
+        groups = {member.id: group for group in self.groups.values() for member in group.instances}
+        claiming = tuple(pod for pod in self.pods if pod.claims and not pod.finished)
+        found = []
+        for node in sorted(nodes, key=lambda node: node.name):
+            pods = tuple(pods_on.get(node.name, ()))
+            known = self.instances.get(node.instance_id)
+            group = groups.get(node.instance_id) or self.groups.get((known.group if known else None) or "")
+            volumes = held_volumes(node.name, pods, attached.get(node.name, ()), self.claims)
+            selecting = {budget.key: budget for pod in pods for budget in budgets.selecting(pod)}
+            scene = NodeScene(
+                node=node,
+                pods=pods,
+                budgets=tuple(selecting[key] for key in sorted(selecting)),
+                daemon_sets=self.daemon_sets,
+                volumes=volumes,
+                gone=known.ended if known else False,
+                elsewhere=tuple(pod for pod in claiming if pod.node != node.name) if volumes else (),
+                group=group.name if group else known.group if known else None,
+            )
+            found.append(self._timed(scene, group, now))
+        return found
+
+    def _timed(self, scene: NodeScene, group: Group | None, now: datetime) -> NodeScene:
+        """With the policy, the hooks and whatever has a deadline."""
+        policy = policy_for(self.policies, scene.group, group.tags if group else {}) if scene.group else None
+        chosen = policy or UNSELECTED
+        record = self.records.get(scene.node.instance_id)
+        listed = self.hooks.get(scene.group or "", ())
+        announced = {cause.hook for cause in record.causes if cause.hook and cause.hook_ours} if record else set()
+        ours = frozenset(hook.name for hook in listed if hook.name in announced or is_ours(hook, policy, self.queues))
+        started = (record.times.get("draining") if record else None) or now
+        grace = chosen.drain.termination_grace_period
+        deadline = (
+            verdict.node_deadline(record, chosen.drain, started) if record else started + grace if grace else None
+        )
+        return replace(
+            scene,
+            policy=policy,
+            hooks=waiting_hooks(listed, group, scene.node.instance_id, record, ours, now),
+            deadline=deadline,
+            gives_up=gives_up_at(record, chosen),
+            detaching=record.times.get("drained") if record else None,
+        )
+
+
+def offline_scenes(snapshot: Snapshot, node: str | None, now: datetime) -> list[NodeScene]:
+    """Of the node, or of all. Raises InvalidInputError when there is no such node."""
+    chosen = [one for one in snapshot.nodes if node in {None, one.name}]
+    if node is not None and not chosen:
+        names = ", ".join(sorted(known.name for known in snapshot.nodes)[:10]) or "none at all"
+        file = snapshot.directory / "nodes.json"
+        raise InvalidInputError(f"{file}: items: found no node {node!r}, expected one of its nodes: {names}")
+    around = Surroundings(
+        pods=snapshot.pods,
+        budgets=snapshot.budgets,
+        daemon_sets=snapshot.daemon_sets,
+        attachments=tuple(VolumeAttachment.from_json(raw) for raw in snapshot.raw("volumeattachments")),
+        claims=claims_of(snapshot.raw("pvs"), snapshot.raw("pvcs")),
+        instances=snapshot.instances,
+        groups=snapshot.groups,
+        hooks=snapshot.hooks,
+        policies=snapshot.policies.policies if snapshot.policies else (),
+    )
+    return around.scenes(chosen, now)
+
+
+def live_scenes(ports: Ports, cluster: str, node: str | None, now: datetime) -> list[NodeScene]:
+    """As `offline_scenes`, from the cluster's API, EC2, Auto Scaling and the table."""
+    kubernetes = ports.clusters.kubernetes(cluster)
+    one = kubernetes.node(node) if node is not None else None
+    if node is not None and one is None:
+        raise InvalidInputError(f"cluster {cluster}: nodes: found no node {node!r}, expected one of its nodes")
+    nodes = [one] if one is not None else list(kubernetes.nodes())
+    instances = ports.instances.describe(node.instance_id for node in nodes if node.instance_id.startswith("i-"))
+    groups = ports.groups.describe(sorted({known.group for known in instances.values() if known.group}))
+    leaving = {
+        member.id: group.name
+        for group in groups.values()
+        for member in group.instances
+        if member.lifecycle.startswith("Terminating")
+    }
+    there = {node.name for node in nodes}
+    attachments = tuple(one for one in kubernetes.attachments() if one.node in there)
+    around = Surroundings(
+        pods=tuple(kubernetes.pods()),
+        budgets=tuple(kubernetes.budgets()),
+        daemon_sets=kubernetes.daemon_sets(),
+        attachments=attachments,
+        claims=claims_of(kubernetes.volumes()) if attachments else {},
+        instances=instances,
+        groups=groups,
+        hooks={name: ports.groups.hooks(name) for name in sorted({leaving[i] for i in leaving if i in instances})},
+        policies=ports.clusters.policies(cluster).policies,
+        queues=ports.queue_arns,
+        records=_open_records(ports, [node for node in nodes if node.marked or node.instance_id in leaving]),
+    )
+    return around.scenes(nodes, now)
+
+
+def _open_records(ports: Ports, nodes: Iterable[Node]) -> dict[str, TerminationRecord]:
+    """One read a node that is on its way out: the others have no termination under way."""
+    records = (ports.claims.read(node.instance_id) for node in nodes if node.instance_id.startswith("i-"))
+    return {record.instance: record for record in records if record and record.status is Status.OPEN}
+
+
+def _grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    found: dict[K, list[V]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found

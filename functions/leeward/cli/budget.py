@@ -1,0 +1,59 @@
+"""`leeward budget`: how many nodes may be disrupted now, for each policy and reason.
+
+Decides how it is printed; what counts is decided in `leeward.disruption.headcount`."""
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Group as Rows
+from rich.console import RenderableType
+from rich.table import Table
+
+from leeward.cli.cluster_scene import cluster_of
+from leeward.cli.output import emit
+from leeward.disruption.headcount import Allowance, all_allowances
+
+_DESCRIPTION = """Shows how many more nodes may be disrupted at this moment, for each policy and reason, already less
+those that are being disrupted: deleting, NotReady, or marked as on their way out. Nodes that are only cordoned do not
+count. A budget for one zone has a line of its own: a node needs both."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """The verb alone: everything else is a general option."""
+    subparsers.add_parser("budget", help="show how many nodes may be disrupted now", description=_DESCRIPTION)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Count and print."""
+    snapshot = cluster_of(arguments, "budget")
+    found = all_allowances(snapshot)
+    emit(to_json(found), arguments.output, lambda: _table(found, snapshot.remarks))
+    return 0
+
+
+def to_json(found: Sequence[Allowance]) -> dict[str, Any]:
+    """docs/command-line.md; `docs/schema/budget.json` describes it."""
+    return {
+        "budgets": [
+            {
+                "policy": one.policy,
+                "reason": one.reason.value,
+                "zone": one.zone,
+                "allowed": one.allowed,
+                "disrupting": one.disrupting,
+                "total": one.total,
+            }
+            for one in found
+        ]
+    }
+
+
+def _table(found: Sequence[Allowance], remarks: Sequence[str]) -> RenderableType:
+    table = Table(title="nodes that may be disrupted now", title_justify="left", title_style="bold")
+    for column in ("policy", "reason", "zone", "allowed", "disrupting", "nodes"):
+        table.add_column(column, overflow="fold")
+    for one in found:
+        allowed = "no limit" if one.allowed is None else "0 (freeze)" if one.frozen else str(one.allowed)
+        table.add_row(one.policy, one.reason.value, one.zone or "all", allowed, str(one.disrupting), str(one.total))
+    return Rows(table, *remarks)

@@ -1,0 +1,68 @@
+"""`leeward drift`: which nodes differ from what their group would launch now, in what, and what puts that right.
+
+Decides how it is printed; what has drifted is decided in `leeward.drift`."""
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Group as Rows
+from rich.console import RenderableType
+from rich.table import Table
+
+from leeward.cli.cluster_scene import cluster_of
+from leeward.cli.output import emit
+from leeward.drift.detect import Drifted, all_drift
+from leeward.model.times import format_instant
+
+_DESCRIPTION = """Shows every node with all differences from what its group would launch now and from what its policy
+asks of nodes. The remedy is replace where a new node of the group would be in order, upgrade where a new one would
+drift as well, and none where nothing has drifted or drift is switched off."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """The verb alone: everything else is a general option."""
+    subparsers.add_parser("drift", help="show which nodes have drifted, and in what", description=_DESCRIPTION)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compare and print; a report is done, whatever it finds."""
+    snapshot = cluster_of(arguments, "drift")
+    found = all_drift(snapshot)
+    emit(to_json(found), arguments.output, lambda: _table(found, snapshot.remarks))
+    return 0
+
+
+def to_json(found: Sequence[Drifted]) -> dict[str, Any]:
+    """docs/command-line.md; `docs/schema/drift.json` describes it."""
+    return {
+        "nodes": [
+            {
+                "node": one.node,
+                "drifted": one.drifted,
+                "since": format_instant(one.since) if one.since else None,
+                "remedy": one.remedy.value,
+                "reasons": [
+                    {"field": why.field.value, "class": why.kind.value, "have": why.have, "want": why.want}
+                    for why in one.reasons
+                ],
+            }
+            for one in found
+        ]
+    }
+
+
+def _table(found: Sequence[Drifted], remarks: Sequence[str]) -> RenderableType:
+    drifted = [one for one in found if one.drifted]
+    title = f"{len(drifted)} of {len(found)} nodes have drifted"
+    if not drifted:
+        return Rows(title, *remarks)
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for column in ("node", "since", "remedy", "field", "class", "have", "want"):
+        table.add_column(column, overflow="fold")
+    for one in drifted:
+        since = format_instant(one.since) if one.since else ""
+        for place, why in enumerate(one.reasons):
+            head = ("", "", "") if place else (one.node, since, one.remedy.value)
+            table.add_row(*head, why.field.value, why.kind.value, why.have, why.want)
+    return Rows(table, *remarks)

@@ -1,0 +1,132 @@
+"""`leeward plan`: what voluntary disruption would do in its next round, what it saves, and why every other node stays.
+
+Decides how a plan is read and printed; it is made in `leeward.disruption`."""
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group as Rows
+from rich.console import RenderableType
+from rich.table import Table
+
+from leeward.cli.cluster_scene import cluster_of
+from leeward.cli.output import emit
+from leeward.cli.plan_file import read_plan
+from leeward.disruption.command import Command, MethodName, Plan, Verdict
+from leeward.disruption.plan import plan_round
+from leeward.disruption.savings import dollars
+from leeward.disruption.validate import validate
+
+_DESCRIPTION = """Shows the next round of voluntary disruption: which nodes would go, what is launched before, what that
+saves an hour, and for every other node why it stays. One method acts in a round, the first that has something to do:
+expiration, drift, emptiness, consolidation. Nothing is changed. With --validate an earlier plan (the JSON of this
+command) is checked again: what still holds is printed."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """The verb, one method, or an earlier plan."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "plan", help="show what would be consolidated, replaced or removed, and why", description=_DESCRIPTION
+    )
+    parser.add_argument("--method", choices=[name.value for name in MethodName], help="this method alone")
+    parser.add_argument("--validate", metavar="PLAN.json", type=Path, help="check an earlier plan again")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Plan or check, and print."""
+    earlier = read_plan(arguments.validate) if arguments.validate is not None else None
+    snapshot = cluster_of(arguments, "plan")
+    if earlier is not None:
+        plan = validate(snapshot, earlier.method, earlier.commands)
+    else:
+        plan = plan_round(snapshot, only=MethodName(arguments.method) if arguments.method else None)
+    emit(to_json(plan), arguments.output, lambda: _tables(plan, arguments.method))
+    return 0
+
+
+def to_json(plan: Plan) -> dict[str, Any]:
+    """docs/command-line.md; `docs/schema/plan.json` describes it."""
+    return {
+        "method": plan.method.value if plan.method else None,
+        "commands": [_command(command) for command in plan.commands],
+        "nodes": [
+            {
+                "node": node,
+                "verdicts": [
+                    {"method": name.value, "candidate": verdict.candidate, "reason": verdict.reason}
+                    for name, verdict in verdicts.items()
+                ],
+            }
+            for node, verdicts in plan.verdicts.items()
+        ],
+    }
+
+
+def _command(command: Command) -> dict[str, Any]:
+    return {
+        "decision": command.decision.value,
+        "nodes": list(command.nodes),
+        "replacements": [
+            {
+                "group": one.group,
+                "instanceTypes": list(one.types),
+                "zones": list(one.zones),
+                "capacityType": one.capacity.value if one.capacity else None,
+            }
+            for one in command.replacements
+        ],
+        "savingsPerHour": command.savings,
+        "disruptionCost": round(command.cost, 6),
+        "reason": command.reason,
+    }
+
+
+def _tables(plan: Plan, asked: str | None) -> RenderableType:
+    stay = Table(title="why nodes stay, or go", title_justify="left", title_style="bold")
+    for column in ("node", "method", "considered", "what was found"):
+        stay.add_column(column, overflow="fold")
+    for node, verdicts in plan.verdicts.items():
+        asked_for = {name: one for name, one in verdicts.items() if asked in {None, name.value}}
+        for place, (names, verdict) in enumerate(_alike(asked_for)):
+            stay.add_row("" if place else node, names, "yes" if verdict.candidate else "no", verdict.reason)
+    return Rows(_commands(plan), "", stay, *plan.remarks)
+
+
+def _alike(verdicts: Mapping[MethodName, Verdict]) -> Iterator[tuple[str, Verdict]]:
+    """What all methods say is said once."""
+    if len(verdicts) > 1 and len(set(verdicts.values())) == 1:
+        yield "all", next(iter(verdicts.values()))
+        return
+    yield from ((name.value, verdict) for name, verdict in verdicts.items())
+
+
+def _commands(plan: Plan) -> RenderableType:
+    if not plan.commands:
+        return f"nothing to do{f' by {plan.method.value}' if plan.method else ''}"
+    total = [command.savings for command in plan.commands if command.savings is not None]
+    saves = f": saves {dollars(sum(total))} an hour" if sum(total) > 0 else ""
+    table = Table(
+        title=f"next round, by {plan.method.value if plan.method else ''}{saves}",
+        title_justify="left",
+        title_style="bold",
+    )
+    for column in ("decision", "nodes", "launched before", "saves an hour", "disruption cost", "why"):
+        table.add_column(column, overflow="fold")
+    for command in plan.commands:
+        savings = "not known" if command.savings is None else dollars(command.savings)
+        new = _replacements(command)
+        nodes = ", ".join(command.nodes)
+        table.add_row(command.decision.value, nodes, new, savings, f"{command.cost:.1f}", command.reason)
+    return table
+
+
+def _replacements(command: Command) -> str:
+    return "; ".join(
+        f"1 of {one.group} ({_some(one.types)}) in {' or '.join(one.zones)}" for one in command.replacements
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= 3 else f"{names[0]} and {len(names) - 1} other types"

@@ -1,0 +1,92 @@
+"""An earlier plan, read back from the JSON that `leeward plan -o json` printed."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from leeward.cli.raw_files import load_json
+from leeward.cli.shapes import Shape, ShapeError, list_of, name, record, text, word
+from leeward.cli.template_shapes import number
+from leeward.disruption.command import Command, Decision, MethodName, Plan, Replacement
+from leeward.errors import InvalidInputError
+from leeward.model.instance import CapacityType
+
+_COMMAND = "leeward plan -o json"
+_REPLACEMENT = record(
+    {"group": name, "instanceTypes": list_of(name), "zones": list_of(name)},
+    {"capacityType": word(*(kind.value for kind in CapacityType))},
+)
+
+
+def _needed(shape: Shape) -> Shape:
+    """At least one."""
+
+    def check(value: Any, path: str) -> None:
+        list_of(shape)(value, path)
+        if not value:
+            raise ShapeError(path, "an empty list", "at least one")
+
+    return check
+
+
+_PLAN = record(
+    {
+        "commands": list_of(
+            record(
+                {"decision": word(*(one.value for one in Decision)), "nodes": _needed(name)},
+                {
+                    "replacements": list_of(_REPLACEMENT),
+                    "savingsPerHour": number,
+                    "disruptionCost": number,
+                    "reason": text,
+                },
+            )
+        )
+    },
+    {"method": word(*(one.value for one in MethodName))},
+)
+
+
+def read_plan(path: Path) -> Plan:
+    """Raises InvalidInputError naming file, path, found and expected."""
+    documents = load_json(path, _COMMAND)
+    if len(documents) != 1:
+        found = "no such file" if not documents else f"{len(documents)} documents"
+        raise InvalidInputError(f"{path}: document: found {found}, expected one plan, the output of: {_COMMAND}")
+    raw = documents[0]
+    try:
+        _PLAN(raw, "")
+        for place, command in enumerate(raw["commands"]):
+            if command["decision"] == Decision.REPLACE and not command.get("replacements"):
+                raise ShapeError(f"commands[{place}].replacements", "nothing", "at least one, the decision is replace")
+    except ShapeError as error:
+        raise InvalidInputError(f"{path}: {error} (the output of: {_COMMAND})") from error
+    method = raw.get("method")
+    if method is None and raw["commands"]:
+        raise InvalidInputError(f"{path}: method: found nothing, expected the method of its commands")
+    return Plan(
+        method=MethodName(method) if method else None,
+        commands=tuple(_command(one) for one in raw["commands"]),
+        verdicts={},
+    )
+
+
+def _command(raw: Mapping[str, Any]) -> Command:
+    return Command(
+        decision=Decision(raw["decision"]),
+        nodes=tuple(raw["nodes"]),
+        reason=raw.get("reason", ""),
+        replacements=tuple(_replacement(one) for one in raw.get("replacements", ())),
+        savings=raw.get("savingsPerHour"),
+        cost=raw.get("disruptionCost", 0.0),
+    )
+
+
+def _replacement(raw: Mapping[str, Any]) -> Replacement:
+    capacity = raw.get("capacityType")
+    return Replacement(
+        group=raw["group"],
+        types=tuple(raw["instanceTypes"]),
+        zones=tuple(raw["zones"]),
+        capacity=CapacityType(capacity) if capacity else None,
+    )

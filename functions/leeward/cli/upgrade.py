@@ -1,0 +1,94 @@
+"""`leeward upgrade`: what rolling a group to a new template would do, and where one stands.
+
+Decides how plan and status are printed and what the exit code says; both are made in `leeward.upgrade`."""
+
+import argparse
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from leeward.cli.output import emit
+from leeward.cli.upgrade_scene import offline_preflight
+from leeward.cli.upgrade_tables import plan_table, status_table
+from leeward.upgrade.findings import Code, blocking
+from leeward.upgrade.plan import plan_upgrade
+from leeward.upgrade.status import status_of
+
+_DESCRIPTION = """plan: the waves in which old nodes of an Auto Scaling group would drain, its sizes meanwhile, how long
+it takes, what it costs, and what stands in the way (blocker or warning, each with its fix).
+status: where the group stands: phase, gate, old and new nodes, what blocks the drains.
+
+The target is the group's launch template as it stands, unless --ami, --launch-template-version or
+--kubernetes-version names another."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """The verb, what to do, the group, and the target."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "upgrade", help="roll a group to a new template: plan, status", description=_DESCRIPTION
+    )
+    parser.add_argument("action", metavar="ACTION", choices=tuple(ACTIONS), help=", ".join(ACTIONS))
+    parser.add_argument("group", metavar="GROUP", help="name of the Auto Scaling group")
+    parser.add_argument("--ami", metavar="ID|ALIAS", type=_image, help="an image, or the alias or SSM parameter of one")
+    parser.add_argument("--launch-template-version", metavar="V", type=_version, help="a number, $Latest or $Default")
+    parser.add_argument("--kubernetes-version", metavar="V", type=_kubernetes, help="such as 1.31")
+    parser.add_argument("--force", action="store_true", help="pods that do not leave in time are deleted")
+    parser.add_argument(
+        "--override",
+        metavar="CODE",
+        type=_code,
+        action="append",
+        default=[],
+        help="let blockers of this code pass; may be given again",
+    )
+
+
+def _image(text: str) -> str:
+    if not re.fullmatch(r"ami-[0-9a-f]{8,17}|(?!ami-)[A-Za-z0-9_.@/:-]{1,200}", text):
+        raise argparse.ArgumentTypeError(
+            f"found {text!r}, expected an image id such as ami-0123456789abcdef0 or an alias"
+        )
+    return text
+
+
+def _version(text: str) -> str:
+    if not re.fullmatch(r"\$Latest|\$Default|[1-9]\d{0,8}", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a version number, $Latest or $Default")
+    return text
+
+
+def _kubernetes(text: str) -> str:
+    if not re.fullmatch(r"1\.\d{1,3}", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a Kubernetes version such as 1.31")
+    return text
+
+
+def _code(text: str) -> Code:
+    try:
+        return Code(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected one of {', '.join(Code)}") from None
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do what is asked for."""
+    return ACTIONS[arguments.action](arguments)
+
+
+def _plan(arguments: argparse.Namespace) -> int:
+    """1 when a blocker is found that is not overridden."""
+    preflight = offline_preflight(arguments)
+    plan = plan_upgrade(preflight, seed=arguments.seed)
+    overridden = frozenset(arguments.override)
+    emit(plan.to_json(), arguments.output, lambda: plan_table(plan, preflight, overridden))
+    return int(bool(blocking(plan.findings, overridden)))
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    """Always done: it only tells."""
+    status = status_of(offline_preflight(arguments))
+    emit(status.to_json(), arguments.output, lambda: status_table(arguments.group, status))
+    return 0
+
+
+ACTIONS: Mapping[str, Callable[[argparse.Namespace], int]] = {"plan": _plan, "status": _status}

@@ -1,0 +1,29 @@
+"""The shapes of what upgrades read of a snapshot: what a group notes of its members, budgets' figures, kubelets."""
+
+import re
+from typing import Any
+
+from leeward.cli.shapes import ShapeError, integer, list_of, record, seconds, text
+from leeward.cli.template_shapes import TEMPLATE, either
+from leeward.policy.fields import shown
+
+
+def share(value: Any, path: str) -> None:
+    """A count or a whole percentage, as PodDisruptionBudgets take them."""
+    if not isinstance(value, str) or not re.fullmatch(r"\d{1,9}%", value, re.ASCII):
+        raise ShapeError(path, shown(value), "a whole number or a percentage such as 25%")
+
+
+_COUNT = either(integer, share)
+CLUSTER = record({"cluster": record({}, {"version": text})})
+KUBELET = record({}, {"kubeletVersion": text})
+BUDGET_SPEC = record({}, {"maxUnavailable": _COUNT, "minAvailable": _COUNT})
+BUDGET_STATUS = record({}, {"expectedPods": integer})
+GROUP_RECORD = record(
+    {},
+    {
+        "Instances": list_of(record({}, {"LaunchTemplate": TEMPLATE})),
+        "SuspendedProcesses": list_of(record({}, {"ProcessName": text})),
+        "MaxInstanceLifetime": seconds,
+    },
+)

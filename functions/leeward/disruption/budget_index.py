@@ -1,0 +1,38 @@
+"""Which PodDisruptionBudgets select a pod, looked up once for pods that look alike."""
+
+from collections.abc import Iterable
+
+from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.termination.budgets import blocking_budgets
+
+_Look = tuple[str, tuple[tuple[str, str], ...]]
+
+
+class BudgetIndex:
+    """Of one cluster. Pods of one workload share their labels, so that most look-ups are answered from memory."""
+
+    def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
+        self._by_namespace: dict[str, list[PodDisruptionBudget]] = {}
+        for budget in sorted(budgets, key=lambda budget: (budget.namespace, budget.name)):
+            self._by_namespace.setdefault(budget.namespace, []).append(budget)
+        self._known: dict[_Look, tuple[PodDisruptionBudget, ...]] = {}
+
+    def selecting(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
+        """Those that select the pod, by name."""
+        near = self._by_namespace.get(pod.namespace)
+        if not near:
+            return ()
+        look = pod.namespace, tuple(sorted(pod.labels.items()))
+        found = self._known.get(look)
+        if found is None:
+            found = self._known[look] = tuple(budget for budget in near if budget.selects(pod))
+        return found
+
+    def why_blocked(self, pod: Pod) -> str:
+        """Which budgets forbid evicting the pod now, empty when none does. Karpenter's words where it has any."""
+        names = blocking_budgets(pod, self.selecting(pod))
+        if not names:
+            return ""
+        if len(names) > 1:
+            return f"{', '.join(names)} all select pod {pod.key}: the API evicts no such pod"
+        return f"{names[0]} prevents pod evictions ({pod.key})"

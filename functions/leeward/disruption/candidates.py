@@ -1,0 +1,187 @@
+"""Which nodes may be disrupted at all, and one sentence for each that may not.
+
+Source: Karpenter, pkg/controllers/disruption/types.go (NewCandidate, ValidateNodeDisruptable, ValidatePodsDisruptable)
+and v0.30's pkg/controllers/deprovisioning. What only one method asks is that method's affair."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from leeward.disruption.budget_index import BudgetIndex
+from leeward.disruption.cost import disruption_cost, lifetime_left
+from leeward.disruption.headcount import why_disrupting
+from leeward.disruption.opt_outs import why_node_stays, why_pod_stays
+from leeward.model.group import Group
+from leeward.model.instance import CapacityType
+from leeward.model.node import Node
+from leeward.model.pod import Pod
+from leeward.policy.document import DrainPolicy, NodePolicy
+from leeward.scheduling.pods import PodSpec
+from leeward.snapshot.cluster import ClusterSnapshot
+
+IN_SERVICE = "InService"
+FOREIGN = (
+    ("eks.amazonaws.com/compute-type", "fargate", "it is a Fargate node"),
+    ("eks.amazonaws.com/compute-type", "hybrid", "it is a hybrid node"),
+    ("eks.amazonaws.com/compute-type", "auto", "EKS Auto Mode looks after it"),
+    ("karpenter.sh/nodepool", None, "Karpenter looks after it"),
+    ("karpenter.sh/provisioner-name", None, "Karpenter looks after it"),
+)  # label, value (None: any), why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A node that may go. `pods`: those that would need another place; `workload`: whether any pod but daemon, static,
+    finished and leaving ones is there, and which comes first by name. `price`: dollars an hour, None where not known.
+    """
+
+    node: Node
+    group: Group
+    policy: NodePolicy
+    zone: str
+    type: str
+    capacity: CapacityType | None
+    price: float | None
+    pods: tuple[PodSpec, ...]
+    cost: float
+    workload: str = ""
+
+    @property
+    def name(self) -> str:
+        """Of the node."""
+        return self.node.name
+
+    @property
+    def rank(self) -> tuple[float, int, str]:
+        """The cheapest to disrupt first; names decide among equals, so that no answer depends on the input's order."""
+        return self.cost, len(self.pods), self.node.name
+
+
+def candidates(snapshot: ClusterSnapshot) -> tuple[Mapping[str, Candidate], Mapping[str, str]]:
+    """Those that may go by node name, and why each other may not."""
+    index = BudgetIndex(snapshot.budgets)
+    specs: dict[str, list[PodSpec]] = {}
+    for spec in snapshot.pod_specs:
+        if not spec.stays:
+            specs.setdefault(spec.node, []).append(spec)
+    found: dict[str, Candidate] = {}
+    why: dict[str, str] = {}
+    for node in sorted(snapshot.nodes, key=lambda node: node.name):
+        group, policy = snapshot.group_of(node), snapshot.policy_of_node(node)
+        reason = why_not(snapshot, node, index)
+        if reason or group is None or policy is None:
+            why[node.name] = reason
+        else:
+            found[node.name] = _candidate(snapshot, node, group, policy, specs.get(node.name, ()))
+    return found, why
+
+
+def foreign(node: Node) -> str:
+    """Who else looks after the node, as a sentence; empty: nobody."""
+    for label, value, why in FOREIGN:
+        if label in node.labels and value in {None, node.labels[label]}:
+            return why
+    return ""
+
+
+def why_not(snapshot: ClusterSnapshot, node: Node, index: BudgetIndex) -> str:
+    """Why no voluntary method may touch the node, empty when one may."""
+    return _why_not_ours(snapshot, node) or _why_not_now(snapshot, node) or _why_pods_stay(snapshot, node, index)
+
+
+def _why_not_ours(snapshot: ClusterSnapshot, node: Node) -> str:
+    others = foreign(node)
+    if others:
+        return others
+    group = snapshot.group_of(node)
+    if group is None:
+        return "no Auto Scaling group holds its instance"
+    return "" if snapshot.policy_of(group) is not None else f"no policy selects its group {group.name}"
+
+
+def _why_not_now(snapshot: ClusterSnapshot, node: Node) -> str:
+    group, policy = snapshot.group_of(node), snapshot.policy_of_node(node)
+    if group is None or policy is None:
+        return ""
+    if snapshot.policies.settings.paused:
+        return "the cluster is paused"
+    kept = f"policy {policy.name} says doNotDisrupt" if policy.disruption.do_not_disrupt else ""
+    return (
+        why_disrupting(node)
+        or _why_leaving(snapshot, node, group)
+        or kept
+        or why_node_stays(node)
+        or _why_cooling(snapshot, group, policy)
+    )
+
+
+def _why_leaving(snapshot: ClusterSnapshot, node: Node, group: Group) -> str:
+    """Its instance is not in service, or somebody is ending it."""
+    instance = snapshot.instance_of(node)
+    if instance is not None and instance.state != "running":
+        return f"EC2 says its instance is {instance.state}"
+    lifecycle = group.lifecycle_of(node.instance_id) or "nothing of it"
+    if lifecycle != IN_SERVICE:
+        return f"its group {group.name} says {lifecycle}"
+    return "a termination of it is under way" if node.instance_id in snapshot.claimed else ""
+
+
+def _why_cooling(snapshot: ClusterSnapshot, group: Group, policy: NodePolicy) -> str:
+    ended = snapshot.last_rounds.get(group.name)
+    if ended is None or snapshot.now - ended >= policy.disruption.cooldown:
+        return ""
+    left = int((ended + policy.disruption.cooldown - snapshot.now).total_seconds())
+    return f"its group {group.name} rests after the last round ({left} s of disruption.cooldown left)"
+
+
+def _why_pods_stay(snapshot: ClusterSnapshot, node: Node, index: BudgetIndex) -> str:
+    """The first pod by name that cannot go: an opt-out, a PodDisruptionBudget, or what its drain would refuse."""
+    policy = snapshot.policy_of_node(node)
+    for pod in sorted(snapshot.pods_on(node.name), key=lambda pod: pod.key):
+        why = why_pod_stays(pod, snapshot.now)
+        if not why and evictable(pod):
+            why = index.why_blocked(pod) or _why_refused(pod, policy.drain if policy else DrainPolicy())
+        if why:
+            return why
+    return ""
+
+
+def evictable(pod: Pod) -> bool:
+    """Draining the node would evict it: no daemon pod, no static pod, not finished, not leaving already."""
+    return not (pod.mirror or pod.of_daemon_set or pod.finished or pod.deletion is not None)
+
+
+def _why_refused(pod: Pod, drain: DrainPolicy) -> str:
+    if not drain.evict_unmanaged and pod.owner is None:
+        return f"pod {pod.key} has no controller: nothing would start it again (drain.unmanagedPods)"
+    if not drain.delete_local_data and pod.empty_dir:
+        return f"pod {pod.key} keeps data in an emptyDir (drain.localData)"
+    return ""
+
+
+def _candidate(
+    snapshot: ClusterSnapshot, node: Node, group: Group, policy: NodePolicy, specs: Iterable[PodSpec]
+) -> Candidate:
+    on_node = snapshot.pods_on(node.name)
+    pods = tuple(sorted(specs, key=lambda pod: pod.order))
+    left = lifetime_left(node, policy.disruption.expire_after, snapshot.now)
+    return Candidate(
+        node=node,
+        group=group,
+        policy=policy,
+        zone=snapshot.zone_of(node),
+        type=snapshot.type_of(node),
+        capacity=snapshot.capacity_of(node),
+        price=snapshot.price_of(node),
+        pods=pods,
+        cost=disruption_cost(pods, {pod.key: pod for pod in on_node}, left),
+        workload=min((pod.key for pod in on_node if _works(pod)), default=""),
+    )
+
+
+def _works(pod: Pod) -> bool:
+    """It keeps its node from being empty. A leaving pod of a StatefulSet comes back under its name, so it counts, as in
+    Karpenter (pkg/utils/pod, IsReschedulable).
+    """
+    if pod.deletion is not None:
+        return pod.owner is not None and pod.owner.kind == "StatefulSet" and not pod.finished
+    return evictable(pod)

@@ -1,0 +1,80 @@
+"""What voluntary disruption decides: commands, and a sentence for every node and method."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from leeward.model.instance import CapacityType
+
+
+class MethodName(StrEnum):
+    """The closed set of `leeward plan --method`."""
+
+    EXPIRATION = "expiration"
+    DRIFT = "drift"
+    EMPTINESS = "emptiness"
+    CONSOLIDATION = "consolidation"
+
+
+class Decision(StrEnum):
+    """Whether nodes go for good, or others come first."""
+
+    DELETE = "delete"
+    REPLACE = "replace"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replacement:
+    """One node to launch: its group, every type that may come up, the zones in which the pods fit, and how it is paid
+    for (None: the group mixes both). `price`: dollars an hour of the dearest, None where it is not known.
+    """
+
+    group: str
+    types: tuple[str, ...]
+    zones: tuple[str, ...]
+    capacity: CapacityType | None
+    price: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """Nodes that go together. `savings` in dollars an hour, None where a price is not known; `cost`: disruption cost.
+    `placements`: pod (`namespace/name`) to node, new nodes by the scheduler's names.
+    """
+
+    decision: Decision
+    nodes: tuple[str, ...]
+    reason: str
+    replacements: tuple[Replacement, ...] = ()
+    savings: float | None = None
+    cost: float = 0.0
+    placements: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What one method says of one node. `candidate`: it was considered."""
+
+    candidate: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What one method comes to; `verdicts` by node, one for every node of the cluster."""
+
+    commands: tuple[Command, ...]
+    verdicts: Mapping[str, Verdict]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """One round: the method that acts, None when none does, and what every method says of every node.
+
+    `verdicts`: by node, then by method in their order.
+    """
+
+    method: MethodName | None
+    commands: tuple[Command, ...]
+    verdicts: Mapping[str, Mapping[MethodName, Verdict]]
+    remarks: tuple[str, ...] = ()

@@ -1,0 +1,125 @@
+"""Consolidation: nodes whose pods fit on free capacity, or on free capacity and one cheaper node.
+
+Several nodes at once are tried before any single one. Empty nodes are emptiness' affair. Source: Karpenter,
+pkg/controllers/disruption/{consolidation,multinodeconsolidation,singlenodeconsolidation}.go."""
+
+from datetime import timedelta
+
+from leeward.disruption.candidates import Candidate
+from leeward.disruption.command import Command, Decision, MethodName, Outcome, Replacement, Verdict
+from leeward.disruption.methods.emptiness import UNDERUTILIZED
+from leeward.disruption.methods.in_turn import NO_TIME
+from leeward.disruption.methods.method import considered, in_order
+from leeward.disruption.opt_outs import why_node_is_kept
+from leeward.disruption.round import Round
+from leeward.disruption.savings import dollars, price_of_all, saved
+from leeward.disruption.search import Proposal, several
+from leeward.disruption.single import Sweep
+from leeward.disruption.targets import targets
+from leeward.policy.document import Reason
+
+
+class Consolidation:
+    """Deletes or replaces; at most one command a round, for a command changes what all others were tried in."""
+
+    name = MethodName.CONSOLIDATION
+    reason = Reason.UNDERUTILIZED
+
+    def why_not(self, found: Round, candidate: Candidate) -> str:
+        """Off, empty, kept, about to get pods, or not quiet for long enough."""
+        landing = found.arrivals.get(candidate.name, "")
+        return (
+            _why_off(found, candidate)
+            or ("" if candidate.workload else "it is empty: that is the emptiness method's affair")
+            or why_node_is_kept(candidate.node)
+            or (f"pod {landing} has no node and will land there" if landing else "")
+            or _why_not_quiet(found, candidate)
+        )
+
+    def decide(self, found: Round) -> Outcome:
+        """The best of several nodes, else of single ones; `docs/designs/disruption.md` tells how it is searched."""
+        ordered, verdicts = considered(self, found)
+        ready: list[Candidate] = []
+        for candidate in ordered:
+            why = found.spending.why_not(candidate, self.reason)
+            if why:
+                verdicts[candidate.name] = Verdict(candidate=True, reason=why)
+            else:
+                ready.append(candidate)
+        sweep = Sweep(found, targets(found.snapshot, priced=True))
+        deletable = sweep.deletions(ready)
+        chosen = several(found, ready, deletable, sweep.targets)
+        singles = sweep.all(ready, deletable)
+        best = chosen or next((one for one in singles.values() if isinstance(one, Proposal)), None)
+        for candidate in ready:
+            verdicts[candidate.name] = Verdict(candidate=True, reason=_said(candidate, singles, best))
+        return Outcome(commands=(_command(best),) if best else (), verdicts=in_order(found, verdicts))
+
+
+def _said(candidate: Candidate, singles: dict[str, Proposal | str], best: Proposal | None) -> str:
+    if best is not None and candidate in best.nodes:
+        return f"it goes: {_why(best)}"
+    alone = singles.get(candidate.name, NO_TIME)
+    if isinstance(alone, str):
+        return alone
+    return f"it could go ({_why(alone)}), but another command comes first in this round"
+
+
+def _command(best: Proposal) -> Command:
+    new = _replacement(best)
+    return Command(
+        decision=Decision.REPLACE if new else Decision.DELETE,
+        nodes=tuple(sorted(one.name for one in best.nodes)),
+        reason=_why(best),
+        replacements=(new,) if new else (),
+        savings=saved(best.nodes, best.price),
+        cost=sum(one.cost for one in best.nodes),
+        placements=best.placements,
+    )
+
+
+def _replacement(best: Proposal) -> Replacement | None:
+    if best.target is None:
+        return None
+    launchable = best.target.launchable
+    return Replacement(
+        group=best.target.group,
+        types=launchable.types,
+        zones=best.zones,
+        capacity=launchable.capacity,
+        price=best.price,
+    )
+
+
+def _why(best: Proposal) -> str:
+    """`the pods of 3 nodes fit on other nodes and one of web-b, $0.12 an hour less`."""
+    whose = "its pods" if len(best.nodes) == 1 else f"the pods of {len(best.nodes)} nodes"
+    where = "on other nodes" if best.target is None else f"on other nodes and a cheaper one of {best.target.group}"
+    savings = saved(best.nodes, best.price)
+    less = "" if savings is None else f", {dollars(savings)} an hour less"
+    before = price_of_all(best.nodes)
+    return f"{whose} fit {where}{less}{'' if before is None else f' of {dollars(before)}'}"
+
+
+def _why_off(found: Round, candidate: Candidate) -> str:
+    rules = candidate.policy.disruption
+    if not found.snapshot.policies.settings.consolidation:
+        return "consolidation is switched off for the cluster"
+    if rules.consolidation_policy != UNDERUTILIZED:
+        return f"policy {candidate.policy.name} says consolidationPolicy {rules.consolidation_policy}"
+    return f"policy {candidate.policy.name} says consolidateAfter Never" if rules.consolidate_after is None else ""
+
+
+def _why_not_quiet(found: Round, candidate: Candidate) -> str:
+    """Counted from the newest start of a pod there, else from the node's creation; daemon and static pods come and go
+    with the node and do not count, as in Karpenter (pkg/controllers/nodeclaim/podevents).
+    """
+    after = candidate.policy.disruption.consolidate_after or timedelta()
+    on_node = found.snapshot.pods_on(candidate.name)
+    starts = [pod.started for pod in on_node if pod.started and not (pod.of_daemon_set or pod.mirror)]
+    newest = max(starts, default=candidate.node.created)
+    left = newest + after - found.snapshot.now
+    if left <= timedelta():
+        return ""
+    ago, rest = int((after - left).total_seconds()), int(left.total_seconds())
+    return f"the newest pod started {ago} s ago: {rest} s of consolidateAfter are left"

@@ -1,0 +1,45 @@
+"""Drift: nodes that are not what their group would launch now, where a new node would be in order.
+
+A group whose new nodes would drift as well is never rolled: the way out is an upgrade (docs/features.md, K15). Source:
+Karpenter v0.30, pkg/controllers/deprovisioning/drift.go; the oldest drift first, as today."""
+
+from datetime import datetime
+
+from leeward.disruption.candidates import Candidate
+from leeward.disruption.command import MethodName, Outcome
+from leeward.disruption.methods.in_turn import replace_in_turn
+from leeward.disruption.round import Round
+from leeward.drift.detect import Remedy
+from leeward.policy.document import Reason
+
+
+class Drift:
+    """Deletes what has room elsewhere, replaces the others one by one."""
+
+    name = MethodName.DRIFT
+    reason = Reason.DRIFTED
+
+    def why_not(self, found: Round, candidate: Candidate) -> str:
+        """Off, in order, or beyond this method's help."""
+        if not found.snapshot.policies.settings.drift:
+            return "drift is switched off for the cluster"
+        if not candidate.policy.disruption.drift:
+            return f"policy {candidate.policy.name} says drift: false"
+        drifted = found.drift[candidate.name]
+        if not drifted.drifted:
+            return "it is what its group would launch now"
+        if drifted.remedy is Remedy.UPGRADE:
+            return f"{drifted.told}; a new node of {candidate.group.name} would drift as well: leeward upgrade"
+        return ""
+
+    def decide(self, found: Round) -> Outcome:
+        """As many as budgets allow."""
+        return replace_in_turn(self, found, rank=lambda one: _since(found, one), said=_said)
+
+
+def _since(found: Round, candidate: Candidate) -> datetime:
+    return found.drift[candidate.name].since or found.snapshot.now
+
+
+def _said(found: Round, candidate: Candidate) -> str:
+    return found.drift[candidate.name].told

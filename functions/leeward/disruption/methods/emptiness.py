@@ -1,0 +1,115 @@
+"""Emptiness: nodes on which only DaemonSet and static pods are left, all at once.
+
+The time counts from the annotation `leeward.dev/empty-since`, which is written when a node is first seen empty. Source:
+Karpenter v0.30, pkg/controllers/deprovisioning/emptiness.go: a node on which a pod is about to land is not empty."""
+
+from datetime import datetime, timedelta
+
+from leeward.disruption.candidates import Candidate
+from leeward.disruption.command import Command, Decision, MethodName, Outcome, Verdict
+from leeward.disruption.methods.method import considered, in_order
+from leeward.disruption.opt_outs import SCALE_DOWN_DISABLED, TRUE, why_node_is_kept
+from leeward.disruption.round import Round
+from leeward.disruption.savings import saved
+from leeward.model import keys
+from leeward.model.times import parse_instant
+from leeward.policy.document import Reason
+
+UNDERUTILIZED = "WhenEmptyOrUnderutilized"
+NEVER = "Never"
+
+
+class Emptiness:
+    """Deletes, never replaces."""
+
+    name = MethodName.EMPTINESS
+    reason = Reason.EMPTY
+
+    def why_not(self, found: Round, candidate: Candidate) -> str:
+        """Off, not empty, kept, not empty for long enough, or its group cannot shrink."""
+        return (
+            why_off(found, candidate)
+            or why_not_empty(found, candidate)
+            or _why_kept(candidate)
+            or _why_not_yet(candidate, found.snapshot.now)
+            or found.spending.why_not_smaller(candidate)
+        )
+
+    def decide(self, found: Round) -> Outcome:
+        """All of them in one command, as far as budgets and group sizes go: the dearest first."""
+        empty, verdicts = considered(self, found)
+        spending, going = found.spending.copy(), list[Candidate]()
+        for candidate in sorted(empty, key=lambda one: (-(one.price or 0.0), one.rank)):
+            why = spending.why_not_smaller(candidate) or spending.why_not(candidate, self.reason)
+            if not why:
+                spending.take(candidate)
+                spending.resize(candidate.group.name, -1)
+                going.append(candidate)
+            said = why or f"it is empty{_since_when(candidate)} and goes"
+            verdicts[candidate.name] = Verdict(candidate=True, reason=said)
+        return Outcome(commands=_commands(going), verdicts=in_order(found, verdicts))
+
+
+def _commands(going: list[Candidate]) -> tuple[Command, ...]:
+    if not going:
+        return ()
+    going = sorted(going, key=lambda one: one.name)
+    many = f"{len(going)} nodes are" if len(going) > 1 else "the node is"
+    command = Command(
+        decision=Decision.DELETE,
+        nodes=tuple(candidate.name for candidate in going),
+        reason=f"{many} empty: only DaemonSet and static pods are left",
+        savings=saved(going, 0.0),
+    )
+    return (command,)
+
+
+def why_off(found: Round, candidate: Candidate) -> str:
+    """The switches of cluster and policy that keep empty nodes."""
+    rules = candidate.policy.disruption
+    if not found.snapshot.policies.settings.emptiness:
+        return "emptiness is switched off for the cluster"
+    if rules.consolidation_policy == NEVER:
+        return f"policy {candidate.policy.name} says consolidationPolicy Never"
+    if rules.consolidate_after is None:
+        return f"policy {candidate.policy.name} says consolidateAfter Never"
+    return ""
+
+
+def why_not_empty(found: Round, candidate: Candidate) -> str:
+    """A pod that runs there, or one without a node that will land there."""
+    if candidate.workload:
+        return f"it is not empty: pod {candidate.workload} runs there"
+    landing = found.arrivals.get(candidate.name, "")
+    return f"it is not empty for long: pod {landing} has no node and will land there" if landing else ""
+
+
+def empty_since(candidate: Candidate) -> datetime | None:
+    """As the annotation says; None where there is none that can be read."""
+    try:
+        return parse_instant(candidate.node.annotations.get(keys.EMPTY_SINCE, ""))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _why_kept(candidate: Candidate) -> str:
+    """Under WhenEmptyOrUnderutilized removing empty nodes is a part of consolidation, so its opt-outs hold."""
+    underutilized = candidate.policy.disruption.consolidation_policy == UNDERUTILIZED
+    scale_down = candidate.node.annotations.get(SCALE_DOWN_DISABLED) == TRUE
+    return why_node_is_kept(candidate.node) if underutilized or scale_down else ""
+
+
+def _why_not_yet(candidate: Candidate, now: datetime) -> str:
+    """Without the annotation the time begins now."""
+    since = empty_since(candidate)
+    waits = candidate.policy.disruption.consolidate_after or timedelta()
+    left = (now if since is None else since) + waits - now
+    if left <= timedelta():
+        return ""
+    seen = "seen just now" if since is None else candidate.node.annotations[keys.EMPTY_SINCE]
+    return f"it is empty, since {seen}: {int(left.total_seconds())} s of consolidateAfter are left"
+
+
+def _since_when(candidate: Candidate) -> str:
+    since = candidate.node.annotations.get(keys.EMPTY_SINCE)
+    return f" since {since}" if since and empty_since(candidate) else ""

@@ -1,0 +1,52 @@
+"""Expiration: nodes older than their policy's `expireAfter`, the oldest beyond its time first.
+
+Source: Karpenter v0.30, pkg/controllers/deprovisioning/expiration.go. Unlike today's Karpenter it is graceful:
+replacements come first, budgets and opt-outs hold (docs/features.md, K1, K7)."""
+
+from datetime import UTC, datetime, timedelta
+
+from leeward.disruption.candidates import Candidate
+from leeward.disruption.command import MethodName, Outcome
+from leeward.disruption.methods.in_turn import replace_in_turn
+from leeward.disruption.round import Round
+from leeward.policy.document import Reason
+from leeward.policy.durations import format_duration
+
+_UNKNOWN = datetime.min.replace(tzinfo=UTC)
+
+
+class Expiration:
+    """Deletes what has room elsewhere, replaces the others one by one."""
+
+    name = MethodName.EXPIRATION
+    reason = Reason.EXPIRED
+
+    def why_not(self, found: Round, candidate: Candidate) -> str:
+        """Off, or not old enough."""
+        after = candidate.policy.disruption.expire_after
+        if not found.snapshot.policies.settings.expiration:
+            return "expiration is switched off for the cluster"
+        if after is None:
+            return f"nodes of policy {candidate.policy.name} do not expire (expireAfter Never)"
+        if candidate.node.created == _UNKNOWN:
+            return "nothing tells when the node was created"
+        left = after - (found.snapshot.now - candidate.node.created)
+        return f"it expires in {_rounded(left)}" if left > timedelta() else ""
+
+    def decide(self, found: Round) -> Outcome:
+        """As many as budgets allow."""
+        return replace_in_turn(self, found, rank=_expires, said=_said)
+
+
+def _expires(candidate: Candidate) -> datetime:
+    after = candidate.policy.disruption.expire_after
+    return candidate.node.created + after if after else datetime.max.replace(tzinfo=UTC)
+
+
+def _said(found: Round, candidate: Candidate) -> str:
+    return f"it expired {_rounded(found.snapshot.now - _expires(candidate))} ago"
+
+
+def _rounded(span: timedelta) -> str:
+    """To the second."""
+    return format_duration(timedelta(seconds=int(span.total_seconds())))

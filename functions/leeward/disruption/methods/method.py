@@ -1,0 +1,49 @@
+"""What a way to disrupt nodes has to be able to do."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from leeward.disruption.candidates import Candidate
+from leeward.disruption.command import MethodName, Outcome, Verdict
+from leeward.disruption.round import Round
+from leeward.policy.document import Reason
+
+
+class Method(Protocol):
+    """One way. It leaves the round's world and spending as it found them."""
+
+    @property
+    def name(self) -> MethodName:
+        """As `leeward plan --method` calls it."""
+        ...
+
+    @property
+    def reason(self) -> Reason:
+        """Which budgets it spends."""
+        ...
+
+    def why_not(self, found: Round, candidate: Candidate) -> str:
+        """Why it passes the candidate over, empty when it considers it."""
+        ...
+
+    def decide(self, found: Round) -> Outcome:
+        """What it would do in this round, and a verdict on every node."""
+        ...
+
+
+def considered(method: Method, found: Round) -> tuple[list[Candidate], dict[str, Verdict]]:
+    """The candidates that the method considers, the cheapest to disrupt first, and the verdicts on all other nodes."""
+    verdicts = {node: Verdict(candidate=False, reason=why) for node, why in found.why_not.items()}
+    taken: list[Candidate] = []
+    for candidate in found.candidates.values():
+        why = method.why_not(found, candidate)
+        if why:
+            verdicts[candidate.name] = Verdict(candidate=False, reason=why)
+        else:
+            taken.append(candidate)
+    return sorted(taken, key=lambda candidate: candidate.rank), verdicts
+
+
+def in_order(found: Round, verdicts: Mapping[str, Verdict]) -> dict[str, Verdict]:
+    """By the names of all nodes."""
+    return {name: verdicts[name] for name in sorted(node.name for node in found.snapshot.nodes)}

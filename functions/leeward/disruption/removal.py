@@ -1,0 +1,96 @@
+"""Trying to do without nodes: their pods on free capacity, or with new nodes of one group beside it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from leeward.disruption.candidates import Candidate
+from leeward.disruption.command import Replacement
+from leeward.disruption.round import Round
+from leeward.disruption.targets import Target, accepted_everywhere
+from leeward.scheduling.outcome import NewNode, Packing
+from leeward.scheduling.packing import attempt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    """What a try came to. `placements`: pod to node; `new_nodes`: none where free capacity was enough; `why`: why it is
+    not possible, naming the pod, empty when it is.
+    """
+
+    placements: Mapping[str, str] = field(default_factory=dict)
+    new_nodes: tuple[NewNode, ...] = ()
+    why: str = ""
+
+    @property
+    def price(self) -> float:
+        """Dollars an hour of the new nodes."""
+        return sum(node.price for node in self.new_nodes)
+
+
+def without(found: Round, removed: Sequence[Candidate]) -> Removal:
+    """On free capacity alone."""
+    return _told(attempt(found.world, (one.name for one in removed), whole=True))
+
+
+def with_new(found: Round, removed: Sequence[Candidate], target: Target, *, at_most: int | None = 1) -> Removal:
+    """With new nodes of the target: the zone is the scheduler's choice among the cheapest."""
+    names = [one.name for one in removed]
+    packing = attempt(found.world, names, templates=(target.template,), at_most=at_most, whole=True)
+    return accepted(found, _told(packing), target)
+
+
+def in_zone(found: Round, removed: Sequence[Candidate], target: Target, zone: str) -> Removal:
+    """With one new node in that zone."""
+    names = [one.name for one in removed]
+    packing = attempt(found.world, names, templates=(target.by_zone[zone],), at_most=1, whole=True)
+    return accepted(found, _told(packing), target)
+
+
+def accepted(found: Round, removal: Removal, target: Target) -> Removal:
+    """Refused where a pod on a new node would not take every type that may come up."""
+    places = {one.zone: one for one in target.template.offerings}
+    for node in removal.new_nodes:
+        pods = [found.specs[pod] for pod, where in removal.placements.items() if where == node.name]
+        if not accepted_everywhere(pods, target, places[node.zone]):
+            return Removal(why=f"not every type that {target.group} may launch suits the pods")
+    return removal
+
+
+def carry_out(found: Round, removed: Sequence[Candidate], removal: Removal) -> None:
+    """Leave the world as the removal leaves it, for what is tried after it. Pods on new nodes are gone from it: nothing
+    else may count on a node that does not exist yet.
+    """
+    world = found.world
+    for pod in [pod for one in removed for pod in world.remove(one.name)]:
+        number = world.fleet.numbers.get(removal.placements[pod.key], -1)
+        if number >= 0 and found.snapshot.node(removal.placements[pod.key]) is not None:
+            world.put(pod, world.kind(pod), number)
+
+
+def replacements(found: Round, removed: Sequence[Candidate], target: Target, removal: Removal) -> list[Replacement]:
+    """One for each new node. A single one may come up in every zone where the pods fit as well."""
+    if len(removal.new_nodes) != 1:
+        return [replacement(target, (node.zone,)) for node in removal.new_nodes]
+    chosen = removal.new_nodes[0].zone
+    more = [zone for zone in target.by_zone if zone == chosen or not in_zone(found, removed, target, zone).why]
+    return [replacement(target, tuple(more))]
+
+
+def replacement(target: Target, zones: tuple[str, ...]) -> Replacement:
+    """Named by group, zones and way of paying, never by type."""
+    launchable = target.launchable
+    prices = [launchable.prices[zone] for zone in zones if zone in launchable.prices]
+    return Replacement(
+        group=target.group,
+        types=launchable.types,
+        zones=zones,
+        capacity=launchable.capacity,
+        price=max(prices) if len(prices) == len(zones) and prices else None,
+    )
+
+
+def _told(packing: Packing) -> Removal:
+    if packing.complete:
+        return Removal(placements=packing.placements, new_nodes=packing.new_nodes)
+    lost = packing.unplaced[0]
+    return Removal(why=f"pod {lost.pod} has no other place: {lost.why}")

@@ -1,0 +1,79 @@
+"""One look at the cluster: the candidates, what may be spent, and the world in which removals are tried.
+
+In the world, pods that have no node and pods of nodes on their way out have taken their places already: what they will
+take is no free capacity. Nodes that are none of a selected group's, NotReady or leaving take no further pods."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cached_property
+
+from leeward.disruption.candidates import Candidate, candidates, foreign
+from leeward.disruption.headcount import MARKS, why_disrupting
+from leeward.disruption.spending import Spending
+from leeward.drift.detect import Drifted, all_drift
+from leeward.model.node import Node
+from leeward.scheduling.nodes import NodeSpec
+from leeward.scheduling.packing import pack
+from leeward.scheduling.pods import PodSpec
+from leeward.scheduling.world import World
+from leeward.snapshot.cluster import ClusterSnapshot
+
+
+def always() -> bool:
+    """No end to the time for tries."""
+    return True
+
+
+class Round:
+    """What every method of one round shares. `more` says whether there is time for another try: asked before each."""
+
+    def __init__(self, snapshot: ClusterSnapshot, more: Callable[[], bool] = always) -> None:
+        self.snapshot = snapshot
+        self.more = more
+        found, self.why_not = candidates(snapshot)
+        self.candidates: Mapping[str, Candidate] = found
+        self.spending = Spending.of(snapshot)
+
+    @cached_property
+    def _built(self) -> tuple[World, dict[str, str]]:
+        snapshot = self.snapshot
+        closed = {node.name for node in snapshot.nodes if not offers_room(snapshot, node)}
+        nodes = [_full(spec) if spec.name in closed else spec for spec in snapshot.node_specs]
+        world = World(nodes, snapshot.pod_specs, daemons=snapshot.daemon_specs)
+        leaving = [node.name for node in snapshot.nodes if any(taint.key in MARKS for taint in node.taints)]
+        displaced = [pod for name in sorted(leaving) for pod in world.remove(name)]
+        packing = pack(world, [*displaced, *world.pending])
+        arrivals: dict[str, str] = {}
+        for pod, node in sorted(packing.placements.items()):
+            arrivals.setdefault(node, pod)
+        return world, arrivals
+
+    @property
+    def world(self) -> World:
+        """Made when the first method needs it; methods leave it as they found it."""
+        return self._built[0]
+
+    @property
+    def arrivals(self) -> Mapping[str, str]:
+        """Nodes on which a pod without a node will land, by the first such pod's name: they are not empty."""
+        return self._built[1]
+
+    @cached_property
+    def drift(self) -> Mapping[str, Drifted]:
+        """Of every node, by name."""
+        return {one.node: one for one in all_drift(self.snapshot)}
+
+    @cached_property
+    def specs(self) -> Mapping[str, PodSpec]:
+        """All pods by `namespace/name`."""
+        return {pod.key: pod for pod in self.snapshot.pod_specs}
+
+
+def offers_room(snapshot: ClusterSnapshot, node: Node) -> bool:
+    """Whether its free capacity counts: a node of a selected group that is Ready, stays, and is nobody else's."""
+    return not foreign(node) and snapshot.policy_of_node(node) is not None and not why_disrupting(node)
+
+
+def _full(spec: NodeSpec) -> NodeSpec:
+    """The node with its pods, for rules that look at other pods, and no room for any more."""
+    return replace(spec, allocatable={}, unschedulable=True)

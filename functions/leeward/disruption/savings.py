@@ -1,0 +1,49 @@
+"""What removing nodes saves, and whether that is worth the disturbance (docs/policy.md, minimumSavings)."""
+
+from collections.abc import Sequence
+
+from leeward.disruption.candidates import Candidate
+
+CENT_PARTS = 6  # decimals: prices have up to four, sums of them must not show the noise of binary fractions
+
+
+def price_of_all(candidates: Sequence[Candidate]) -> float | None:
+    """Dollars an hour of the nodes together, None where one price is not known."""
+    prices = [candidate.price for candidate in candidates]
+    return None if any(price is None for price in prices) else sum(price or 0.0 for price in prices)
+
+
+def saved(candidates: Sequence[Candidate], new_price: float) -> float | None:
+    """Dollars an hour when the nodes go and others for `new_price` come; None where a price is not known."""
+    now = price_of_all(candidates)
+    return None if now is None else round(now - new_price, CENT_PARTS)
+
+
+def threshold(candidates: Sequence[Candidate]) -> float:
+    """What has to be saved at least, in dollars an hour: of several policies the strictest counts."""
+    now = price_of_all(candidates) or 0.0
+    rules = [candidate.policy.disruption for candidate in candidates]
+    per_hour = max((rule.savings_per_hour for rule in rules), default=0.0)
+    percent = max((rule.savings_percent for rule in rules), default=0.0)
+    return round(max(per_hour, now * percent / 100), CENT_PARTS)
+
+
+def why_not_worth(candidates: Sequence[Candidate], new_price: float) -> str:
+    """Why a consolidation is not worth it, empty when it is. Where a price is not known nothing can be held against
+    a plain deletion, which always saves something.
+    """
+    savings, least = saved(candidates, new_price), threshold(candidates)
+    if savings is None:
+        return "" if new_price == 0 else "the price of the node is not known"
+    if savings <= 0 < new_price:
+        return "can't replace with a cheaper node"
+    if savings < least:
+        return f"it would save {dollars(savings)} an hour, minimumSavings asks for {dollars(least)}"
+    return ""
+
+
+def dollars(amount: float) -> str:
+    """`$0.096`: at least two decimals, no noise."""
+    text = f"{amount:.{CENT_PARTS}f}".rstrip("0")
+    whole, _, part = text.partition(".")
+    return f"${whole}.{part.ljust(2, '0')}"

@@ -1,0 +1,99 @@
+"""Every candidate by itself: can it be deleted, can it be replaced by something cheaper, and if not, why."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from leeward.disruption.candidates import Candidate
+from leeward.disruption.removal import Removal, with_new, without
+from leeward.disruption.round import Round
+from leeward.disruption.savings import dollars, why_not_worth
+from leeward.disruption.search import Proposal, with_zones
+from leeward.disruption.targets import Target, why_no_spot
+
+NO_TIME = "there was no time left to look at it"
+
+
+class Sweep:
+    """One round's look at single nodes. `targets`: the cheapest first."""
+
+    def __init__(self, found: Round, known: tuple[tuple[Target, ...], Mapping[str, str]]) -> None:
+        self._found = found
+        self.targets, self._no_targets = known
+
+    def deletions(self, candidates: Iterable[Candidate]) -> dict[str, Removal]:
+        """Those looked at, with what came of taking them away; whoever is missing was not reached in time."""
+        tried: dict[str, Removal] = {}
+        for candidate in candidates:
+            if not self._found.more():
+                break
+            tried[candidate.name] = without(self._found, [candidate])
+        return tried
+
+    def all(self, candidates: Sequence[Candidate], tried: Mapping[str, Removal]) -> dict[str, Proposal | str]:
+        """For each what could be done with it alone, else why nothing can, in their order."""
+        return {one.name: self._alone(one, tried.get(one.name)) for one in candidates}
+
+    def _alone(self, candidate: Candidate, removal: Removal | None) -> Proposal | str:
+        if removal is None:
+            return NO_TIME
+        spending = self._found.spending
+        held = ""
+        if not removal.why:
+            held = spending.why_not_smaller(candidate) or why_not_worth([candidate], 0.0)
+            if not held:
+                return Proposal(nodes=(candidate,), placements=removal.placements)
+        replaced = self._replaced(candidate)
+        if isinstance(replaced, Proposal):
+            return replaced
+        return (
+            f"its pods fit on other nodes, but {held}; {replaced}" if held else f"{removal.why.rstrip('.')}; {replaced}"
+        )
+
+    def _replaced(self, candidate: Candidate) -> Proposal | str:
+        """By one node of the cheapest group that will do."""
+        if candidate.price is None:
+            return "its price is not known, so nothing is known to be cheaper"
+        refusals: list[str] = []
+        for target in self.targets:
+            why = self._why_not_by(candidate, target)
+            if not why and not self._found.more():
+                return NO_TIME
+            found = why or self._by(candidate, target)
+            if isinstance(found, Proposal):
+                return found
+            refusals.append(found)
+        return refusals[0] if refusals else self._nothing_to_launch()
+
+    def _why_not_by(self, candidate: Candidate, target: Target) -> str:
+        """What can be told without a try."""
+        dear = why_not_worth([candidate], target.cheapest)
+        if dear:
+            cheapest = dollars(target.cheapest)
+            return f"{dear} ({target.group} costs {cheapest} or more an hour, the node {_price(candidate)})"
+        spot = why_no_spot(candidate, target)
+        if spot:
+            return spot
+        if not target.has_room([candidate]):
+            return f"group {target.group} is at its MaxSize"
+        if not self._found.spending.may_shrink([candidate], grows=target.group):
+            return self._found.spending.why_not_smaller(candidate)
+        return ""
+
+    def _by(self, candidate: Candidate, target: Target) -> Proposal | str:
+        removal = with_new(self._found, [candidate], target)
+        if removal.why:
+            return f"with a new node of {target.group} too: {removal.why}"
+        if not removal.new_nodes:
+            return f"a new node of {target.group} would not be needed"
+        dear = why_not_worth([candidate], removal.price)
+        if dear:
+            return f"{dear} ({target.group} in {removal.new_nodes[0].zone} is {dollars(removal.price)})"
+        return with_zones(self._found, (candidate,), target, removal)
+
+    def _nothing_to_launch(self) -> str:
+        if not self._no_targets:
+            return "no group can launch anything in its place"
+        return "; ".join(f"group {name} is no target: {why}" for name, why in sorted(self._no_targets.items()))
+
+
+def _price(candidate: Candidate) -> str:
+    return "unknown" if candidate.price is None else dollars(candidate.price)

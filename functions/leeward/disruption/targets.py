@@ -1,0 +1,141 @@
+"""Where replacements can come from: groups that are known to launch something in particular, and what that costs.
+
+Source: Karpenter, pkg/controllers/disruption/consolidation.go. Its rule "the dearest offering that may be launched
+counts" holds here for the whole group, because a replacement names a group and never a type."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from leeward.disruption.candidates import Candidate
+from leeward.model import keys
+from leeward.model.instance import CapacityType
+from leeward.model.quantity import CPU, MEMORY
+from leeward.policy.document import NodePolicy
+from leeward.policy.document import Requirement as PolicyRequirement
+from leeward.scheduling.nodes import EBS_ZONE_LABEL, NodeTemplate, Offering
+from leeward.scheduling.pods import PodSpec
+from leeward.scheduling.selectors import Operator, Requirement
+from leeward.snapshot.cluster import ClusterSnapshot
+from leeward.snapshot.launchable import Launchable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """One group as a target. `template` has the zones that may be used, `by_zone` one template for each of them: a
+    world tells templates apart by identity, so these are made once for a round.
+    """
+
+    launchable: Launchable
+    template: NodeTemplate
+    by_zone: Mapping[str, NodeTemplate]
+    left: int
+
+    @property
+    def group(self) -> str:
+        """Its name."""
+        return self.launchable.group
+
+    @property
+    def cheapest(self) -> float:
+        """Dollars an hour in its cheapest zone; 0 where prices are not known."""
+        return min((one.price for one in self.template.offerings), default=0.0)
+
+    def has_room(self, removed: Iterable[Candidate]) -> bool:
+        """A group at its MaxSize can launch only for a node of its own, which leaves afterwards."""
+        return self.left > 0 or any(candidate.group.name == self.group for candidate in removed)
+
+
+def targets(snapshot: ClusterSnapshot, *, priced: bool) -> tuple[tuple[Target, ...], Mapping[str, str]]:
+    """The cheapest first, and why each other selected group is none. `priced`: only where prices are known and the
+    group does not mix ways of paying, as consolidation needs it.
+    """
+    found: list[Target] = []
+    why: dict[str, str] = {}
+    for name, launchable in sorted(snapshot.launchables.items()):
+        policy = snapshot.policy_of(snapshot.groups.get(name))
+        reason = _why_not(snapshot, launchable, policy, priced=priced)
+        if reason:
+            why[name] = reason
+        else:
+            found.append(_target(launchable, priced=priced))
+    return tuple(sorted(found, key=lambda target: (target.cheapest, target.group))), why
+
+
+def _why_not(snapshot: ClusterSnapshot, launchable: Launchable, policy: NodePolicy | None, *, priced: bool) -> str:
+    group = snapshot.groups[launchable.group]
+    if not launchable.zones:
+        return "no subnet of it is known"
+    if not launchable.types or any(not _sized(launchable, name) for name in launchable.types):
+        return "what it launches is not known"
+    if "Launch" in group.suspended:
+        return "its process Launch is suspended"
+    unmet = _unmet(policy.requirements if policy else (), launchable)
+    if unmet:
+        return f"it may launch what requirement {unmet} does not allow"
+    if priced and launchable.capacity is None:
+        return "it mixes on-demand and spot: nobody knows what would come up"
+    return "a price of what it launches is not known" if priced and not launchable.prices else ""
+
+
+def _sized(launchable: Launchable, instance_type: str) -> bool:
+    room = launchable.expected[instance_type].allocatable
+    return room.get(CPU, 0) > 0 and room.get(MEMORY, 0) > 0
+
+
+def _unmet(requirements: Iterable[PolicyRequirement], launchable: Launchable) -> str:
+    """The key of the first requirement of the policy that a node of the group might not meet."""
+    for wanted in requirements:
+        asked = Requirement(key=wanted.key, operator=Operator(wanted.operator), values=wanted.values)
+        for node in launchable.expected.values():
+            for zone in launchable.zones:
+                if not asked.matches(place_labels(node.labels, zone)):
+                    return wanted.key
+    return ""
+
+
+def _target(launchable: Launchable, *, priced: bool) -> Target:
+    """Without a bound of its own: how many may come up is asked of `has_room`, per command."""
+    offerings = tuple(one for one in launchable.template.offerings if not priced or one.zone in launchable.prices)
+    template = replace(launchable.template, offerings=offerings, most=None)
+    by_zone = {one.zone: replace(template, offerings=(one,)) for one in offerings}
+    return Target(launchable=launchable, template=template, by_zone=by_zone, left=launchable.left)
+
+
+def place_labels(labels: Mapping[str, str], zone: str) -> dict[str, str]:
+    """A node's labels in another zone."""
+    return {**labels, keys.ZONE_LABEL: zone, EBS_ZONE_LABEL: zone}
+
+
+def accepted_everywhere(pods: Sequence[PodSpec], target: Target, offering: Offering) -> bool:
+    """Whether the pods' node selectors and affinity take every type that the group may launch there.
+
+    The template has only the labels that all types share, and NotIn or DoesNotExist also hold for a label that is
+    absent: so each type is asked with all its labels.
+    """
+    for node in target.launchable.expected.values():
+        labels = {**place_labels(node.labels, offering.zone), **offering.labels}
+        if not all(pod.needs.nodes.matches(node.name, labels) for pod in pods):
+            return False
+    return True
+
+
+def why_no_spot(candidate: Candidate, target: Target) -> str:
+    """Spot to spot needs a choice of types, else the cheapest pool is found and soon interrupted (Karpenter's rule of
+    15 types); empty where the rule allows it or is not about these two.
+    """
+    rules = candidate.policy.disruption
+    if not candidate.capacity is target.launchable.capacity is CapacityType.SPOT:
+        return ""
+    if not rules.spot_to_spot:
+        return "spotToSpot is off: can't replace a spot node with a spot node"
+    types = len(target.launchable.types)
+    if types < rules.spot_to_spot_minimum_types:
+        return f"spotToSpot needs {rules.spot_to_spot_minimum_types} instance types, {target.group} launches {types}"
+    return ""
+
+
+def same_kind(candidate: Candidate, target: Target) -> bool:
+    """The group may launch just what the node is: then keeping the node is better than replacing it among several
+    (Karpenter, filterOutSameInstanceType).
+    """
+    return candidate.type in target.launchable.types and candidate.capacity is target.launchable.capacity

@@ -1,0 +1,72 @@
+"""Drift of what EC2 shows of an instance against what its group's launch template says now.
+
+A node that the group launches now has all of this from the same template, so it is in order in each of these fields."""
+
+from collections.abc import Iterator, Mapping
+
+from leeward.drift.reasons import Field, Reason
+from leeward.drift.template_hash import fields_of, read
+from leeward.model.group import Group
+from leeward.model.instance import Instance
+from leeward.model.launch import LaunchSettings
+from leeward.model.node import Node
+from leeward.policy.document import NodePolicy
+
+HIDDEN = (Field.STARTUP_TAINTS, Field.USER_DATA, Field.KUBELET, Field.BLOCK_DEVICES)
+_WORDS = {True: "on", False: "off"}
+
+
+def of_instance(instance: Instance, group: Group, launch: LaunchSettings | None) -> Iterator[Reason]:
+    """What the instance itself shows. What the template leaves open, or EC2 does not tell, is no drift."""
+    if group.subnets and instance.subnet and instance.subnet not in group.subnets:
+        yield Reason(field=Field.SUBNETS, have=instance.subnet, want=", ".join(sorted(group.subnets)))
+    if launch is None:
+        return
+    if launch.image.startswith("ami-") and instance.image and instance.image != launch.image:
+        yield Reason(field=Field.AMI, have=instance.image, want=launch.image)
+    have, want = instance.look, launch.look
+    if None not in (have.security_groups, want.security_groups) and have.security_groups != want.security_groups:
+        yield _reason(
+            Field.SECURITY_GROUPS, ", ".join(have.security_groups or ()), ", ".join(want.security_groups or ())
+        )
+    if want.profile is not None and have.profile != want.profile:
+        yield _reason(Field.INSTANCE_PROFILE, have.profile or "none", want.profile)
+    yield from _parts(Field.TAGS, have.tags, want.tags)
+    yield from _parts(Field.METADATA_OPTIONS, have.metadata, want.metadata)
+    if have.monitoring is not None and want.monitoring is not None and have.monitoring != want.monitoring:
+        yield _reason(Field.DETAILED_MONITORING, _WORDS[have.monitoring], _WORDS[want.monitoring])
+
+
+def of_hidden(
+    node: Node, policy: NodePolicy, now: LaunchSettings | None, then: LaunchSettings | None, *, registers: bool
+) -> Iterator[Reason]:
+    """What no instance shows: what was remembered on the node, else the launch template version that the node came
+    from. Where neither is known nothing has drifted. `registers`: nodes launched now come with the startup taints.
+    """
+    wanted = fields_of(now, policy)
+    remembered = read(node.annotations)
+    if remembered is None:
+        remembered = fields_of(then, policy) if then is not None else {}
+    for field in HIDDEN:
+        have, want = remembered.get(field), wanted.get(field)
+        if have is not None and want is not None and have != want:
+            mends = registers if field is Field.STARTUP_TAINTS else True
+            yield Reason(field=field, have=f"hash {have}", want=f"hash {want}", mends=mends)
+
+
+def _parts(field: Field, have: Mapping[str, str] | None, want: Mapping[str, str] | None) -> Iterator[Reason]:
+    """Only what the template names: others put tags of their own on instances."""
+    if have is None or want is None:
+        return
+    wrong = {key: value for key, value in want.items() if have.get(key) != value and not key.startswith("aws:")}
+    if wrong:
+        found = {key: have[key] for key in wrong if key in have}
+        yield _reason(field, _told(found) or "none", _told(wrong))
+
+
+def _told(pairs: Mapping[str, str]) -> str:
+    return ", ".join(f"{key}={pairs[key]}" for key in sorted(pairs))
+
+
+def _reason(field: Field, have: str, want: str) -> Reason:
+    return Reason(field=field, have=have, want=want)

@@ -1,0 +1,52 @@
+"""The fields in which a node can drift, and what is found in one of them.
+
+Source: Karpenter v0.30's Drift design: static fields are compared one to one, dynamic ones for compatibility;
+behavioural settings (weights, limits, budgets, times to live) are no drift (docs/features.md, K14)."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Field(StrEnum):
+    """The closed set, in the order in which reasons are told."""
+
+    AMI = "ami"
+    SUBNETS = "subnets"
+    SECURITY_GROUPS = "securityGroups"
+    REQUIREMENTS = "requirements"
+    LABELS = "labels"
+    ANNOTATIONS = "annotations"
+    TAINTS = "taints"
+    STARTUP_TAINTS = "startupTaints"
+    USER_DATA = "userData"
+    KUBELET = "kubelet"
+    INSTANCE_PROFILE = "instanceProfile"
+    TAGS = "tags"
+    METADATA_OPTIONS = "metadataOptions"
+    BLOCK_DEVICES = "blockDevices"
+    DETAILED_MONITORING = "detailedMonitoring"
+
+
+class Kind(StrEnum):
+    """Dynamic fields also drift when the cloud side changes."""
+
+    STATIC = "static"
+    DYNAMIC = "dynamic"
+
+
+DYNAMIC = frozenset({Field.AMI, Field.SUBNETS, Field.SECURITY_GROUPS, Field.REQUIREMENTS})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """One difference. `mends`: a node that the group would launch now would be in order here."""
+
+    field: Field
+    have: str
+    want: str
+    mends: bool = True
+
+    @property
+    def kind(self) -> Kind:
+        """Of the field."""
+        return Kind.DYNAMIC if self.field in DYNAMIC else Kind.STATIC

@@ -1,0 +1,60 @@
+"""What a node was launched with, remembered on the node where the instance itself does not show it.
+
+One short hash for each field, so that a difference can be named, and a version of how they are computed: hashes of
+another version are not compared but written anew, so that an upgrade of Leeward never rolls a fleet. Source: Karpenter,
+pkg/controllers/nodepool/hash (nodepool-hash-version)."""
+
+import hashlib
+from collections.abc import Mapping
+from functools import lru_cache
+
+from leeward.drift.reasons import Field
+from leeward.model import keys
+from leeward.model.launch import LaunchSettings
+from leeward.node_template.user_data import kubelet_settings
+from leeward.policy.document import DesiredTaint, NodePolicy
+
+VERSION = "v1"
+_DIGITS = 12
+
+
+def fields_of(launch: LaunchSettings | None, policy: NodePolicy) -> dict[Field, str]:
+    """The hashes of what cannot be read off an instance; what cannot be known is absent."""
+    found = {Field.STARTUP_TAINTS: _hash(repr(sorted(map(_taint, policy.node.startup_taints))))}
+    if launch is not None:
+        found[Field.USER_DATA] = _hash(launch.user_data)
+        found[Field.KUBELET] = _hash(_kubelet(launch.user_data))
+        found[Field.BLOCK_DEVICES] = _hash(launch.devices)
+    return found
+
+
+def written(found: Mapping[Field, str]) -> dict[str, str]:
+    """As annotations."""
+    text = ",".join(f"{field.value}={found[field]}" for field in Field if field in found)
+    return {keys.TEMPLATE_HASH: text, keys.TEMPLATE_HASH_VERSION: VERSION}
+
+
+def read(annotations: Mapping[str, str]) -> dict[Field, str] | None:
+    """Back from annotations; None where there are none of this version."""
+    if annotations.get(keys.TEMPLATE_HASH_VERSION) != VERSION:
+        return None
+    pairs = (part.partition("=") for part in annotations.get(keys.TEMPLATE_HASH, "").split(","))
+    known = {field.value: field for field in Field}
+    return {known[name]: value for name, _, value in pairs if name in known}
+
+
+@lru_cache(maxsize=1024)
+def _kubelet(user_data: str) -> str:
+    """Of settings that mean the same, however the user data spells them."""
+    found = kubelet_settings(user_data)
+    labels, taints = sorted(found.labels.items()), sorted((t.key, t.effect, t.value) for t in found.taints)
+    kept = [sorted(part.items()) for part in (found.kube_reserved, found.system_reserved, found.eviction_hard)]
+    return repr((found.max_pods, found.counts_interfaces, labels, taints, kept, found.local_disks))
+
+
+def _taint(taint: DesiredTaint) -> tuple[str, str, str]:
+    return taint.key, taint.effect, taint.value
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]

@@ -1,0 +1,131 @@
+"""What upgrades need from outside, beside the ports that every room has: changes to a group and to its launch template,
+EKS' own updates, the alarms that a canary watches, and the record of an upgrade. The rest of the seam is `ports.py`."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+from leeward.model.group import Group
+from leeward.model.launch import LaunchTemplateRef
+from leeward.upgrade.record import UpgradeRecord
+
+
+class GroupChanges(Protocol):
+    """Writing to an Auto Scaling group. Desired size is only ever raised, maximum never set below the desired size."""
+
+    def point_at(self, group: Group, template: LaunchTemplateRef) -> None:
+        """New instances come from this version from now on: of the group's launch template, or of the one in its mixed
+        instances policy, all else as it is. The same call twice changes nothing. Raises TerminalError for a group with
+        a launch configuration.
+        """
+        ...
+
+    def raise_to(self, group: str, *, desired: int | None = None, maximum: int | None = None) -> None:
+        """Never lowers: a size that is larger already stays."""
+        ...
+
+    def put_back_maximum(self, group: str, maximum: int) -> bool:
+        """Lower MaxSize to what it was before; False, and nothing changed, while the desired size is above that."""
+        ...
+
+    def suspend(self, group: str, process: str) -> None:
+        """SuspendProcesses; suspended already is the same."""
+        ...
+
+    def resume(self, group: str, process: str) -> None:
+        """ResumeProcesses; not suspended is the same."""
+        ...
+
+
+class Templates(Protocol):
+    """Launch templates and images."""
+
+    def version_for(self, template: LaunchTemplateRef, image: str, *, token: str) -> LaunchTemplateRef:
+        """A version of the template like this one, with that image; the same token gives the same version."""
+        ...
+
+    def numbered(self, template: LaunchTemplateRef) -> LaunchTemplateRef:
+        """The same with the number that `$Latest` or `$Default` means now, and with its id. Raises ObjectGoneError."""
+        ...
+
+    def image_behind(self, parameter: str) -> str:
+        """The AMI id in an SSM parameter, such as EKS' recommended images. Raises ObjectGoneError."""
+        ...
+
+    def image_exists(self, image: str) -> bool:
+        """Whether EC2 knows the AMI and it is available."""
+        ...
+
+
+class ManagedState(StrEnum):
+    """What EKS says of its update."""
+
+    IN_PROGRESS = "InProgress"
+    SUCCESSFUL = "Successful"
+    FAILED = "Failed"
+    CANCELLED = "Cancelled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagedUpdate:
+    """One update of a managed node group. `errors`: EKS' codes with their messages and resources, as sentences."""
+
+    id: str
+    state: ManagedState
+    errors: tuple[str, ...] = ()
+
+
+class ManagedUpdates(Protocol):
+    """EKS' UpdateNodegroupVersion. Leeward never writes a managed group through the Auto Scaling API."""
+
+    def start(
+        self,
+        cluster: str,
+        nodegroup: str,
+        *,
+        token: str,
+        version: str | None = None,
+        template_version: str | None = None,
+        force: bool = False,
+    ) -> str:
+        """The update's id; the same token gives the same update. Raises TerminalError where EKS refuses it."""
+        ...
+
+    def look(self, cluster: str, nodegroup: str, update: str) -> ManagedUpdate:
+        """How it stands."""
+        ...
+
+
+class Alarms(Protocol):
+    """CloudWatch alarms."""
+
+    def ringing(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Those in state ALARM, and those that do not exist: a canary that nobody watches does not pass."""
+        ...
+
+
+class Upgrades(Protocol):
+    """The table's records of upgrades, one for each group: its lease. Conditional writes, who loses reads again."""
+
+    def read(self, group: str) -> UpgradeRecord | None:
+        """The group's latest record, open or ended, strongly consistent."""
+        ...
+
+    def write(self, record: UpgradeRecord) -> UpgradeRecord | None:
+        """The record with version + 1, written if the version that it carries is still the newest (0: there is no
+        record, or the last one has ended); None when somebody else was faster.
+        """
+        ...
+
+
+class UpgradeExecutions(Protocol):
+    """The node-group-upgrade state machine."""
+
+    def start(self, name: str, document: Mapping[str, Any]) -> bool:
+        """Start an execution; True when it runs (new or already open), False when a closed one holds the name."""
+        ...
+
+    def running(self, name: str) -> bool:
+        """Whether the execution is open."""
+        ...

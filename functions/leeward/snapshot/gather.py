@@ -1,0 +1,199 @@
+"""A ClusterSnapshot from the ports: the cluster's API, Auto Scaling, EC2, EKS, and what fn sync has written down.
+
+Decides what is asked, and in which order, so that pods are parsed once and raw objects are let go page by page."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from leeward.errors import LeewardError
+from leeward.model.facts import ClusterFacts, Prices
+from leeward.model.group import Group
+from leeward.model.instance import Instance
+from leeward.model.node import Node
+from leeward.model.pod import FINISHED, Pod
+from leeward.model.subnet import Subnet
+from leeward.node_template.choices import Choices
+from leeward.placement.cni import DAEMON_SET, variables_of
+from leeward.policy.document import NodePolicy
+from leeward.policy.selection import policy_for
+from leeward.ports import Kubernetes, Ports
+from leeward.ports_cluster import Listed
+from leeward.scheduling.nodes import NodeSpec
+from leeward.scheduling.pods import PodReader, PodSpec
+from leeward.scheduling.volumes import Storage
+from leeward.snapshot.cluster import ClusterSnapshot
+from leeward.snapshot.launches import LaunchFacts, launch_choices, launchable_of, launched_from
+
+
+def gather(ports: Ports, cluster: str, now: datetime) -> ClusterSnapshot:
+    """The cluster as it is. Raises what the ports raise; prices and the table of claims may be away: then the remarks
+    say so.
+    """
+    objects = _read_objects(ports.clusters.kubernetes(cluster))
+    policies = ports.clusters.policies(cluster)
+    groups = {group.name: group for group in ports.groups.of_clusters([cluster])}
+    selected = {n: p for n, g in groups.items() if (p := policy_for(policies.policies, n, g.tags)) is not None}
+    members = {member.id for group in groups.values() for member in group.instances}
+    instances = ports.instances.describe(sorted(members | {node.instance_id for node in objects.nodes} - {""}))
+    subnets = ports.network.subnets(sorted({name for group in selected for name in groups[group].subnets}))
+    remarks: list[str] = []
+    launches = _Launches(ports, cluster, groups, selected, instances, subnets, objects.variables)
+    facts = launches.facts(_prices(ports, cluster, launches.types, launches.zones, now, remarks))
+    return ClusterSnapshot(
+        cluster=cluster,
+        now=now,
+        policies=policies,
+        nodes=tuple(objects.nodes),
+        pods=tuple(objects.pods),
+        budgets=tuple(ports.clusters.kubernetes(cluster).budgets()),
+        daemon_sets=frozenset(objects.daemon_sets),
+        groups=groups,
+        instances=instances,
+        hooks={name: tuple(ports.groups.hooks(name)) for name in selected},
+        subnets=subnets,
+        types=ports.launches.instance_types(launches.types),
+        prices=facts.prices,
+        node_specs=tuple(objects.node_specs),
+        pod_specs=tuple(objects.pod_specs),
+        daemon_specs=tuple(objects.daemon_specs),
+        launchables={
+            name: launchable_of(groups[name], policy, launches.choices[name], facts)
+            for name, policy in selected.items()
+        },
+        launched_from=launched_from((groups[name] for name in selected), facts),
+        claimed=_claimed(ports, remarks),
+        remarks=tuple(remarks),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Objects:
+    """What the cluster's API tells, cut down."""
+
+    nodes: list[Node] = field(default_factory=list)
+    node_specs: list[NodeSpec] = field(default_factory=list)
+    pods: list[Pod] = field(default_factory=list)
+    pod_specs: list[PodSpec] = field(default_factory=list)
+    daemon_sets: list[str] = field(default_factory=list)
+    daemon_specs: list[PodSpec] = field(default_factory=list)
+    variables: dict[str, str] = field(default_factory=dict)
+
+
+def _read_objects(kubernetes: Kubernetes) -> _Objects:
+    """Storage and namespaces first: pods are read against them."""
+    found = _Objects()
+    volumes = kubernetes.read(Listed.VOLUMES, _volume)
+    storage = Storage.from_json(
+        kubernetes.read(Listed.CLAIMS, _claim), volumes, kubernetes.read(Listed.STORAGE_CLASSES, dict)
+    )
+    namespaces = dict(kubernetes.read(Listed.NAMESPACES, _named_labels))
+    reader = PodReader(namespaces=namespaces, storage=storage)
+    csi_nodes = {raw["metadata"]["name"]: raw for raw in kubernetes.read(Listed.CSI_NODES, _csi_node)}
+
+    def node(raw: Mapping[str, Any]) -> None:
+        found.nodes.append(Node.from_json(raw))
+        found.node_specs.append(NodeSpec.from_json(raw, csi_nodes.get(raw["metadata"]["name"])))
+
+    def pod(raw: Mapping[str, Any]) -> None:
+        found.pods.append(Pod.from_json(raw))
+        if found.pods[-1].phase not in FINISHED:
+            found.pod_specs.append(reader.read(raw))
+
+    def daemon_set(raw: Mapping[str, Any]) -> None:
+        found.daemon_sets.append(f"{raw['metadata'].get('namespace', 'default')}/{raw['metadata']['name']}")
+        found.daemon_specs.append(reader.daemon(raw))
+        if found.daemon_sets[-1] == DAEMON_SET:
+            found.variables.update(variables_of(raw))
+
+    kubernetes.read(Listed.NODES, node)
+    kubernetes.read(Listed.PODS, pod)
+    kubernetes.read(Listed.DAEMON_SETS, daemon_set)
+    return found
+
+
+class _Launches:
+    """What the selected groups may launch, before prices are known."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        cluster: str,
+        groups: Mapping[str, Group],
+        selected: Mapping[str, NodePolicy],
+        instances: Mapping[str, Instance],
+        subnets: Mapping[str, Subnet],
+        variables: Mapping[str, str],
+    ) -> None:
+        self._ports, self._cluster, self._subnets, self._variables = ports, cluster, subnets, variables
+        self.choices: dict[str, Choices] = {}
+        running: set[str] = set()
+        for name, policy in selected.items():
+            mine = {instances[one.id].type for one in groups[name].instances if one.id in instances} - {""}
+            self.choices[name] = launch_choices(groups[name], policy, self.facts(Prices()), mine)
+            running |= mine
+        self.types = sorted(running.union(*(found.types for found in self.choices.values())))
+        self.zones = sorted({subnet.zone for subnet in subnets.values()})
+
+    def facts(self, prices: Prices) -> LaunchFacts:
+        """For `launchable_of`."""
+        return LaunchFacts(
+            cluster=self._cluster,
+            nodegroups=self._ports.nodegroups,
+            sources=self._ports.launches,
+            subnets=self._subnets,
+            prices=prices,
+            variables=self._variables,
+        )
+
+
+def _prices(
+    ports: Ports, cluster: str, types: Iterable[str], zones: Iterable[str], now: datetime, remarks: list[str]
+) -> Prices:
+    """As fn sync wrote them down; what it lacks is asked for. Without a price list nothing is known to be cheaper."""
+    wanted = set(types)
+    known = Prices()
+    try:
+        known = ClusterFacts.from_sheets(ports.catalog.read(cluster)).prices
+    except LeewardError as error:
+        remarks.append(f"what fn sync has written down cannot be read: {error}")
+    try:
+        missing = wanted - known.on_demand.keys()
+        on_demand = {**known.on_demand, **(ports.price_list.on_demand(missing) if missing else {})}
+        missing = wanted - known.spot.keys()
+        spot = {**known.spot, **(ports.price_list.spot(missing, zones, now) if missing else {})}
+    except LeewardError as error:
+        remarks.append(f"prices cannot be read: {error}")
+        return known
+    return Prices(on_demand=on_demand, spot=spot)
+
+
+def _claimed(ports: Ports, remarks: list[str]) -> frozenset[str]:
+    try:
+        return frozenset(ports.claims.open_instances())
+    except LeewardError as error:
+        remarks.append(f"whether terminations are under way cannot be read: {error}")
+        return frozenset()
+
+
+def _volume(raw: Mapping[str, Any]) -> dict[str, Any]:
+    kept = ("nodeAffinity", "csi", "awsElasticBlockStore")
+    spec = raw.get("spec") or {}
+    labels = raw["metadata"].get("labels") or {}
+    meta = {"name": raw["metadata"]["name"], "labels": labels}
+    return {"metadata": meta, "spec": {name: spec[name] for name in kept if spec.get(name)}}
+
+
+def _claim(raw: Mapping[str, Any]) -> dict[str, Any]:
+    meta, spec = raw["metadata"], raw.get("spec") or {}
+    kept = {name: spec[name] for name in ("volumeName", "storageClassName") if spec.get(name)}
+    return {"metadata": {"name": meta["name"], "namespace": meta.get("namespace", "default")}, "spec": kept}
+
+
+def _csi_node(raw: Mapping[str, Any]) -> dict[str, Any]:
+    return {"metadata": {"name": raw["metadata"]["name"]}, "spec": raw.get("spec") or {}}
+
+
+def _named_labels(raw: Mapping[str, Any]) -> tuple[str, Mapping[str, str]]:
+    return raw["metadata"]["name"], raw["metadata"].get("labels") or {}

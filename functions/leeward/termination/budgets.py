@@ -1,0 +1,93 @@
+"""Which PodDisruptionBudgets forbid evicting a pod, and whether waiting can help.
+
+The Eviction API's own rules (policy/v1), applied to what the budgets' status says; nothing here asks the API."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from leeward.model.pod import Pod, PodDisruptionBudget
+
+PENDING = "Pending"
+
+
+class Forbids(StrEnum):
+    """Why the Eviction API would say no. Only the first can pass by waiting for other pods."""
+
+    NONE_NOW = "none-now"
+    NEVER = "never"  # maxUnavailable 0, or minAvailable as large as the workload
+    SEVERAL = "several"  # the API cannot serve a pod that several budgets select
+    FAILING_POD = "failing-pod"  # the pod itself is unready, and only healthy budgets let such go
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """What stands between a pod and its eviction; `budgets` by name."""
+
+    why: Forbids
+    budgets: tuple[PodDisruptionBudget, ...]
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """`pdb ns/name` of each."""
+        return tuple(f"pdb {budget.key}" for budget in self.budgets)
+
+    @property
+    def sentence(self) -> str:
+        """As people read it: which budgets, with their numbers where these say something, and whether time helps."""
+        names = ", ".join(self.named)
+        budget = self.budgets[0]
+        healthy = f"{budget.current_healthy} healthy of {budget.desired_healthy} wanted"
+        match self.why:
+            case Forbids.SEVERAL:
+                return f"{names} (several select it, which the Eviction API never allows)"
+            case Forbids.NEVER:
+                return f"{names} ({bound(budget)}: it never allows any)"
+            case Forbids.FAILING_POD:
+                return f"{names} (the pod is not ready, {healthy})"
+            case Forbids.NONE_NOW:
+                return f"{names} (allows 0 now, {healthy})" if budget.desired_healthy else names
+
+
+def bound(budget: PodDisruptionBudget) -> str:
+    """`maxUnavailable 0` or `minAvailable 100%`, as the budget says it."""
+    if budget.max_unavailable is not None:
+        return f"maxUnavailable {budget.max_unavailable}"
+    return f"minAvailable {budget.min_available}"
+
+
+def refusal(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> Refusal | None:
+    """What forbids evicting the pod now, None where nothing does.
+
+    The Eviction API never asks a budget about pods that are pending, finished or already being deleted; it refuses a
+    pod that several budgets select, whatever they allow; an unready pod passes when its budget says AlwaysAllow, or
+    has as many healthy pods as it wants (policy/v1, unhealthyPodEvictionPolicy).
+    """
+    if pod.finished or pod.phase == PENDING or pod.deletion:
+        return None
+    selecting = sorted((budget for budget in budgets if budget.selects(pod)), key=lambda budget: budget.key)
+    if len(selecting) > 1:
+        return Refusal(why=Forbids.SEVERAL, budgets=tuple(selecting))
+    forbidding = tuple(budget for budget in selecting if _forbids(budget, pod))
+    if not forbidding:
+        return None
+    return Refusal(why=_why(forbidding[0], pod), budgets=forbidding)
+
+
+def blocking_budgets(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> tuple[str, ...]:
+    """`pdb ns/name` of each budget that forbids evicting the pod now."""
+    found = refusal(pod, budgets)
+    return found.named if found else ()
+
+
+def _why(budget: PodDisruptionBudget, pod: Pod) -> Forbids:
+    if not pod.ready:
+        return Forbids.FAILING_POD
+    return Forbids.NEVER if budget.never_allows else Forbids.NONE_NOW
+
+
+def _forbids(budget: PodDisruptionBudget, pod: Pod) -> bool:
+    if budget.disruptions_allowed > 0:
+        return False
+    enough_without = budget.current_healthy >= budget.desired_healthy > 0
+    return pod.ready or not (budget.always_allow_unhealthy or enough_without)

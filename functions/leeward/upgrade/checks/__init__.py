@@ -1,0 +1,23 @@
+"""Pre-flight checks, one small file each, in the order in which their findings are told."""
+
+from collections.abc import Callable, Iterable
+
+from leeward.upgrade.checks import addresses, budgets, group, room, timing, versions, workloads
+from leeward.upgrade.findings import Finding, Severity
+from leeward.upgrade.preflight import Preflight
+
+CHECKS: tuple[Callable[[Preflight], Iterable[Finding]], ...] = (
+    group.check,  # nothing else matters where the group cannot launch or terminate
+    versions.check,
+    timing.check,
+    budgets.check,
+    workloads.check,
+    room.check,  # the dearest one
+    addresses.check,
+)
+
+
+def findings(preflight: Preflight) -> tuple[Finding, ...]:
+    """Of all checks, blockers first."""
+    found = [finding for check in CHECKS for finding in check(preflight)]
+    return tuple(sorted(found, key=lambda finding: finding.severity is not Severity.BLOCKER))

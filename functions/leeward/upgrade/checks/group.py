@@ -1,0 +1,116 @@
+"""The group itself: what is suspended, missing, running beside, or too small for the surge.
+
+Sources: EC2 Auto Scaling, "Suspend and resume processes" (what each process does), maximum instance lifetime, instance
+refresh, scheduled actions, lifecycle hooks."""
+
+from collections.abc import Iterator
+
+from leeward.model import keys
+from leeward.model.group import TERMINATING, Group
+from leeward.upgrade.findings import Code, Finding, blocker, warning
+from leeward.upgrade.preflight import Preflight
+
+_NEEDED = {
+    "Launch": "no new node can be launched",
+    "Terminate": "no old node can be terminated",
+}
+_MISSED = {
+    "AddToLoadBalancer": "new nodes get no traffic from the group's load balancers",
+    "HealthCheck": "a new node that fails is not noticed by the group",
+    "ReplaceUnhealthy": "a new node that fails is not replaced by the group",
+}
+
+
+def check(preflight: Preflight) -> Iterator[Finding]:
+    """In the order in which people would look."""
+    group, about = preflight.group, f"group {preflight.group.name}"
+    yield from _standing(preflight, about)
+    if group.launch.configuration is not None:
+        said = f"it launches from launch configuration {group.launch.configuration}, which has no versions"
+        yield blocker(Code.NO_LAUNCH_TEMPLATE, about, said, "copy the launch configuration to a launch template")
+    if preflight.beside.image and preflight.beside.image_by_eks:
+        said = f"EKS chooses the image of managed node group {group.nodegroup}: {preflight.beside.image} cannot be had"
+        fix = "use --kubernetes-version, or give the node group a launch template with an image"
+        yield blocker(Code.MANAGED_IMAGE, about, said, fix)
+    yield from _suspended(group, about)
+    yield from _sizes(preflight, about)
+    yield from _hooks(preflight, about)
+    yield from _beside(preflight, about)
+    missing = [member.instance for member in preflight.old if member.node is None]
+    if missing:
+        said = (
+            f"{len(missing)} old instances have no node, {missing[0].id} in {missing[0].zone} first: they hold no pods"
+        )
+        yield warning(
+            Code.NODES_NOT_JOINED, about, said, "they are terminated without a drain; look why they never joined"
+        )
+
+
+def _standing(preflight: Preflight, about: str) -> Iterator[Finding]:
+    beside = preflight.beside
+    if not beside.selected:
+        said = "no policy selects it" if not beside.no_policies else "there is no policy.yaml: the defaults are taken"
+        make = warning if beside.no_policies else blocker
+        yield make(Code.NOT_SELECTED, about, said, "name the group in the selector of a policy (docs/policy.md)")
+    if not preflight.old:
+        wanted = preflight.target.template
+        count = len(preflight.members)
+        said = f"all {count} members are on the target already" if count else "it has no members"
+        said += f" ({wanted.told})" if wanted else ""
+        fix = "name another target: --ami, --launch-template-version or --kubernetes-version"
+        yield warning(Code.NOTHING_TO_UPGRADE, about, said, fix)
+
+
+def _suspended(group: Group, about: str) -> Iterator[Finding]:
+    for name in sorted(set(group.suspended)):
+        fix = f"aws autoscaling resume-processes --auto-scaling-group-name {group.name} --scaling-processes {name}"
+        if name in _NEEDED:
+            yield blocker(Code.SUSPENDED_PROCESSES, about, f"process {name} is suspended: {_NEEDED[name]}", fix)
+        elif name in _MISSED:
+            yield warning(Code.SUSPENDED_PROCESSES, about, f"process {name} is suspended: {_MISSED[name]}", fix)
+
+
+def _sizes(preflight: Preflight, about: str) -> Iterator[Finding]:
+    group, extra = preflight.group, preflight.extra
+    if group.desired + extra > group.maximum:
+        said = f"{group.desired} nodes and {extra} new ones are above the maximum size {group.maximum}"
+        fix = "nothing to do: the maximum is raised for the time of the upgrade and put back"
+        yield warning(Code.MAX_SIZE_RAISED, about, said, fix)
+    quota = preflight.beside.quota
+    launchable = preflight.launchable
+    kinds = {**preflight.world.types, **preflight.beside.types}
+    cores = max((kinds[name].vcpus for name in launchable.types if name in kinds), default=0) if launchable else 0
+    if quota is not None and extra * cores > quota:
+        said = f"{extra} new nodes take {extra * cores} vCPUs, the account's quota leaves {quota}"
+        make = blocker if cores > quota else warning
+        yield make(Code.INSTANCE_QUOTA, about, said, "ask Service Quotas for more, or use update.strategy MINIMAL")
+
+
+def _hooks(preflight: Preflight, about: str) -> Iterator[Finding]:
+    """Without a terminate hook a termination that comes from elsewhere is not held; `terminate: first` needs one."""
+    named = {keys.TERMINATE_HOOK, *preflight.policy.interruption.hooks}
+    hooks = preflight.world.hooks.get(preflight.group.name, ())
+    if any(hook.transition == TERMINATING and hook.name in named for hook in hooks) or not preflight.old:
+        return
+    fix = "fn sync puts leeward-terminate on every selected group within five minutes; see that it runs"
+    if preflight.policy.update.terminate == "first":
+        said = "no terminate hook of ours: with update.terminate first the instance ends before its pods have left"
+        yield blocker(Code.HOOK_MISSING, about, said, fix)
+    else:
+        said = "no terminate hook of ours: an instance that the group or EC2 ends meanwhile is not held while it drains"
+        yield warning(Code.HOOK_MISSING, about, said, fix)
+
+
+def _beside(preflight: Preflight, about: str) -> Iterator[Finding]:
+    group, beside = preflight.group, preflight.beside
+    for name in beside.refreshes:
+        fix = f"aws autoscaling cancel-instance-refresh --auto-scaling-group-name {group.name}, or wait for its end"
+        said = f"instance refresh {name} is running: it replaces instances without draining them"
+        yield blocker(Code.INSTANCE_REFRESH_RUNNING, about, said, fix)
+    if group.max_lifetime:
+        said = f"maximum instance lifetime {group.max_lifetime} s: the group replaces old instances by itself meanwhile"
+        fix = "set it to 0 and use disruption.expireAfter, which drains; a terminate hook of ours holds them otherwise"
+        yield warning(Code.MAX_INSTANCE_LIFETIME, about, said, fix)
+    for name in beside.scheduled:
+        said = f"scheduled action {name} changes its sizes: when it raises them, the upgrade leaves them as they are"
+        yield warning(Code.SCHEDULED_ACTIONS, about, said, "take it off for the time of the upgrade")

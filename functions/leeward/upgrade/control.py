@@ -1,0 +1,154 @@
+"""What a step of a running upgrade may do next, given what the operator wants, the policy and the time.
+
+Decides between going on, holding, undoing and failing. A hold starts nothing new: nodes that are draining finish, so a
+pause takes effect between nodes. Nothing is done here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from leeward.errors import InvalidInputError
+from leeward.model.times import format_instant
+from leeward.policy.document import ClusterSettings, UpdatePolicy
+from leeward.policy.durations import format_duration
+from leeward.upgrade.members import Age, Member
+from leeward.upgrade.record import UpgradeRecord, Wish
+from leeward.upgrade.windows import is_open, opens
+
+
+class Move(StrEnum):
+    """The next step."""
+
+    GO = "go"
+    HOLD = "hold"
+    UNDO = "undo"
+    ROLL_BACK = "roll-back"
+    FAIL = "fail"
+
+
+class Hold(StrEnum):
+    """Why nothing new is started."""
+
+    PAUSED = "paused"
+    WINDOW = "window"
+    CANARY = "canary"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permission:
+    """`at_most`: old nodes that may still be started, None without a limit of this kind; `until`: when a hold ends by
+    itself, None where somebody has to end it.
+    """
+
+    move: Move
+    why: str
+    hold: Hold | None = None
+    until: datetime | None = None
+    at_most: int | None = None
+
+
+def permission(
+    record: UpgradeRecord,
+    update: UpdatePolicy,
+    settings: ClusterSettings,
+    now: datetime,
+    *,
+    finished: int,
+    alarms: Sequence[str] = (),
+) -> Permission:
+    """The operator's wish comes first, then the cluster's switch, the canary's alarms, freeze and windows, the canary.
+
+    `finished`: old nodes that are gone; `alarms`: names of the canary's CloudWatch alarms that ring now. Windows and
+    freezes hold neither an abort nor a rollback: these end what has begun.
+    """
+    match record.wish:
+        case Wish.ABORT:
+            return Permission(move=Move.UNDO, why="the operator has asked to abort")
+        case Wish.ROLLBACK:
+            return Permission(move=Move.ROLL_BACK, why="the operator has asked to roll back")
+        case Wish.PAUSE:
+            return Permission(move=Move.HOLD, hold=Hold.PAUSED, why="paused by the operator")
+        case Wish.RUN:
+            return _running(record, update, settings, now, finished, alarms)
+
+
+def _running(
+    record: UpgradeRecord,
+    update: UpdatePolicy,
+    settings: ClusterSettings,
+    now: datetime,
+    finished: int,
+    alarms: Sequence[str],
+) -> Permission:
+    if settings.paused:
+        return Permission(move=Move.HOLD, hold=Hold.PAUSED, why=f"cluster {settings.name} is paused by its settings")
+    canary = _canary(record, update, now, finished, alarms)
+    if canary is not None and canary.move is Move.FAIL:
+        return canary
+    if not is_open(update.windows, settings.freeze, now):
+        until = opens(update.windows, settings.freeze, now)
+        when = f"it opens at {format_instant(until)}" if until else "it does not open within a year"
+        return Permission(move=Move.HOLD, hold=Hold.WINDOW, until=until, why=f"outside the upgrade's windows, {when}")
+    return canary or Permission(move=Move.GO, why="nothing holds it")
+
+
+def _canary(
+    record: UpgradeRecord, update: UpdatePolicy, now: datetime, finished: int, alarms: Sequence[str]
+) -> Permission | None:
+    """None once the canary has passed. Alarms count from the first canary node until the bake is over."""
+    canary = update.canary
+    baked = record.canary_done is not None and now >= record.canary_done + canary.bake
+    if canary.nodes == 0 or baked:
+        return None
+    ringing = sorted(set(alarms) & set(canary.alarms))
+    if ringing and record.started:
+        return Permission(move=Move.FAIL, why=f"alarm {', '.join(ringing)} during the canary of {canary.nodes} nodes")
+    if record.canary_done is not None:
+        until = record.canary_done + canary.bake
+        why = f"the canary is watched for {format_duration(canary.bake)}, until {format_instant(until)}"
+        return Permission(move=Move.HOLD, hold=Hold.CANARY, until=until, why=why)
+    left = canary.nodes - record.started
+    if left > 0:
+        return Permission(move=Move.GO, at_most=left, why=f"canary: {finished} of {canary.nodes} nodes finished")
+    return Permission(move=Move.HOLD, hold=Hold.CANARY, why=f"canary: {finished} of {canary.nodes} nodes finished")
+
+
+def wished(record: UpgradeRecord, wish: Wish) -> UpgradeRecord:
+    """The record with the operator's wish; asked twice, it is the same. Raises InvalidInputError for a wish that makes
+    no sense now: an upgrade that has ended well can only be rolled back, one that is being undone can only be.
+    """
+    if wish is record.wish:
+        return record
+    name = f"upgrade of {record.group}"
+    if wish is Wish.ROLLBACK and record.previous is None:
+        raise InvalidInputError(f"{name}: found no earlier template version, expected one to roll back to")
+    if record.ended is not None and not record.error and wish is not Wish.ROLLBACK:
+        raise InvalidInputError(f"{name}: found it ended at {format_instant(record.ended)}, expected one that runs")
+    if record.ended is None and record.wish in {Wish.ABORT, Wish.ROLLBACK}:
+        raise InvalidInputError(f"{name}: found {record.wish.value} under way, expected one that runs or is paused")
+    return replace(record, wish=wish)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undoing:
+    """What an abort does. `remove`: new nodes without pods, each terminated with decrement as long as `unpaid` of them
+    are not paid for; `keep`: new nodes that hold pods and stay in service; `uncordon`: old nodes, back in service.
+    """
+
+    remove: tuple[str, ...]
+    keep: tuple[str, ...]
+    uncordon: tuple[str, ...]
+
+
+def undoing(members: Sequence[Member], pods: dict[str, int], *, launched: int, gone: int) -> Undoing:
+    """`pods`: those that would have to leave, by node name. No more nodes are removed than were launched ahead and not
+    paid for by an old one, so that the group never falls below its size before.
+    """
+    new = [member.name for member in members if member.age is Age.NEW]
+    empty = [name for name in new if not pods.get(name)][: max(launched - gone, 0)]
+    return Undoing(
+        remove=tuple(empty),
+        keep=tuple(name for name in new if name not in empty),
+        uncordon=tuple(member.name for member in members if member.age is Age.OLD),
+    )

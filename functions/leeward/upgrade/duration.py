@@ -1,0 +1,62 @@
+"""How long an upgrade takes and what its surge costs, estimated from what is known beforehand.
+
+Decides numbers; they are told as estimates. New nodes boot ahead of the drains, settling overlaps the next wave's
+draining: so boot, settle and termination count once, the drains one after the other (with MINIMAL, where nothing comes
+ahead, all four count for each wave)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from leeward.model.instance import Instance
+from leeward.model.node import Node
+from leeward.model.pod import Pod
+from leeward.upgrade.competition import Rivalry, WaveNode, has_to_leave
+from leeward.upgrade.sizes import Strategy
+
+BOOT_SECONDS = 90  # from launch to a node that has joined, where nothing was measured
+READY_SECONDS = 20  # from the end of a pod until its replacement serves
+TERMINATION_SECONDS = 60
+_PLAUSIBLE = range(1, 3600)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """Seconds. `drains`: of each node by name, when nothing but its own budgets hinders it."""
+
+    boot: int
+    settle: int
+    drains: Mapping[str, int]
+
+
+def boot_seconds(nodes: Iterable[Node], instances: Mapping[str, Instance]) -> int:
+    """The median time from EC2's launch to the Node's creation; the default where no node tells."""
+    known = ((node, instances[node.instance_id]) for node in nodes if node.instance_id in instances)
+    measured = [int((node.created - instance.launched).total_seconds()) for node, instance in known]
+    plausible = [seconds for seconds in measured if seconds in _PLAUSIBLE]
+    return int(median(plausible)) if plausible else BOOT_SECONDS
+
+
+def drain_seconds(node: WaveNode, pods: Sequence[Pod], rivalry: Rivalry) -> int:
+    """The longest grace of its pods and the start of the next one, for each turn that the scarcest budget needs."""
+    leaving = [pod for pod in pods if has_to_leave(pod)]
+    if not leaving:
+        return 0
+    turns = max((-(-load // max(rivalry.allowed.get(b, 0), 1)) for b, load in node.budgets.items()), default=1)
+    return turns * (max(pod.grace_seconds for pod in leaving) + READY_SECONDS)
+
+
+def total_seconds(waves: Sequence[Sequence[str]], pace: Pace, strategy: Strategy, *, bake: int = 0) -> int:
+    """Of the whole upgrade; `bake`: of the canary. 0 when there is nothing to do."""
+    if not waves:
+        return 0
+    drains = [max((pace.drains.get(name, 0) for name in wave), default=0) for wave in waves]
+    around = pace.boot + pace.settle + TERMINATION_SECONDS
+    return sum(drains) + bake + around * (len(waves) if strategy is Strategy.MINIMAL else 1)
+
+
+def surge_cost(extra: int, seconds: int, price: float | None) -> float | None:
+    """US dollars, at the most: `extra` nodes at the dearest price for the whole time. None where no price is known."""
+    if extra == 0:
+        return 0.0
+    return None if price is None else round(extra * price * seconds / 3600, 4)

@@ -1,0 +1,233 @@
+"""How an upgrade ends: scaled down and restored, undone, turned round into a rollback, or failed with a record that the
+next start takes up. In every branch AZRebalance is resumed and the maximum size put back, as soon as it can be."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from leeward.errors import ObjectGoneError
+from leeward.model import keys
+from leeward.model.group import Group
+from leeward.model.termination import Status
+from leeward.ports import Ports
+from leeward.upgrade.books import conclude, remarked, without
+from leeward.upgrade.competition import has_to_leave
+from leeward.upgrade.lease import read, written
+from leeward.upgrade.members import Age, Member
+from leeward.upgrade.ordering import fulfil
+from leeward.upgrade.record import UpgradeRecord, Wish, execution_name
+from leeward.upgrade.run import Next, Run
+from leeward.upgrade.scene import Scene, look, policy_of, terminations
+from leeward.upgrade.telling import ask_to_pay, tell
+from leeward.upgrade.templates import points_at
+
+REBALANCE = "AZRebalance"
+PATIENCE = timedelta(minutes=15)  # until what others have to pay no longer keeps the upgrade open
+PAUSE = 10  # seconds
+ERRORS = {
+    Next.BLOCKED: "PreflightBlocked",
+    Next.CREATION_FAILURE: "NodeCreationFailure",
+    Next.EVICTION_FAILURE: "PodEvictionFailure",
+    Next.CANARY_FAILURE: "CanaryFailure",
+    Next.UPDATE_FAILURE: "NodegroupUpdateFailure",
+}
+
+
+def scale_down(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """Only where a surplus is left: a new node whose debt no old node has paid. The emptiest new node is asked to go
+    for it, and from then on the termination of that node answers for the size.
+    """
+    record = fulfil(read(run, ports), ports)
+    scene = look(record, ports)
+    if record.others_scaled is not None and record.debts:
+        record = written(without(record, record.debts), ports)
+    record = _hand_on(record, scene, scene.preflight.members, ports)
+    return _settled(run, record, scene, ports)
+
+
+def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """Abort: old nodes that were not told to go serve again, those on their way finish, as many new nodes go as nobody
+    has paid for, those without pods first, and the group launches as before.
+    """
+    record = fulfil(read(run, ports), ports)
+    scene = look(record, ports)
+    books = conclude(record, terminations(record.under_way, ports))
+    if books.record != record:
+        record = written(books.record, ports)
+    tell(record, books.unclaimed, scene, ports)
+    if record.previous is not None and not points_at(scene.group, record.previous, ports):
+        assert record.previous.template is not None  # what a rollback returns to has one
+        ports.group_changes.point_at(scene.group, record.previous.template)
+    uncordon([one for one in scene.preflight.old if one.instance.id not in record.under_way], record, ports)
+    if record.under_way:
+        return _again(run, f"{len(record.under_way)} nodes finish")
+    record = _hand_on(record, scene, scene.preflight.members, ports)
+    return _settled(run, record, scene, ports)
+
+
+def turn_round(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """Rollback: the same workflow with the previous version as the target. Who is old and who is new turns round by
+    itself; debts stay what they are. Killed after the write, the step finds nothing more to turn.
+    """
+    record = read(run, ports)
+    if record.wish is not Wish.ROLLBACK or record.previous is None:
+        return replace(run, next=Next.POINT, why="turned round")
+    group = ports.groups.describe([record.group])[record.group]
+    owes = bool(record.debts or record.orders or record.under_way)
+    turned = replace(
+        record,
+        target=record.previous,
+        previous=record.target,
+        wish=Wish.RUN,
+        rolling_back=not record.rolling_back,
+        prepared=True,
+        checked=True,
+        cordoned=False,
+        failed=(),
+        reasons={},
+        error="",
+        phase_since=None,
+        why="",
+    )
+    if not owes:
+        turned = replace(
+            turned,
+            desired=group.desired,
+            maximum=record.maximum if record.raised_maximum else group.maximum,
+            sized=ports.clock.now(),
+            others_scaled=None,
+            others_seen=None,
+        )
+    written(turned, ports)
+    return replace(
+        run, next=Next.POINT, why=f"back to {record.previous.template.told if record.previous.template else ''}"
+    )
+
+
+def restore(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """AZRebalance and the maximum size as before, nothing cordoned by us any more, the record closed."""
+    record = read(run, ports)
+    scene = look(record, ports)
+    uncordon(scene.preflight.members, record, ports)
+    record = give_back_group(record, ports)
+    how = Next.ABORTED if record.wish is Wish.ABORT else Next.ROLLED_BACK if record.rolling_back else Next.UPGRADED
+    target = f", {record.target.template.told}" if record.target.template else ""
+    why = f"{record.finished} nodes replaced, {len(scene.preflight.members)} members{target}"
+    said = "; ".join((why, *record.remarks))
+    written(replace(record, ended=ports.clock.now(), error="", why=said[:500]), ports)
+    return replace(run, next=how, why=said)
+
+
+def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
+    """The record says what failed and stays for the next start: new nodes serve, the group launches the new version."""
+    record = give_back_group(read(run, ports), ports)
+    error = ERRORS.get(run.next) or str(call.get("error") or "UpgradeFailure")
+    why = run.why if run.next in ERRORS else f"{error}: {call.get('cause') or ''}"
+    onward = run.next if run.next in ERRORS else Next.FAILED
+    written(replace(record, ended=ports.clock.now(), error=f"{error}: {why}"[:1000], why=why[:500]), ports)
+    return replace(run, next=onward, why=why)
+
+
+def go_on(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """The history of this execution is nearly full: the next one takes the lease. Its name follows from the record, so
+    that asking twice starts one.
+    """
+    record = read(run, ports)
+    attempt = record.attempt + 1
+    while not ports.upgrade_executions.start(
+        execution_name(record.group, attempt),
+        {"v": 1, "group": record.group, "attempt": attempt, "after": run.execution},
+    ):
+        attempt += 1
+    return replace(run, next=Next.CONTINUED, why=f"execution {execution_name(record.group, attempt)} goes on")
+
+
+STEPS = {
+    "scale-down": scale_down,
+    "undo": undo,
+    "turn-round": turn_round,
+    "restore": restore,
+    "note-failure": note_failure,
+    "continue": go_on,
+}
+
+
+def selected(record: UpgradeRecord, group: Group, ports: Ports) -> bool:
+    """Whether a policy selects the group."""
+    return policy_of(record.cluster, group, ports) is not None
+
+
+def give_back_group(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
+    """Resume AZRebalance and put back the maximum size where the desired size allows it. The calls come first: what is
+    written down as ours is undone again by whoever comes next, the sweeper at the latest.
+    """
+    if record.suspended:
+        ports.group_changes.resume(record.group, REBALANCE)
+    back = record.raised_maximum and ports.group_changes.put_back_maximum(record.group, record.maximum)
+    if not (record.suspended or back):
+        return record
+    return replace(record, suspended=False, raised_maximum=record.raised_maximum and not back)
+
+
+def uncordon(members: list[Member] | tuple[Member, ...], record: UpgradeRecord, ports: Ports) -> None:
+    """Undo our cordons, and nobody else's."""
+    kubernetes = ports.clusters.kubernetes(record.cluster)
+    for one in members:
+        if one.node is not None and {keys.CORDONED_FOR, keys.EXCLUDED_FOR} & one.node.annotations.keys():
+            with suppress(ObjectGoneError):
+                kubernetes.uncordon(one.node)
+
+
+def _hand_on(
+    record: UpgradeRecord, scene: Scene, among: list[Member] | tuple[Member, ...], ports: Ports
+) -> UpgradeRecord:
+    """Each debt that nobody pays to a named new node, the emptiest first; chosen and written down, then asked."""
+    taken = set(record.debts.values())
+    free = sorted(
+        (one for one in among if one.age is Age.NEW and one.instance.id not in taken and not _leaving(one, ports)),
+        key=lambda one: (_pods(scene, one), one.name),
+    )
+    payers = dict(zip(record.unassigned, (one.instance.id for one in free), strict=False))
+    if payers:
+        record = written(replace(record, debts={**record.debts, **payers}), ports)
+    asked = {new: payer for new, payer in record.debts.items() if payer and payer not in record.under_way}
+    for new, payer in asked.items():
+        ask_to_pay(record, new, payer, scene, ports)
+    if not asked:
+        return record
+    remark = f"{', '.join(sorted(asked.values()))} were asked to go for launches that no old node was left to pay"
+    return written(remarked(without(record, asked), remark), ports)
+
+
+def _settled(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports) -> Run:
+    """Wait until the desired size is what it was; what others changed, or still owe after a while, is theirs."""
+    now = ports.clock.now()
+    if record.debts or record.raised:
+        return _again(run, "launches are not paid for yet")
+    too_large = scene.group.desired > record.desired and record.others_scaled is None
+    if not too_large:
+        return replace(run, next=Next.RESTORE, why=f"desired size {scene.group.desired}")
+    if not record.why.startswith("scaling down"):
+        record = written(replace(record, phase_since=now, why="scaling down"), ports)
+    if now - (record.phase_since or now) < PATIENCE:
+        return _again(run, f"desired size is {scene.group.desired}, it was {record.desired}")
+    written(remarked(record, f"the desired size is {scene.group.desired}, it was {record.desired}"), ports)
+    return replace(run, next=Next.RESTORE, why="others still owe what is left")
+
+
+def _leaving(member: Member, ports: Ports) -> bool:
+    """Somebody is ending it already."""
+    termination = ports.claims.read(member.instance.id)
+    return termination is not None and termination.status is Status.OPEN
+
+
+def _pods(scene: Scene, member: Member) -> int:
+    if member.node is None:
+        return 0
+    return sum(has_to_leave(pod) for pod in scene.preflight.world.pods_on(member.node.name))
+
+
+def _again(run: Run, why: str) -> Run:
+    return replace(run, next=Next.WAIT, pause=PAUSE, rounds=run.rounds + 1, why=why)

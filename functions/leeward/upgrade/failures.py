@@ -1,0 +1,150 @@
+"""Why new nodes did not come, and why pods did not leave: each cause with its way out.
+
+Decides what a failed upgrade says. Sources: EKS, "Managed node update behavior" (the known reasons of both errors), and
+the error codes of EC2 and Auto Scaling."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any
+
+from leeward.policy.durations import format_duration
+
+
+class CreationCause(StrEnum):
+    """Of a NodeCreationFailure."""
+
+    NO_CAPACITY = "NoCapacity"
+    INSTANCE_QUOTA = "InstanceQuota"
+    NO_ADDRESSES = "NoAddresses"
+    LAUNCH_REFUSED = "LaunchRefused"
+    INSTANCE_ENDED = "InstanceEnded"
+    NOT_JOINED = "NotJoined"
+    LABELS_MISSING = "LabelsMissing"
+    NOT_READY = "NotReady"
+
+
+class EvictionCause(StrEnum):
+    """Of a PodEvictionFailure."""
+
+    BUDGET_ALLOWS_NONE = "BudgetAllowsNone"
+    SEVERAL_BUDGETS = "SeveralBudgets"
+    TOLERATES_EVERYTHING = "ToleratesEverything"
+    POLICY_REFUSES = "PolicyRefuses"
+    STILL_STOPPING = "StillStopping"
+    WEBHOOK_REFUSES = "WebhookRefuses"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeCreationFailure:
+    """`object`: a zone, an instance or a node."""
+
+    cause: CreationCause
+    object: str
+    message: str
+    fix: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodEvictionFailure:
+    """`objects`: the budgets that forbid it, `namespace/name`; empty for other causes."""
+
+    cause: EvictionCause
+    node: str
+    pod: str
+    objects: tuple[str, ...]
+    message: str
+    fix: str
+
+
+_LAUNCH_CODES = {
+    "InsufficientInstanceCapacity": CreationCause.NO_CAPACITY,
+    "InsufficientHostCapacity": CreationCause.NO_CAPACITY,
+    "InsufficientReservedInstanceCapacity": CreationCause.NO_CAPACITY,
+    "InsufficientCapacity": CreationCause.NO_CAPACITY,
+    "UnfulfillableCapacity": CreationCause.NO_CAPACITY,
+    "Unsupported": CreationCause.NO_CAPACITY,
+    "SpotMaxPriceTooLow": CreationCause.NO_CAPACITY,
+    "VcpuLimitExceeded": CreationCause.INSTANCE_QUOTA,
+    "InstanceLimitExceeded": CreationCause.INSTANCE_QUOTA,
+    "MaxSpotInstanceCountExceeded": CreationCause.INSTANCE_QUOTA,
+    "InsufficientFreeAddressesInSubnet": CreationCause.NO_ADDRESSES,
+}
+_LAUNCH_FIXES = {
+    CreationCause.NO_CAPACITY: "give the group more instance types, or update.strategy MINIMAL where none can be had",
+    CreationCause.INSTANCE_QUOTA: "ask Service Quotas for more vCPUs of this family, or lower update.maxUnavailable",
+    CreationCause.NO_ADDRESSES: "free addresses in the zone's subnets or add a subnet there (leeward zones shows them)",
+    CreationCause.LAUNCH_REFUSED: "mend what the message names, then start the upgrade again",
+}
+
+
+def launch_failure(zone: str, code: str, said: str) -> NodeCreationFailure:
+    """A launch that EC2 or Auto Scaling refused; `code` is theirs, a code that nobody knows is told as it stands."""
+    cause = _LAUNCH_CODES.get(code, CreationCause.LAUNCH_REFUSED)
+    told = f"{zone}: no new node could be launched: {code}: {said}"
+    return NodeCreationFailure(cause=cause, object=zone, message=told, fix=_LAUNCH_FIXES[cause])
+
+
+def never_joined(instance: str, zone: str, waited: timedelta, state: str) -> NodeCreationFailure:
+    """An instance without a Node. `state` is EC2's word; `waited` since its launch."""
+    if state not in {"pending", "running"}:
+        told = f"{instance} in {zone}: launched and now {state}"
+        fix = "look at the group's scaling activities and the instance's state reason"
+        return NodeCreationFailure(cause=CreationCause.INSTANCE_ENDED, object=instance, message=told, fix=fix)
+    told = f"{instance} in {zone}: {state} for {format_duration(waited)} and no node has joined the cluster"
+    fix = (
+        "read the instance's console output: user data (bootstrap, nodeadm) may fail, the node role may lack an access "
+        "entry, or the API server cannot be reached from the subnet"
+    )
+    return NodeCreationFailure(cause=CreationCause.NOT_JOINED, object=instance, message=told, fix=fix)
+
+
+def labels_missing(node: str, wrong: Sequence[str]) -> NodeCreationFailure:
+    """A node that joined without what its group puts on nodes."""
+    told = f"{node}: joined without the labels {', '.join(wrong)}"
+    fix = "custom user data overwrites --node-labels: pass on what EKS or the template sets"
+    return NodeCreationFailure(cause=CreationCause.LABELS_MISSING, object=node, message=told, fix=fix)
+
+
+def not_ready(node: str, conditions: Sequence[Mapping[str, Any]], waited: timedelta) -> NodeCreationFailure:
+    """`conditions`: raw, of the Node's status; those that are not as they should be are named with their reason."""
+    bad = [_told(one) for one in conditions if one.get("status") != ("True" if one.get("type") == "Ready" else "False")]
+    told = f"{node}: not Ready for {format_duration(waited)}: {'; '.join(bad) or 'it reports no condition'}"
+    pressure = [one["type"] for one in conditions if one.get("status") == "True" and one.get("type") != "Ready"]
+    fix = f"the new template makes {pressure[0]}: compare disk and memory" if pressure else "look at the kubelet's log"
+    return NodeCreationFailure(cause=CreationCause.NOT_READY, object=node, message=told, fix=fix)
+
+
+def _told(condition: Mapping[str, Any]) -> str:
+    said = ": ".join(text for text in (condition.get("reason"), condition.get("message")) if text)
+    return f"{condition.get('type')}={condition.get('status')}{f' ({said})' if said else ''}"
+
+
+_EVICTION_FIXES = {
+    EvictionCause.BUDGET_ALLOWS_NONE: "give the workload one replica more or the budget room, or run it with --force",
+    EvictionCause.SEVERAL_BUDGETS: "leave the pod to one budget: the Eviction API serves no pod that several select",
+    EvictionCause.TOLERATES_EVERYTHING: "narrow the workload's toleration (operator Exists without a key)",
+    EvictionCause.POLICY_REFUSES: "let the policy evict it (drain.unmanagedPods, drain.localData), or move it by hand",
+    EvictionCause.STILL_STOPPING: "look at the pod's finalizers and its kubelet, or run it with --force",
+    EvictionCause.WEBHOOK_REFUSES: "ask whoever runs the admission webhook or policy",
+}
+
+
+def eviction_failure(
+    cause: EvictionCause, *, node: str, pod: str, waited: timedelta, objects: Sequence[str] = (), said: str = ""
+) -> PodEvictionFailure:
+    """A pod that did not leave in time. `said`: the API's or the policy's own words."""
+    names = ", ".join(objects)
+    why = {
+        EvictionCause.BUDGET_ALLOWS_NONE: f"PodDisruptionBudget {names} allows no disruption",
+        EvictionCause.SEVERAL_BUDGETS: f"several PodDisruptionBudgets select it: {names}",
+        EvictionCause.TOLERATES_EVERYTHING: "its workload tolerates every taint and comes back to the node",
+        EvictionCause.POLICY_REFUSES: "the policy refuses to evict it",
+        EvictionCause.STILL_STOPPING: "it has been told to stop and has not",
+        EvictionCause.WEBHOOK_REFUSES: "the API server refuses its eviction",
+    }[cause]
+    told = f"{node}: {pod} has not left in {format_duration(waited)}: {why}{f': {said}' if said else ''}"
+    return PodEvictionFailure(
+        cause=cause, node=node, pod=pod, objects=tuple(objects), message=told, fix=_EVICTION_FIXES[cause]
+    )

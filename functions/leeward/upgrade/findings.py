@@ -1,0 +1,80 @@
+"""What pre-flight can find, each with its way out. The codes are a public, closed set (docs/command-line.md)."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """A blocker stops the run, unless it is overridden by its code."""
+
+    BLOCKER = "blocker"
+    WARNING = "warning"
+
+
+class Code(StrEnum):
+    """One for each kind of finding."""
+
+    # pods and their budgets
+    PDB_NEVER_ALLOWS = "PdbNeverAllows"
+    PDB_ALLOWS_NONE_NOW = "PdbAllowsNoneNow"
+    SEVERAL_PDBS = "SeveralPdbs"
+    PDB_ON_FAILING_PODS = "PdbOnFailingPods"
+    # workloads
+    TOLERATES_EVERYTHING = "ToleratesEverything"
+    POLICY_REFUSES_PODS = "PolicyRefusesPods"
+    REPLICAS_ON_ONE_NODE = "ReplicasOnOneNode"
+    PODS_FIT_NOWHERE = "PodsFitNowhere"
+    MORE_NODES_NEEDED = "MoreNodesNeeded"
+    TEMPLATE_INCOMPLETE = "TemplateIncomplete"
+    # room for the surge
+    ZONE_WITHOUT_ADDRESSES = "ZoneWithoutAddresses"
+    ZONE_SHORT_OF_ADDRESSES = "ZoneShortOfAddresses"
+    MAX_SIZE_RAISED = "MaxSizeRaised"
+    INSTANCE_QUOTA = "InstanceQuota"
+    # the group
+    NOT_SELECTED = "NotSelected"
+    NOTHING_TO_UPGRADE = "NothingToUpgrade"
+    NO_LAUNCH_TEMPLATE = "NoLaunchTemplate"
+    MANAGED_IMAGE = "ManagedImage"
+    SUSPENDED_PROCESSES = "SuspendedProcesses"
+    HOOK_MISSING = "HookMissing"
+    INSTANCE_REFRESH_RUNNING = "InstanceRefreshRunning"
+    MAX_INSTANCE_LIFETIME = "MaxInstanceLifetime"
+    SCHEDULED_ACTIONS = "ScheduledActions"
+    NODES_NOT_JOINED = "NodesNotJoined"
+    # versions
+    KUBELET_NEWER = "KubeletNewer"
+    KUBELET_TOO_OLD = "KubeletTooOld"
+    CONTROL_PLANE_UNKNOWN = "ControlPlaneUnknown"
+    ARCHITECTURE_MISMATCH = "ArchitectureMismatch"
+    # when
+    CLUSTER_PAUSED = "ClusterPaused"
+    FROZEN = "Frozen"
+    WINDOW_CLOSED = "WindowClosed"
+    BUDGET_ALLOWS_NONE = "BudgetAllowsNone"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """`object`: what it is about, as its own tool names it: `pdb shop/web`, `group web`, `zone us-east-1a`."""
+
+    code: Code
+    severity: Severity
+    object: str
+    message: str
+    fix: str
+
+
+def blocker(code: Code, about: str, message: str, fix: str) -> Finding:
+    """The run would fail or do harm."""
+    return Finding(code=code, severity=Severity.BLOCKER, object=about, message=message, fix=fix)
+
+
+def warning(code: Code, about: str, message: str, fix: str) -> Finding:
+    """Worth knowing before the start."""
+    return Finding(code=code, severity=Severity.WARNING, object=about, message=message, fix=fix)
+
+
+def blocking(findings: tuple[Finding, ...], overridden: frozenset[Code]) -> tuple[Finding, ...]:
+    """The blockers that nobody has overridden."""
+    return tuple(one for one in findings if one.severity is Severity.BLOCKER and one.code not in overridden)

@@ -1,0 +1,77 @@
+"""The gate before all old nodes are cordoned: are the new nodes there, Ready and what they should be?
+
+Decides from members of the group. Source: EKS, "Managed node update behavior", scale-up phase: at least one new node in
+every zone that has nodes, every new node Ready, EKS' labels on them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from leeward.model import keys
+from leeward.upgrade.members import Age, Member
+
+
+class Lack(StrEnum):
+    """What is missing."""
+
+    NO_NEW_NODE = "no-new-node"
+    NOT_JOINED = "not-joined"
+    NOT_READY = "not-ready"
+    LABELS = "labels"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """`object`: a zone for `no-new-node`, else a node or an instance that has not joined."""
+
+    lack: Lack
+    object: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """Open when nothing is missing."""
+
+    missing: tuple[Missing, ...] = ()
+
+    @property
+    def open(self) -> bool:
+        """All old nodes may be cordoned."""
+        return not self.missing
+
+
+def judge_gate(members: Sequence[Member], zones: Iterable[str], expected: Mapping[str, str]) -> Gate:
+    """`zones`: those that hold old nodes; `expected`: labels that every new node has to carry.
+
+    Strategy MINIMAL has no new nodes before the old ones go: its gate is asked without zones.
+    """
+    new = [member for member in members if member.age is Age.NEW]
+    served = {_zone(member) for member in new}
+    missing = [
+        Missing(lack=Lack.NO_NEW_NODE, object=zone, message=f"{zone}: there are old nodes and no new one")
+        for zone in sorted(set(zones) - served)
+    ]
+    for member in new:
+        missing += _lacks(member, expected)
+    return Gate(missing=tuple(missing))
+
+
+def _zone(member: Member) -> str:
+    labelled = member.node.labels.get(keys.ZONE_LABEL) if member.node is not None else None
+    return labelled or member.instance.zone
+
+
+def _lacks(member: Member, expected: Mapping[str, str]) -> list[Missing]:
+    node = member.node
+    if node is None:
+        said = f"{member.name}: launched in {member.instance.zone}, it has not joined the cluster"
+        return [Missing(lack=Lack.NOT_JOINED, object=member.name, message=said)]
+    found: list[Missing] = []
+    if not node.ready:
+        found.append(Missing(lack=Lack.NOT_READY, object=node.name, message=f"{node.name}: not Ready"))
+    wrong = [f"{key}={value}" for key, value in sorted(expected.items()) if node.labels.get(key) != value]
+    if wrong:
+        said = f"{node.name}: without the labels {', '.join(wrong)}"
+        found.append(Missing(lack=Lack.LABELS, object=node.name, message=said))
+    return found

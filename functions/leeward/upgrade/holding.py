@@ -1,0 +1,39 @@
+"""What a step may do now, and how long to pause when it may not: wishes, windows and the canary, asked of the ports."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from math import ceil
+
+from leeward.ports import Ports
+from leeward.upgrade.control import Hold, Move, Permission, permission
+from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.run import Next
+from leeward.upgrade.scene import Scene
+
+SHORTEST, LONGEST = 2, 30  # seconds of a pause
+HELD: Mapping[Hold, Next] = {Hold.PAUSED: Next.PAUSED, Hold.WINDOW: Next.WINDOW, Hold.CANARY: Next.BAKE}
+MOVES: Mapping[Move, Next] = {Move.UNDO: Next.ABORT, Move.ROLL_BACK: Next.ROLLBACK, Move.FAIL: Next.CANARY_FAILURE}
+
+
+def allowed(record: UpgradeRecord, scene: Scene, ports: Ports) -> Permission:
+    """Asks CloudWatch only while a canary is watched."""
+    canary = scene.policy.update.canary
+    watched = canary.nodes > 0 and record.started > 0 and bool(canary.alarms) and not record.rolling_back
+    alarms = ports.alarms.ringing(canary.alarms) if watched else ()
+    update = scene.policy.update if not record.rolling_back else replace(scene.policy.update, canary=type(canary)())
+    return permission(record, update, scene.settings, ports.clock.now(), finished=record.finished, alarms=alarms)
+
+
+def with_canary(record: UpgradeRecord, scene: Scene, now: datetime) -> UpgradeRecord:
+    """The bake begins when the last canary node is finished."""
+    nodes = scene.policy.update.canary.nodes
+    if nodes and record.canary_done is None and record.finished >= nodes:
+        return replace(record, canary_done=now)
+    return record
+
+
+def seconds_until(moment: datetime | None, now: datetime) -> int:
+    """Of a pause that ends by itself; looked at again meanwhile, for wishes change."""
+    left = ceil((moment - now).total_seconds()) if moment is not None else LONGEST
+    return min(max(left, SHORTEST), LONGEST)

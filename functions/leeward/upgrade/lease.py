@@ -1,0 +1,125 @@
+"""The first step of an upgrade: does this execution hold the lease on the group?
+
+Decides from the record and from what its execution is doing. Any number of starts end with one execution that works:
+the others name it and end. A record that was left behind is taken over and goes on where it was."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from leeward.errors import InvalidInputError, RecordChangedError
+from leeward.model.instance import cluster_of
+from leeward.policy.document import NodePolicy, Selector
+from leeward.ports import Ports
+from leeward.upgrade.control import wished
+from leeward.upgrade.record import Asked, UpgradeRecord, Wish
+from leeward.upgrade.run import Next, Run
+from leeward.upgrade.scene import described, fresh_record, policy_of
+
+ACTIONS = {"pause": Wish.PAUSE, "resume": Wish.RUN, "abort": Wish.ABORT, "rollback": Wish.ROLLBACK}
+
+
+class LeaseLostError(RecordChangedError):
+    """Another execution has taken the group meanwhile: this one has nothing more to say."""
+
+
+def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
+    """Write down the wish, take the lease or hand over to whoever holds it."""
+    name, given = str(call.get("execution") or ""), call.get("run") or {}
+    run = replace(run, execution=name)
+    record = ports.upgrades.read(run.group)
+    action = given.get("action")
+    if action is not None:
+        record = _wish(record, run.group, str(action), ports)
+    handed = record is not None and bool(record.execution) and given.get("after") == record.execution
+    if record is not None and record.ended is None and not handed and record.execution != name and held(record, ports):
+        what = "reads the wish" if action is not None else "has the group"
+        return replace(run, next=Next.TOLD if action else Next.HAND_OVER, why=f"execution {record.execution} {what}")
+    if action in {"pause", "resume"} and record is not None and record.ended is not None:
+        return replace(run, next=Next.TOLD, why="the upgrade has ended")
+    if action == "pause":
+        return replace(run, next=Next.TOLD, why="paused; nothing runs")
+    record = _take(record, run, asked_for(given), str(given.get("cluster") or ""), ports)
+    return replace(run, next=_first(record), attempt=record.attempt, why=f"attempt {record.attempt} of {record.stamp}")
+
+
+def held(record: UpgradeRecord, ports: Ports) -> bool:
+    """Whether an execution works on it."""
+    return bool(record.execution) and ports.upgrade_executions.running(record.execution)
+
+
+def asked_for(given: Mapping[str, Any]) -> Asked:
+    """From the input of an execution. Raises InvalidInputError for more than one target."""
+    asked = Asked(
+        image=str(given.get("ami") or ""),
+        template_version=str(given.get("launchTemplateVersion") or ""),
+        kubernetes=str(given.get("kubernetesVersion") or ""),
+        force=bool(given.get("force")),
+        overrides=tuple(str(code) for code in given.get("override") or ()),
+    )
+    if sum(map(bool, (asked.image, asked.template_version, asked.kubernetes))) > 1:
+        raise InvalidInputError(
+            "input: found more than one of ami, launchTemplateVersion and kubernetesVersion, expected one at most"
+        )
+    return asked
+
+
+def written(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
+    """Write it, at the version that it carries. Raises RecordChangedError, and the step is run again."""
+    done = ports.upgrades.write(record)
+    if done is None:
+        raise RecordChangedError(f"upgrade of {record.group}: somebody has written at version {record.version}")
+    return done
+
+
+def read(run: Run, ports: Ports) -> UpgradeRecord:
+    """The record, if this execution still holds it. Raises LeaseLostError."""
+    record = ports.upgrades.read(run.group)
+    if record is None or record.execution != run.execution:
+        raise LeaseLostError(f"upgrade of {run.group}: execution {record.execution if record else '?'} has it now")
+    return record
+
+
+def _wish(record: UpgradeRecord | None, group: str, action: str, ports: Ports) -> UpgradeRecord:
+    """Raises InvalidInputError for an unknown action, or one that makes no sense now."""
+    if action not in ACTIONS:
+        raise InvalidInputError(f"input: found action {action!r}, expected one of {', '.join(ACTIONS)}")
+    if record is None:
+        raise InvalidInputError(f"upgrade of {group}: found none, expected one to {action}")
+    wanted = wished(record, ACTIONS[action])
+    return written(wanted, ports) if wanted != record else record
+
+
+def _take(record: UpgradeRecord | None, run: Run, asked: Asked, cluster: str, ports: Ports) -> UpgradeRecord:
+    """A new record, or the one that was left behind, held by this execution from now on."""
+    if record is not None and record.execution == run.execution and record.ended is None:
+        return record  # this step was run before and its answer got lost
+    attempt = record.attempt + 1 if record is not None else 1
+    if record is not None and (record.resumable or record.wish is Wish.ROLLBACK):
+        again = replace(record, execution=run.execution, attempt=attempt, ended=None, error="")
+        if not run.attempt:  # somebody has started it again: what has failed is tried again
+            again = replace(again, failed=(), reasons={}, checked=record.checked and record.cordoned)
+        if asked.names_a_target and asked != record.asked:
+            again = replace(again, asked=asked, prepared=False, rolling_back=False, checked=False)
+        elif asked != record.asked and not run.attempt:
+            again = replace(again, asked=replace(record.asked, force=asked.force, overrides=asked.overrides))
+        return written(again, ports)
+    group = described(run.group, ports)
+    cluster = cluster or cluster_of(group.tags, ports.clusters.names()) or ""
+    if cluster not in ports.clusters.names():
+        raise InvalidInputError(f"group {group.name}: found no cluster of ours in its tags, expected one of them")
+    policy = policy_of(cluster, group, ports) or NodePolicy(name="(defaults)", selector=Selector())
+    fresh = fresh_record(group, cluster, policy, asked, ports)
+    return written(replace(fresh, execution=run.execution, attempt=attempt), ports)
+
+
+def _first(record: UpgradeRecord) -> Next:
+    if record.target.nodegroup is not None:
+        return Next.MANAGED
+    match record.wish:
+        case Wish.ABORT:
+            return Next.ABORT
+        case Wish.ROLLBACK:
+            return Next.ROLLBACK
+        case _:
+            return Next.CHECK

@@ -1,0 +1,111 @@
+"""Which members of a group are old, which are new: what the upgrade has still to touch.
+
+Decides from the group's own record of what each instance was launched from and, where that does not tell, from the
+labels that EKS puts on nodes of managed groups. A node that an earlier, failed upgrade finished is new and stays in
+service (EKS, "Managed node update behavior", older revision, step 5)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from leeward.model.group import Group, GroupInstance
+from leeward.model.launch import LaunchTemplateRef
+from leeward.model.node import Node
+
+NODEGROUP_LABEL = "eks.amazonaws.com/nodegroup"
+IMAGE_LABEL = "eks.amazonaws.com/nodegroup-image"
+TEMPLATE_LABEL = "eks.amazonaws.com/sourceLaunchTemplateId"
+VERSION_LABEL = "eks.amazonaws.com/sourceLaunchTemplateVersion"
+_LEAVING = ("Terminating", "Detaching", "Detached", "Warmed")
+
+
+class Age(StrEnum):
+    """Seen from the target."""
+
+    OLD = "old"
+    NEW = "new"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What members should have been launched from. `template`: the group's, its version a number; `overrides`: of
+    instance types whose override brings a template of its own; None, or an empty version, where nothing tells.
+
+    `image`, `source` (template, version): of a managed group, as its nodes' labels name them, empty where not known.
+    """
+
+    template: LaunchTemplateRef | None = None
+    overrides: Mapping[str, LaunchTemplateRef] = field(default_factory=dict)
+    nodegroup: str | None = None
+    image: str = ""
+    source: tuple[str, str] | None = None
+
+    def of(self, instance_type: str) -> LaunchTemplateRef | None:
+        """The template from which the group would launch the type."""
+        return self.overrides.get(instance_type, self.template)
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """What EKS puts on nodes of the target: a custom launch template has its own pair instead of the image."""
+        if self.nodegroup is None:
+            return {}
+        found = {NODEGROUP_LABEL: self.nodegroup}
+        if self.source is not None:
+            return {**found, TEMPLATE_LABEL: self.source[0], VERSION_LABEL: self.source[1]}
+        return {**found, IMAGE_LABEL: self.image} if self.image else found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """An instance of the group that is not leaving it, its Node where it has joined, and how it stands."""
+
+    instance: GroupInstance
+    node: Node | None
+    age: Age
+    why: str
+
+    @property
+    def name(self) -> str:
+        """The node's name, the instance's id while there is none."""
+        return self.node.name if self.node is not None else self.instance.id
+
+
+def members(group: Group, nodes: Mapping[str, Node], target: Target) -> tuple[Member, ...]:
+    """Those that are not leaving, by name. `nodes` by instance id."""
+    found = [
+        _member(instance, nodes.get(instance.id), target)
+        for instance in group.instances
+        if not instance.lifecycle.startswith(_LEAVING)
+    ]
+    return tuple(sorted(found, key=lambda member: member.name))
+
+
+def _member(instance: GroupInstance, node: Node | None, target: Target) -> Member:
+    wanted = target.of(instance.type)
+    found = _by_record(instance, wanted) or _by_labels(node, target)
+    age, why = found or (Age.OLD, "nothing tells that it was launched from the target's version")
+    return Member(instance=instance, node=node, age=age, why=why)
+
+
+def _by_record(instance: GroupInstance, wanted: LaunchTemplateRef | None) -> tuple[Age, str] | None:
+    """None where either side is not known. Ids decide where both have one: a name may have been used again."""
+    have = instance.template
+    if have is None or wanted is None or not wanted.version:
+        return None
+    same = have.id == wanted.id if have.id and wanted.id else have.name == wanted.name
+    age = Age.NEW if same and have.version == wanted.version else Age.OLD
+    return age, f"launched from {have.told}, the target is {wanted.told}"
+
+
+def _by_labels(node: Node | None, target: Target) -> tuple[Age, str] | None:
+    """Only where both the node and the target name a source version or an image."""
+    if node is None or target.nodegroup is None:
+        return None
+    for key in (VERSION_LABEL, IMAGE_LABEL):
+        have, want = node.labels.get(key), target.labels.get(key)
+        if have and want:
+            same = have == want and (
+                key == IMAGE_LABEL or node.labels.get(TEMPLATE_LABEL) == target.labels[TEMPLATE_LABEL]
+            )
+            return (Age.NEW if same else Age.OLD), f"{key} is {have}, the target has {want}"
+    return None

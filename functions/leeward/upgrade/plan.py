@@ -1,0 +1,88 @@
+"""The plan of an upgrade, as `leeward upgrade plan` shows it and the machine's first state writes it down."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from leeward.upgrade.checks import findings
+from leeward.upgrade.duration import Pace, boot_seconds, drain_seconds, surge_cost, total_seconds
+from leeward.upgrade.findings import Finding
+from leeward.upgrade.preflight import Preflight
+from leeward.upgrade.sizes import Sizes, Strategy, sizes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """`seconds` and `cost` (US dollars, None where no price is known) are estimates; `surge` is the upper bound."""
+
+    group: str
+    strategy: Strategy
+    parallel: int
+    surge: int
+    sizes: Sizes
+    waves: tuple[tuple[str, ...], ...]
+    seconds: int
+    cost: float | None
+    findings: tuple[Finding, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """docs/command-line.md; `docs/schema/upgrade-plan.json` describes it."""
+        both = {"desired": self.sizes.desired, "max": self.sizes.maximum}
+        return {
+            "group": self.group,
+            "strategy": self.strategy.value,
+            "parallel": self.parallel,
+            "surge": self.surge,
+            "sizes": {
+                name: {"before": size.before, "during": size.during, "after": size.after} for name, size in both.items()
+            },
+            "waves": [list(wave) for wave in self.waves],
+            "durationSeconds": self.seconds,
+            "surgeCost": self.cost,
+            "findings": [finding_json(finding) for finding in self.findings],
+        }
+
+
+def finding_json(finding: Finding) -> dict[str, str]:
+    """One element of `findings`."""
+    return {
+        "code": finding.code.value,
+        "severity": finding.severity.value,
+        "object": finding.object,
+        "message": finding.message,
+        "fix": finding.fix,
+    }
+
+
+def plan_upgrade(preflight: Preflight, *, seed: int = 0) -> Plan:
+    """All of it: waves, sizes, estimates and findings."""
+    waves = preflight.waves(seed)
+    pace = pace_of(preflight)
+    bake = preflight.policy.update.canary
+    seconds = total_seconds(
+        waves, pace, preflight.strategy, bake=int(bake.bake.total_seconds()) if bake.nodes and waves else 0
+    )
+    launchable, group = preflight.launchable, preflight.group
+    return Plan(
+        group=group.name,
+        strategy=preflight.strategy,
+        parallel=preflight.parallel,
+        surge=preflight.surge,
+        sizes=sizes(desired=group.desired, maximum=group.maximum, surge_limit=preflight.surge if preflight.old else 0),
+        waves=waves,
+        seconds=seconds,
+        cost=surge_cost(preflight.extra, seconds, launchable.price if launchable is not None else None),
+        findings=findings(preflight),
+    )
+
+
+def pace_of(preflight: Preflight) -> Pace:
+    """Measured where the cluster tells, else the defaults."""
+    world = preflight.world
+    return Pace(
+        boot=boot_seconds(world.nodes, world.instances),
+        settle=int(preflight.policy.drain.settle.total_seconds()),
+        drains={
+            node.name: drain_seconds(node, preflight.pods[node.name], preflight.rivalry)
+            for node in preflight.wave_nodes
+        },
+    )

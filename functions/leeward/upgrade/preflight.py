@@ -1,0 +1,153 @@
+"""Everything that pre-flight looks at, put together once; each check then reads what it needs.
+
+Decides the plan of an upgrade: who is old, how many go together, the waves, the sizes. The checks are in
+`leeward.upgrade.checks`, one small file each."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from leeward.disruption.budgets import covers, limit
+from leeward.model.group import Group
+from leeward.model.instance_type import InstanceType
+from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.policy.document import Budget, NodePolicy, Reason
+from leeward.policy.schedule import is_active
+from leeward.snapshot.cluster import ClusterSnapshot
+from leeward.snapshot.launchable import Launchable
+from leeward.upgrade.competition import BudgetIndex, Rivalry, WaveNode, has_to_leave, rivalry, wave_node
+from leeward.upgrade.members import Age, Member, Target, members
+from leeward.upgrade.sizes import Strategy, parallelism, surge
+from leeward.upgrade.waves import Limits, Order, plan_waves
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """What the cluster's snapshot does not hold; what is not given is not judged. `version`: the Kubernetes version
+    that new nodes would have, `control_plane` the cluster's; `architecture`: of the new image, in Kubernetes' word.
+
+    `refreshes`: ids of running instance refreshes; `scheduled`: names of scheduled actions that change sizes; `quota`:
+    vCPUs that the account may still start; `cni`: the VPC CNI's settings; `types`: of the group, by name; `selected`:
+    whether a policy selects the group, `no_policies`: whether none is written at all.
+    """
+
+    force: bool = False
+    image: str = ""  # that is asked for by name
+    image_by_eks: bool = False  # a managed node group without a launch template of its own
+    version: str = ""
+    control_plane: str = ""
+    architecture: str = ""
+    refreshes: tuple[str, ...] = ()
+    scheduled: tuple[str, ...] = ()
+    quota: int | None = None
+    cni: Mapping[str, Any] = field(default_factory=dict)
+    types: Mapping[str, InstanceType] = field(default_factory=dict)
+    selected: bool = True
+    no_policies: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preflight:
+    """One upgrade before it starts. `wave_nodes` are the old nodes that have joined, `limits` what holds them together;
+    `pods` those that would have to leave, by node.
+    """
+
+    world: ClusterSnapshot
+    group: Group
+    policy: NodePolicy
+    target: Target
+    beside: Beside
+    members: tuple[Member, ...]
+    parallel: int
+    surge: int
+    limits: Limits
+    rivalry: Rivalry
+    wave_nodes: tuple[WaveNode, ...]
+    pods: Mapping[str, tuple[Pod, ...]]
+    index: BudgetIndex
+
+    @classmethod
+    def of(cls, world: ClusterSnapshot, group: Group, policy: NodePolicy, target: Target, beside: Beside) -> Self:
+        """Raises InvalidInputError for a maxUnavailable that cannot be."""
+        nodes = {node.instance_id: node for node in world.nodes if node.instance_id}
+        found = members(group, nodes, target)
+        old = [member.node for member in found if member.age is Age.OLD and member.node is not None]
+        index = BudgetIndex(world.budgets)
+        pods = {node.name: tuple(pod for pod in world.pods_on(node.name) if has_to_leave(pod)) for node in old}
+        parallel = parallelism(policy.update, max(len(found), group.desired))
+        zones = {zone_of(world, member) for member in found} - {""}
+        return cls(
+            world=world,
+            group=group,
+            policy=policy,
+            target=target,
+            beside=beside,
+            members=found,
+            parallel=parallel,
+            surge=surge(Strategy(policy.update.strategy), len(zones), parallel),
+            limits=_limits(world, found, policy, parallel),
+            rivalry=rivalry(world.budgets, world.pods),
+            wave_nodes=tuple(
+                wave_node(node.name, world.zone_of(node), node.created, pods[node.name], index) for node in old
+            ),
+            pods=pods,
+            index=index,
+        )
+
+    @property
+    def old(self) -> tuple[Member, ...]:
+        """Members that the upgrade has to replace, those that have not joined too."""
+        return tuple(member for member in self.members if member.age is Age.OLD)
+
+    @property
+    def strategy(self) -> Strategy:
+        """The policy's."""
+        return Strategy(self.policy.update.strategy)
+
+    @property
+    def extra(self) -> int:
+        """New nodes beside old ones, at the most: never more than there are old ones."""
+        return min(self.surge, len(self.old))
+
+    @property
+    def launchable(self) -> Launchable | None:
+        """What the group would launch, None where nothing tells."""
+        return self.world.launchables.get(self.group.name)
+
+    @property
+    def forced(self) -> bool:
+        """Pods that do not leave in time are deleted: what holds them is then a delay and no end."""
+        return self.beside.force or self.policy.drain.force or self.policy.drain.termination_grace_period is not None
+
+    def waves(self, seed: int = 0) -> tuple[tuple[str, ...], ...]:
+        """The plan; old instances that never joined hold no pods and are in no wave."""
+        order = Order(self.policy.update.order)
+        return plan_waves(self.wave_nodes, self.limits, self.rivalry, order=order, seed=seed)
+
+    def budgets_of(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
+        """Those that select it."""
+        return self.index.selecting(pod)
+
+
+def zone_of(world: ClusterSnapshot, member: Member) -> str:
+    """Of the node, else as the group says."""
+    return (world.zone_of(member.node) if member.node is not None else "") or member.instance.zone
+
+
+def upgrade_budgets(policy: NodePolicy) -> tuple[Budget, ...]:
+    """Those that name the reason Upgrade: no other limits an upgrade."""
+    return tuple(budget for budget in policy.disruption.budgets if covers(budget, Reason.UPGRADE))
+
+
+def _limits(world: ClusterSnapshot, found: tuple[Member, ...], policy: NodePolicy, parallel: int) -> Limits:
+    """maxUnavailable and every matching budget that is active now, over all and by zone."""
+    together, per_zone = parallel, dict[str, int]()
+    zones = [zone_of(world, member) for member in found]
+    for budget in upgrade_budgets(policy):
+        if budget.window is None or is_active(budget.window, world.now):
+            if budget.zone is None:
+                together = min(together, limit(budget, len(found)))
+            else:
+                most = limit(budget, zones.count(budget.zone))
+                per_zone[budget.zone] = min(per_zone.get(budget.zone, most), most)
+    return Limits(together=together, per_zone=per_zone, one_zone=policy.update.order == Order.ZONE)

@@ -1,0 +1,166 @@
+"""What an upgrade writes down, so that a stopped, failed or timed-out execution started again goes on where it was.
+
+The record is the lease as well: one for each group. Everything else is read from the group and the cluster at each
+step. Writes are conditional on `version`, and come before the calls that they announce."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from hashlib import sha256
+
+from leeward.upgrade.members import Target
+from leeward.upgrade.sizes import Strategy
+
+LONGEST_NAME = 80  # of an execution
+_STRANGE = re.compile(r"[^0-9A-Za-z_-]+")
+
+
+class Wish(StrEnum):
+    """What the operator wants."""
+
+    RUN = "run"
+    PAUSE = "pause"
+    ABORT = "abort"
+    ROLLBACK = "rollback"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What the start asked for: an image (id, alias or SSM parameter), a launch template version or a Kubernetes
+    version, else the group's launch template as it stands. `overrides`: codes of blockers that shall not stop it.
+    """
+
+    image: str = ""
+    template_version: str = ""
+    kubernetes: str = ""
+    force: bool = False
+    overrides: tuple[str, ...] = ()
+
+    @property
+    def names_a_target(self) -> bool:
+        """Whether it says what the nodes shall become."""
+        return bool(self.image or self.template_version or self.kubernetes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpgradeRecord:
+    """One upgrade of one group. `desired`, `maximum`: the sizes before. `launched`: new nodes launched ahead, `gone`:
+    old ones terminated with decrement, `finished`: old ones that are gone in whatever way, `started`: old ones whose
+    drain has begun, `failed`: ids of old instances (names of nodes do as well) whose drain has failed, once for each
+    failure of this start, `reasons` why. `previous`: what a rollback returns to; `rolling_back`: that is under way.
+    `canary_done`: when the last canary node was finished. `prepared`: the target is known, its version made.
+
+    `surge`: the most new nodes that are not paid for; `zones`: members in each zone at the start.
+    `execution` holds the lease, the `attempt`th of this upgrade. `suspended`: AZRebalance is, by us; `raised_maximum`:
+    so is MaxSize. `checked`: pre-flight has been passed.
+
+    The ledger: `ordered` launches were asked for; `orders` are those whose answer nobody has written down yet (number
+    -> `zone/subnet`). `debts`: new instance -> old instance that was asked to pay for it, empty while none is; what is
+    paid or forgiven goes. `places`: new instance -> the zone whose old nodes it replaces. `under_way`: old instance
+    that was told to go -> tag, part of the names under which it was (see `cause_id`). `short`: subnets that lacked
+    capacity at the last try -> what was said. `refusal`: why LaunchInstances does not serve this group; `wanted`: the
+    desired size that was set instead. `others_scaled`: since when somebody else has changed the group's size, so that
+    what is left goes without decrement; `others_seen`: at first sight.
+    `raised`: how many of those have not come yet; `sized`: since when `desired` is what others want, None: `began`.
+    `update`: EKS' id of a managed group's update.
+    `phase_since`: when the present phase began; `why`: where it stands, in a sentence.
+    """
+
+    group: str
+    target: Target
+    strategy: Strategy
+    desired: int
+    maximum: int
+    began: datetime
+    cluster: str = ""
+    version: int = 0
+    previous: Target | None = None
+    wish: Wish = Wish.RUN
+    launched: int = 0
+    gone: int = 0
+    finished: int = 0
+    started: int = 0
+    failed: tuple[str, ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    cordoned: bool = False
+    canary_done: datetime | None = None
+    ended: datetime | None = None
+    error: str = ""
+    remarks: tuple[str, ...] = field(default=())
+    surge: int = 0
+    zones: Mapping[str, int] = field(default_factory=dict)
+    asked: Asked = field(default_factory=Asked)
+    execution: str = ""
+    attempt: int = 0
+    rolling_back: bool = False
+    prepared: bool = False
+    checked: bool = False
+    suspended: bool = False
+    raised_maximum: bool = False
+    ordered: int = 0
+    orders: Mapping[str, str] = field(default_factory=dict)
+    debts: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, str] = field(default_factory=dict)
+    under_way: Mapping[str, str] = field(default_factory=dict)
+    others_seen: datetime | None = None
+    others_scaled: datetime | None = None
+    short: Mapping[str, str] = field(default_factory=dict)
+    refusal: str = ""
+    wanted: int = 0
+    raised: int = 0
+    sized: datetime | None = None
+    update: str = ""
+    phase_since: datetime | None = None
+    why: str = ""
+
+    @property
+    def resumable(self) -> bool:
+        """It has not come to a good end: whoever starts it again goes on where it was."""
+        return self.ended is None or bool(self.error)
+
+    @property
+    def unassigned(self) -> tuple[str, ...]:
+        """New instances that no old one has been asked to pay for."""
+        return tuple(new for new, old in self.debts.items() if not old)
+
+    @property
+    def measured(self) -> datetime:
+        """Changes of the group's size since then are by others."""
+        return self.sized or self.began
+
+    @property
+    def stamp(self) -> str:
+        """Tells this upgrade from every other one of the group, in names and tokens."""
+        return f"{self.began:%Y%m%dT%H%M%S}"
+
+
+def execution_name(group: str, attempt: int) -> str:
+    """`GROUP-ATTEMPT` in characters that Step Functions takes; a group's name that does not fit is cut and marked."""
+    plain = _STRANGE.sub("-", group)
+    suffix = f"-{attempt}"
+    if plain != group or len(plain) + len(suffix) > LONGEST_NAME:
+        suffix = f"-{sha256(group.encode()).hexdigest()[:8]}{suffix}"
+    return plain[: LONGEST_NAME - len(suffix)] + suffix
+
+
+def tag_for(record: UpgradeRecord, number: int) -> str:
+    """Of the `number`th time that this upgrade tells an old instance to go: never one that was used before."""
+    return f"{record.stamp}.{number}"
+
+
+def cause_id(record: UpgradeRecord, old: str) -> str:
+    """Of the cause with which the termination of an old instance that is under way was claimed."""
+    return f"upgrade#{record.group}#{record.under_way[old]}"
+
+
+def debt_name(new: str, tag: str) -> str:
+    """Of the debt in the records of terminations: each time it is passed to somebody it has another name."""
+    return f"{new}/upgrade-{tag}"
+
+
+def launch_token(record: UpgradeRecord, number: str) -> str:
+    """Of one launch (at most 64 characters): asked twice, it is one."""
+    digest = sha256(f"{record.group}/{record.stamp}".encode()).hexdigest()[:16]
+    return f"leeward-upgrade-{digest}-{number}"

@@ -1,0 +1,115 @@
+"""One turn of a running upgrade: close the books on what has ended, launch what comes ahead, tell old nodes to go.
+
+Everything is decided on one look, written into the record in one conditional write, and only then done. Killed before
+the write, nothing has happened; killed after it, the next turn finds in the record what was still to be done."""
+
+from dataclasses import dataclass, replace
+
+from leeward.ports import Ports
+from leeward.upgrade import turn
+from leeward.upgrade.books import Books, conclude, dropped, seen_sizes
+from leeward.upgrade.control import Move, Permission
+from leeward.upgrade.holding import allowed, with_canary
+from leeward.upgrade.lease import written
+from leeward.upgrade.members import Age
+from leeward.upgrade.ordering import fulfil, order
+from leeward.upgrade.record import UpgradeRecord, tag_for
+from leeward.upgrade.scene import Scene, has_shrunk, look, owed_by_others, terminations
+from leeward.upgrade.telling import tell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """What came of it. `exhausted`: INCREMENTAL has launched 2 x zones and a zone is still without a new node."""
+
+    record: UpgradeRecord
+    scene: Scene
+    permission: Permission
+    told: int = 0
+    exhausted: bool = False
+
+
+def take_turn(record: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
+    """`drains`: whether old nodes may be told to go, or new ones only launched."""
+    record = fulfil(record, ports)  # a launch whose answer got lost comes before every count
+    scene = look(record, ports)
+    books = conclude(record, terminations(record.under_way, ports))
+    found = _resized(_adopted(_without_gone(books, scene), scene), scene, ports)
+    found = with_canary(found, scene, ports.clock.now())
+    permission = allowed(found, scene, ports)
+    unclaimed = [old for old in books.unclaimed if old in found.under_way]
+    exhausted = False
+    if permission.move is Move.GO:
+        zones = turn.launches(scene.preflight, found)
+        exhausted = zones is None
+        found = order(found, scene, zones or (), ports)
+        if drains:
+            found, told = _begin(found, scene, permission.at_most)
+            unclaimed += told
+    if found != record:
+        found = written(found, ports)
+    found = fulfil(_raise_instead(found, scene, ports), ports)
+    tell(found, unclaimed, scene, ports)
+    return Turn(record=found, scene=scene, permission=permission, told=len(unclaimed), exhausted=exhausted)
+
+
+def _begin(record: UpgradeRecord, scene: Scene, at_most: int | None) -> tuple[UpgradeRecord, list[str]]:
+    """Write down who is told to go, and for which new node each pays."""
+    chosen = turn.starts(scene.preflight, record, at_most=at_most, seed=int(record.began.timestamp()))
+    debts, under_way = dict(record.debts), dict(record.under_way)
+    for number, one in enumerate(chosen, record.started + 1):
+        under_way[one.old] = tag_for(record, number)
+        if one.debt:
+            debts[one.debt] = one.old
+    begun = replace(record, debts=debts, under_way=under_way, started=record.started + len(chosen))
+    return begun, [one.old for one in chosen]
+
+
+def _without_gone(books: Books, scene: Scene) -> UpgradeRecord:
+    """An old instance that was never told to go and that EC2 has ended meanwhile is gone by itself."""
+    record = books.record
+    for old in books.unclaimed:
+        instance = scene.instances.get(old)
+        if instance is None or instance.ended:
+            record = dropped(record, old)
+    return record
+
+
+def _resized(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
+    """The history is asked for shrinking, other terminations only when the group is larger than we can explain."""
+    if record.others_scaled is not None:
+        return record
+    desired = scene.group.desired
+    mine = record.desired + len(record.debts) + record.raised
+    others = owed_by_others(record, ports) if desired > mine else 0
+    shrunk = has_shrunk(record, ports)
+    return seen_sizes(record, desired=desired, owed_by_others=others, shrunk=shrunk, now=ports.clock.now())
+
+
+def _adopted(record: UpgradeRecord, scene: Scene) -> UpgradeRecord:
+    """Where the desired size was raised instead of launching by name, new members become the debts."""
+    if not record.raised:
+        return record
+    new = [
+        one.instance for one in scene.preflight.members if one.age is Age.NEW and one.instance.id not in record.debts
+    ][: record.raised]
+    return replace(
+        record,
+        raised=record.raised - len(new),
+        launched=record.launched + len(new),
+        debts={**record.debts, **{one.id: "" for one in new}},
+        places={**record.places, **{one.id: one.zone for one in new}},
+    )
+
+
+def _raise_instead(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
+    """LaunchInstances does not serve the group: its desired size is raised once, by what is still lacking."""
+    if not record.refusal or record.others_scaled is not None:
+        return record
+    if not record.wanted:
+        lacking = max(min(record.surge, len(scene.preflight.old)) - len(record.debts), 0)
+        desired = ports.groups.describe([record.group])[record.group].desired
+        record = written(replace(record, wanted=desired + lacking, raised=lacking), ports)
+    if record.raised:
+        ports.group_changes.raise_to(record.group, desired=record.wanted, maximum=record.wanted)
+    return record

@@ -1,0 +1,90 @@
+"""The document that travels between the steps of node-group-upgrade: small, versioned, the same for every step."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Self
+
+from leeward.errors import InvalidInputError
+
+VERSION = 1
+MOST_ROUNDS = 1500  # of one execution: about ten events each, of the 25,000 that its history may have
+LONGEST_WHY = 500
+
+
+class Next(StrEnum):
+    """What the state machine does next; its Choice states compare with these words."""
+
+    HAND_OVER = "hand-over"  # another execution holds the lease
+    TOLD = "told"  # the wish is written down, whoever runs the upgrade reads it
+    NOTHING = "nothing"  # there is nothing to do
+    CHECK = "check"
+    MANAGED = "managed"  # EKS rolls the group, we supervise
+    BLOCKED = "blocked"
+    PREPARE = "prepare"
+    POINT = "point"
+    LAUNCH = "launch"
+    WAIT = "wait"
+    READY = "ready"
+    CORDONED = "cordoned"
+    PAUSED = "paused"
+    WINDOW = "window"
+    BAKE = "bake"
+    ABORT = "abort"
+    ROLLBACK = "rollback"
+    SCALE_DOWN = "scale-down"
+    RESTORE = "restore"
+    CREATION_FAILURE = "creation-failure"
+    EVICTION_FAILURE = "eviction-failure"
+    CANARY_FAILURE = "canary-failure"
+    UPDATE_FAILURE = "update-failure"
+    UPGRADED = "upgraded"
+    ABORTED = "aborted"
+    ROLLED_BACK = "rolled-back"
+    CONTINUED = "continued"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One execution's state between two steps. `pause` in seconds; `rounds`: pauses so far, which bound the history of
+    the execution; `full`: there were so many that another execution goes on.
+    """
+
+    group: str
+    execution: str
+    next: Next
+    attempt: int = 0
+    pause: int = 0
+    rounds: int = 0
+    why: str = ""
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """Raises InvalidInputError naming what is wrong: people start executions by hand."""
+        group = raw.get("group")
+        if not isinstance(group, str) or not group:
+            raise InvalidInputError(f'input: found group {group!r}, expected {{"group": "NAME"}}')
+        return cls(
+            group=group,
+            execution=str(raw.get("execution") or ""),
+            next=Next(raw.get("next") or Next.CHECK),
+            attempt=int(raw.get("attempt") or 0),
+            pause=int(raw.get("pause") or 0),
+            rounds=int(raw.get("rounds") or 0),
+            why=str(raw.get("why") or ""),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """What the state machine carries."""
+        return {
+            "v": VERSION,
+            "group": self.group,
+            "execution": self.execution,
+            "attempt": self.attempt,
+            "next": self.next.value,
+            "pause": self.pause,
+            "rounds": self.rounds,
+            "full": self.rounds >= MOST_ROUNDS,
+            "why": self.why[:LONGEST_WHY],
+        }

@@ -1,0 +1,133 @@
+"""What the steps of an upgrade look at: the group, its nodes and pods, joined once.
+
+Decides nothing; a step looks, asks the pure modules, does what they say and writes it down."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from leeward.errors import InvalidInputError
+from leeward.model.group import Group
+from leeward.model.instance import Instance
+from leeward.model.termination import TerminationRecord
+from leeward.policy.document import ClusterSettings, NodePolicy, Selector
+from leeward.policy.selection import policy_for
+from leeward.ports import Ports
+from leeward.snapshot.cluster import ClusterSnapshot
+from leeward.termination import ledger
+from leeward.upgrade.competition import rivalry
+from leeward.upgrade.members import Target
+from leeward.upgrade.preflight import Beside, Preflight
+from leeward.upgrade.record import Asked, UpgradeRecord
+from leeward.upgrade.sizes import Strategy, parallelism
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """One look. `instances`: the group's members as EC2 sees them."""
+
+    preflight: Preflight
+    instances: Mapping[str, Instance]
+    settings: ClusterSettings
+
+    @property
+    def group(self) -> Group:
+        """As Auto Scaling sees it now."""
+        return self.preflight.group
+
+    @property
+    def policy(self) -> NodePolicy:
+        """The group's."""
+        return self.preflight.policy
+
+
+def described(group: str, ports: Ports) -> Group:
+    """The group. Raises InvalidInputError for one that is not there."""
+    found = ports.groups.describe([group]).get(group)
+    if found is None:
+        raise InvalidInputError(f"group: found {group!r}, which Auto Scaling does not know; expected a group's name")
+    return found
+
+
+def policy_of(cluster: str, group: Group, ports: Ports) -> NodePolicy | None:
+    """The policy that selects the group."""
+    return policy_for(ports.clusters.policies(cluster).policies, group.name, group.tags)
+
+
+def look(record: UpgradeRecord, ports: Ports, beside: Beside | None = None) -> Scene:
+    """Three lists of the cluster, one DescribeAutoScalingGroups, one DescribeInstances."""
+    group = described(record.group, ports)
+    policies = ports.clusters.policies(record.cluster)
+    policy = policy_of(record.cluster, group, ports)
+    chosen = policy or NodePolicy(name="(defaults)", selector=Selector())
+    kubernetes = ports.clusters.kubernetes(record.cluster)
+    instances = ports.instances.describe(member.id for member in group.instances)
+    world = ClusterSnapshot(
+        cluster=record.cluster,
+        now=ports.clock.now(),
+        policies=policies,
+        nodes=tuple(kubernetes.nodes()),
+        pods=tuple(kubernetes.pods()),
+        budgets=tuple(kubernetes.budgets()),
+        daemon_sets=kubernetes.daemon_sets(),
+        groups={group.name: group},
+        instances=instances,
+        hooks={group.name: ports.groups.hooks(group.name)},
+    )
+    given = beside or Beside(force=record.asked.force, selected=policy is not None)
+    preflight = Preflight.of(world, group, chosen, record.target, given)
+    return Scene(preflight=_running(preflight, record), instances=instances, settings=policies.settings)
+
+
+def _running(preflight: Preflight, record: UpgradeRecord) -> Preflight:
+    """As the running machine counts: only Ready replicas serve, and shares are of the size before the surge."""
+    world = preflight.world
+    parallel = min(preflight.parallel, parallelism(preflight.policy.update, max(record.desired, 1)))
+    return replace(
+        preflight,
+        parallel=parallel,
+        limits=replace(preflight.limits, together=min(preflight.limits.together, parallel)),
+        rivalry=rivalry(world.budgets, world.pods, only_ready=True),
+        wave_nodes=tuple(
+            replace(one, failed_before=_id_of(preflight, one.name) in record.failed) for one in preflight.wave_nodes
+        ),
+    )
+
+
+def _id_of(preflight: Preflight, node: str) -> str:
+    found = preflight.world.node(node)
+    return found.instance_id if found is not None else ""
+
+
+def terminations(instances: Iterable[str], ports: Ports) -> dict[str, TerminationRecord]:
+    """By instance, those that are claimed or were."""
+    read = ((instance, ports.claims.read(instance)) for instance in instances)
+    return {instance: found for instance, found in read if found is not None}
+
+
+def owed_by_others(record: UpgradeRecord, ports: Ports) -> int:
+    """Launches of other terminations in the group that are not paid for, those too of which nobody knows yet."""
+    found = 0
+    for instance, termination in terminations(ports.claims.open_instances(), ports).items():
+        if termination.subject.group == record.group and instance:
+            own = [debt for debt in ledger.debts(termination) if not ledger.of_upgrade(debt)]
+            found += len(own) + termination.launching
+    return found
+
+
+def has_shrunk(record: UpgradeRecord, ports: Ports) -> bool:
+    """Whether somebody has set a smaller size since the upgrade began; it never does that itself."""
+    return ledger.shrunk_since(ports.groups.activities(record.group, record.measured), record.measured)
+
+
+def fresh_record(group: Group, cluster: str, policy: NodePolicy, asked: Asked, ports: Ports) -> UpgradeRecord:
+    """Of an upgrade that has not begun: its target is found out later."""
+    return UpgradeRecord(
+        group=group.name,
+        cluster=cluster,
+        target=Target(nodegroup=group.nodegroup),
+        strategy=Strategy(policy.update.strategy),
+        desired=group.desired,
+        maximum=group.maximum,
+        began=ports.clock.now().replace(microsecond=0),
+        asked=asked,
+    )

@@ -1,0 +1,115 @@
+"""How many old nodes may be unavailable at once, how many new ones come first, and what that does to the group's sizes.
+
+Decides numbers alone. Sources: EKS, "Managed node update behavior" (set-up and scale-up phases; its older revision for
+INCREMENTAL), and the EKS API's updateConfig."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from leeward.errors import InvalidInputError
+from leeward.policy.document import UpdatePolicy
+
+MOST_PARALLEL = 100  # EKS' quota on maxUnavailable, for percentages too
+
+
+class Strategy(StrEnum):
+    """How many new nodes come before the first old one goes."""
+
+    DEFAULT = "DEFAULT"
+    MINIMAL = "MINIMAL"
+    INCREMENTAL = "INCREMENTAL"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """One of the group's sizes before, at the most during, and after the upgrade."""
+
+    before: int
+    during: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """Desired and maximum size."""
+
+    desired: Size
+    maximum: Size
+
+
+def parallelism(update: UpdatePolicy, nodes: int) -> int:
+    """Old nodes that may be unavailable at once, 1 to 100, of a group of so many nodes.
+
+    A percentage is rounded up and capped at 100 nodes. Raises InvalidInputError for values outside 1 to 100, and where
+    not exactly one of the two maxima is given.
+    """
+    count, share = update.max_unavailable, update.max_unavailable_percentage
+    if count is not None and share is None:
+        return _within("maxUnavailable", count)
+    if count is None and share is not None:
+        return min(max(-(-_within("maxUnavailablePercentage", share) * nodes // 100), 1), MOST_PARALLEL)
+    found = "neither" if count is None else "both"
+    raise InvalidInputError(
+        f"update: found {found} of maxUnavailable and maxUnavailablePercentage, expected exactly one of them"
+    )
+
+
+def _within(key: str, value: int) -> int:
+    if not 1 <= value <= MOST_PARALLEL:
+        raise InvalidInputError(f"update.{key}: found {value!r}, expected a whole number from 1 to {MOST_PARALLEL}")
+    return value
+
+
+def surge(strategy: Strategy, zones: int, parallel: int) -> int:
+    """New nodes alive less old ones gone, at the most. `zones`: those in which the group has nodes.
+
+    DEFAULT: the larger of 2 x zones and `parallel` (5 zones with 1 -> 10, with 20 -> 20). MINIMAL: none, the group
+    replaces each node after it is gone. INCREMENTAL: one for each zone to begin with, see `next_increment`.
+    """
+    match strategy:
+        case Strategy.DEFAULT:
+            return max(2 * zones, parallel)
+        case Strategy.MINIMAL:
+            return 0
+        case Strategy.INCREMENTAL:
+            return zones
+
+
+def next_increment(launched: int, zones: int, zones_without: int) -> int | None:
+    """INCREMENTAL: how many more new nodes to launch now; None: the upgrade fails.
+
+    `launched` so far, `zones` with nodes, `zones_without` a new node yet. First one for each zone, then one by one
+    while a zone is without; when the increase reaches 2 x zones, the update fails.
+    """
+    if launched == 0:
+        return zones
+    if zones_without == 0:
+        return 0
+    return 1 if launched + 1 < 2 * zones else None
+
+
+def launch_now(*, surge_limit: int, alive: int, gone: int, old_left: int) -> int:
+    """New nodes to launch ahead of the drains now, never more than old nodes that none of them replaces yet.
+
+    `alive`: new nodes of this upgrade launched and not ended; `gone`: old ones terminated with decrement; `old_left`:
+    old nodes still there. Each old node that goes pays for one new node, so at the end the sizes are what they were.
+    """
+    unpaid = alive - gone
+    return max(min(surge_limit - unpaid, old_left - unpaid), 0)
+
+
+def sizes(*, desired: int, maximum: int, surge_limit: int) -> Sizes:
+    """Before, during and after: both sizes grow by the surge and come back (EKS' scale-up and scale-down phases)."""
+    return Sizes(
+        desired=Size(before=desired, during=desired + surge_limit, after=desired),
+        maximum=Size(before=maximum, during=maximum + surge_limit, after=maximum),
+    )
+
+
+def scaled_by_others(*, desired: int, before: int, alive: int, gone: int) -> bool:
+    """Somebody else scales the group up: its desired size is above what this upgrade wrote.
+
+    Remaining old nodes then go without decrement and the size is not restored: EKS leaves its scale-down phase at once
+    when Cluster Autoscaler scales the group up.
+    """
+    return desired > before + alive - gone

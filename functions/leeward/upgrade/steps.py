@@ -1,0 +1,242 @@
+"""The steps of node-group-upgrade up to the last drain; how it ends is in `ending.py`, managed groups in `managed.py`.
+
+A reconciler: each step reads the record and the world, asks the pure modules, writes down what it is about to do, does
+it, and returns the run document. Killed anywhere, the step can be run again; an execution that was stopped, failed or
+timed out and is started again goes on where it was."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from leeward.errors import ObjectGoneError
+from leeward.model import keys
+from leeward.ports import Ports
+from leeward.upgrade import ending, managed
+from leeward.upgrade.checks import findings
+from leeward.upgrade.control import Move
+from leeward.upgrade.findings import Code, blocking
+from leeward.upgrade.gate import Gate
+from leeward.upgrade.holding import HELD, LONGEST, MOVES, SHORTEST, seconds_until
+from leeward.upgrade.lease import LeaseLostError, read, take_lease, written
+from leeward.upgrade.members import Age
+from leeward.upgrade.preflight import Beside
+from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.rolling import Turn, take_turn
+from leeward.upgrade.run import Next, Run
+from leeward.upgrade.scene import Scene, described, look
+from leeward.upgrade.sizes import Strategy, parallelism, surge
+from leeward.upgrade.status import gate_of
+from leeward.upgrade.stuck import creation_failures
+from leeward.upgrade.templates import expected, points_at, prepared
+from leeward.upgrade.turn import to_try, waiting
+
+Step = Callable[[Run, Mapping[str, Any], Ports], Run]
+REBALANCE = "AZRebalance"
+BUSY_PAUSE = 10  # seconds between two looks while nodes drain
+BOOT_PAUSE = 15
+STALLED = timedelta(minutes=40)  # longer than a group tries to launch before anybody should look
+
+
+def check(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """Pre-flight: blockers that nobody has overridden by name stop it before anything is changed."""
+    record = read(run, ports)
+    if record.checked:
+        return replace(run, next=Next.PREPARE, why="pre-flight was passed before; going on")
+    group = described(record.group, ports)
+    probe = replace(record, target=expected(record, group, ports))
+    beside = Beside(force=record.asked.force, image=record.asked.image, version=record.asked.kubernetes)
+    scene = look(probe, ports, replace(beside, selected=ending.selected(record, group, ports)))
+    known = {code.value: code for code in Code}
+    overridden = frozenset(known[code] for code in record.asked.overrides if code in known)
+    found = blocking(findings(scene.preflight), overridden)
+    if found:
+        why = "; ".join(f"{one.code.value} ({one.object}): {one.message}: {one.fix}" for one in found)
+        return replace(run, next=Next.BLOCKED, why=why)
+    record = written(replace(record, checked=True), ports)
+    return replace(run, next=Next.PREPARE, why=f"{len(scene.preflight.old)} of {len(scene.preflight.members)} are old")
+
+
+def prepare(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """Find out what the nodes shall become, and make the launch template version where there is none yet."""
+    record = read(run, ports)
+    made = prepared(record, described(record.group, ports), ports)
+    if made != record:
+        written(made, ports)
+    target = made.target.template
+    return replace(run, next=Next.POINT, why=f"the target is {target.told}" if target else "no launch template")
+
+
+def point(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """New instances come from the target from now on; zones are not balanced meanwhile, and there is room for the
+    surge. What is changed in the group is written down before.
+    """
+    record = read(run, ports)
+    scene = look(record, ports)
+    group, strategy = scene.group, record.strategy
+    zones = {one.zone for one in group.instances if one.zone}
+    limit = surge(strategy, len(zones), parallelism(scene.policy.update, max(record.desired, 1)))
+    most = 2 * len(zones) if strategy is Strategy.INCREMENTAL else limit
+    maximum = record.desired + min(most, max(len(scene.preflight.old), len(record.debts)))
+    record = written(
+        replace(
+            record,
+            surge=limit,
+            suspended=record.suspended or REBALANCE not in group.suspended,
+            raised_maximum=record.raised_maximum or maximum > group.maximum,
+        ),
+        ports,
+    )
+    if record.suspended:
+        ports.group_changes.suspend(record.group, REBALANCE)
+    if record.raised_maximum:
+        ports.group_changes.raise_to(record.group, maximum=maximum)
+    target = record.target.template
+    if target is not None and not points_at(group, record.target, ports):
+        ports.group_changes.point_at(group, target)
+    return replace(run, next=Next.LAUNCH, why=f"{record.group} launches {target.told if target else 'as before'}")
+
+
+def launch(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """The first new nodes, in the zones of the old ones."""
+    turn = take_turn(read(run, ports), ports, drains=False)
+    new = ", ".join(turn.record.debts) or "none"
+    return replace(run, next=Next.WAIT, why=f"new nodes ahead of the drains: {new}")
+
+
+def gate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """At least one new node in each zone that has nodes, every new node Ready, with the labels of the target. What does
+    not come in time ends the upgrade with its cause.
+    """
+    turn = take_turn(read(run, ports), ports, drains=False)
+    if turn.permission.move is not Move.GO:
+        return held(run, turn, ports)
+    found = gate_now(turn)
+    if found.open:
+        return replace(run, next=Next.READY, why="every new node is Ready, in every zone that has nodes")
+    failures = creation_failures(turn.record, turn.scene, found, ports.clock.now(), exhausted=turn.exhausted)
+    if failures:
+        return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
+    _phase(turn.record, "gate", ports)
+    missing = "; ".join(one.message for one in found.missing)
+    return again(run, Next.WAIT, BOOT_PAUSE, missing)
+
+
+def gate_now(turn: Turn) -> Gate:
+    """With everything ahead refused or with MINIMAL, no zone has to have a new node first."""
+    return gate_of(turn.scene.preflight)
+
+
+def cordon(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """No pod may land on an old node any more. New nodes that an earlier turn of events had cordoned serve again."""
+    record = read(run, ports)
+    count = set_cordons(record, look(record, ports), ports)
+    if not record.cordoned:
+        written(replace(record, cordoned=True), ports)
+    return replace(run, next=Next.CORDONED, why=f"cordoned {count} old nodes" if count else "they are cordoned already")
+
+
+def set_cordons(record: UpgradeRecord, scene: Scene, ports: Ports) -> int:
+    """Old members cordoned, new ones not by us; what others have cordoned stays theirs."""
+    kubernetes, count = ports.clusters.kubernetes(record.cluster), 0
+    for one in scene.preflight.members:
+        if one.node is None:
+            continue
+        with suppress(ObjectGoneError):
+            if one.age is Age.OLD and not one.node.unschedulable:
+                kubernetes.cordon(one.node, record.group)
+                count += 1
+            elif one.age is Age.NEW and keys.CORDONED_FOR in one.node.annotations:
+                kubernetes.uncordon(one.node)
+    return count
+
+
+def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """Tell those old nodes to go whose turn has come. Each drains, settles and ends in an execution of its own; nobody
+    waits for the end of a wave.
+    """
+    turn = take_turn(read(run, ports), ports, drains=True)
+    record, preflight = turn.record, turn.scene.preflight
+    if not preflight.old and not record.under_way:
+        return replace(run, next=Next.SCALE_DOWN, why="no node of an older template version is left")
+    if turn.permission.move is not Move.GO:
+        return held(run, turn, ports)
+    set_cordons(record, turn.scene, ports)
+    left = waiting(preflight, record)
+    told = f"{len(left)} old nodes wait, {len(record.under_way)} are on their way, {record.finished} are gone"
+    if record.under_way or turn.told or len(left) < len(preflight.old):
+        return again(run, Next.WAIT, SHORTEST if turn.told else BUSY_PAUSE, told)
+    return _nothing_goes(run, turn, told, ports)
+
+
+def _nothing_goes(run: Run, turn: Turn, told: str, ports: Ports) -> Run:
+    """Nobody is on his way and nobody could start: why, and for how long that is borne."""
+    record, preflight = turn.record, turn.scene.preflight
+    if not to_try(preflight, record):
+        reasons = "; ".join(f"{old}: {why}" for old, why in record.reasons.items())
+        return replace(run, next=Next.EVICTION_FAILURE, why=f"pods did not leave: {told}: {reasons}")
+    if preflight.limits.together <= 0:
+        return again(run, Next.WINDOW, LONGEST, f"{told}; the budgets for Upgrade allow none now")
+    failures = creation_failures(record, turn.scene, gate_now(turn), ports.clock.now(), exhausted=False)
+    if failures:
+        return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
+    record = _phase(record, "waiting for new nodes", ports)
+    if ports.clock.now() - (record.phase_since or record.began) > STALLED:
+        why = f"{told}: no Ready new node has come for them: look at the group's scaling activities and its budgets"
+        return replace(run, next=Next.CREATION_FAILURE, why=why)
+    return again(run, Next.WAIT, BOOT_PAUSE, f"{told}; waiting for new nodes")
+
+
+def held(run: Run, turn: Turn, ports: Ports) -> Run:
+    """Paused, outside the windows, baking, or to be undone."""
+    permission = turn.permission
+    if permission.move is Move.HOLD and permission.hold is not None:
+        on_the_way = f"; {len(turn.record.under_way)} nodes finish" if turn.record.under_way else ""
+        pause = seconds_until(permission.until, ports.clock.now())
+        return again(run, HELD[permission.hold], pause, permission.why + on_the_way)
+    return replace(run, next=MOVES[permission.move], why=permission.why)
+
+
+def again(run: Run, onward: Next, pause: int, why: str) -> Run:
+    """One more round after a pause."""
+    return replace(run, next=onward, pause=max(pause, 1), rounds=run.rounds + 1, why=why)
+
+
+def _phase(record: UpgradeRecord, name: str, ports: Ports) -> UpgradeRecord:
+    """Since when this is waited for, counted anew after each start of a node: what lasts too long is told."""
+    why = f"{name} (attempt {record.attempt}, after {record.started} nodes)"
+    if record.why == why:
+        return record
+    return written(replace(record, phase_since=ports.clock.now(), why=why), ports)
+
+
+def guarded(step: Step) -> Step:
+    """Whoever has lost the lease ends, and says who has it."""
+
+    def take(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
+        try:
+            return step(run, call, ports)
+        except LeaseLostError as lost:
+            return replace(run, next=Next.HAND_OVER, why=str(lost))
+
+    return take
+
+
+STEPS: Mapping[str, Step] = {
+    "take-lease": take_lease,
+    **{
+        name: guarded(step)
+        for name, step in {
+            "check": check,
+            "prepare": prepare,
+            "point": point,
+            "launch": launch,
+            "gate": gate,
+            "cordon": cordon,
+            "drain": drain,
+            **ending.STEPS,
+            **managed.STEPS,
+        }.items()
+    },
+}

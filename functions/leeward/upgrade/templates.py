@@ -1,0 +1,107 @@
+"""What the nodes shall become: the launch template version that is the target, made where it is not there yet, and the
+group pointed at it."""
+
+import re
+from collections import Counter
+from dataclasses import replace
+
+from leeward.errors import InvalidInputError
+from leeward.model.group import Group
+from leeward.model.launch import LaunchTemplateRef
+from leeward.ports import Ports
+from leeward.upgrade.members import Target
+from leeward.upgrade.record import UpgradeRecord
+
+IMAGES = "/aws/service/eks/optimized-ami/{version}/amazon-linux-2023/{arch}/standard/recommended/image_id"
+ARCHITECTURES = {"amd64": "x86_64", "arm64": "arm64"}  # Kubernetes' word -> the parameter's
+ARCH_LABEL = "kubernetes.io/arch"
+_ALIAS = re.compile(r"al2023@(\d+\.\d+)")
+
+
+def template_of(group: Group) -> LaunchTemplateRef:
+    """What the group launches from. Raises InvalidInputError for a launch configuration."""
+    if group.launch.template is None:
+        raise InvalidInputError(f"group {group.name}: found no launch template, expected one: configurations have none")
+    return group.launch.template
+
+
+def expected(record: UpgradeRecord, group: Group, ports: Ports) -> Target:
+    """The target before anything is made: without a template where a version has yet to be made."""
+    if record.prepared or record.asked.image or record.asked.kubernetes:
+        return record.target
+    return _target(group, _asked_version(record, group), ports)
+
+
+def prepared(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord:
+    """The record with its target, and with what a rollback returns to. A version that has to be made is made once: its
+    token follows from the record.
+    """
+    if record.prepared:
+        return record
+    asked, template = record.asked, _asked_version(record, group)
+    image = _image(record, ports)
+    if image:
+        if not ports.templates.image_exists(image):
+            raise InvalidInputError(f"ami: found {image}, which EC2 does not know or which is not available")
+        token = f"leeward-{record.stamp}-{image}"
+        template = ports.templates.version_for(ports.templates.numbered(template), image, token=token)
+    del asked
+    target = _target(group, template, ports)
+    return replace(record, target=target, previous=record.previous or _previous(group, target, ports), prepared=True)
+
+
+def points_at(group: Group, target: Target, ports: Ports) -> bool:
+    """Whether new instances come from the target already, be it by `$Latest`."""
+    wanted = target.template
+    return wanted is None or ports.templates.numbered(template_of(group)) == ports.templates.numbered(wanted)
+
+
+def _asked_version(record: UpgradeRecord, group: Group) -> LaunchTemplateRef:
+    template = template_of(group)
+    return replace(template, version=record.asked.template_version or template.version)
+
+
+def _target(group: Group, template: LaunchTemplateRef, ports: Ports) -> Target:
+    overrides = {
+        one.instance_type: ports.templates.numbered(one.template)
+        for one in group.launch.overrides
+        if one.template and one.instance_type
+    }
+    return Target(template=ports.templates.numbered(template), overrides=overrides, nodegroup=group.nodegroup)
+
+
+def _previous(group: Group, target: Target, ports: Ports) -> Target | None:
+    """What most of the old nodes were launched from; without any the group's template as it stood."""
+    old = [one.template for one in group.instances if one.template is not None and one.template != target.of(one.type)]
+    own = [one for one in old if target.template is not None and one.id == target.template.id]
+    common = Counter(own).most_common(1)
+    before = common[0][0] if common else ports.templates.numbered(template_of(group))
+    return None if before == target.template else replace(target, template=before)
+
+
+def _image(record: UpgradeRecord, ports: Ports) -> str:
+    """The id of the image that was asked for by id, parameter or alias, or by a Kubernetes version."""
+    asked = record.asked.image
+    if asked.startswith("ami-"):
+        return asked
+    alias = _ALIAS.fullmatch(asked)
+    version = alias[1] if alias else record.asked.kubernetes
+    parameter = asked if asked.startswith("/") else ""
+    if asked and not (parameter or alias):
+        raise InvalidInputError(f"ami: found {asked!r}, expected an AMI id, an SSM parameter or al2023@VERSION")
+    if version:
+        parameter = IMAGES.format(version=version, arch=_architecture(record, ports))
+    return ports.templates.image_behind(parameter) if parameter else ""
+
+
+def _architecture(record: UpgradeRecord, ports: Ports) -> str:
+    """Of the group's nodes, where they tell one."""
+    group = ports.groups.describe([record.group])[record.group]
+    members = {member.id for member in group.instances}
+    nodes = ports.clusters.kubernetes(record.cluster).nodes()
+    found = {node.labels.get(ARCH_LABEL, "amd64") for node in nodes if node.instance_id in members}
+    if len(found) > 1:
+        raise InvalidInputError(
+            f"group {group.name}: found nodes of {', '.join(sorted(found))}, expected one: name --ami"
+        )
+    return ARCHITECTURES.get(next(iter(found), "amd64"), "x86_64")

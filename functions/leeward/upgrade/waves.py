@@ -1,0 +1,250 @@
+"""Which old nodes drain together.
+
+Decides sets of node names, for a plan and for the running machine. The rules (docs/designs/upgrade.md):
+* pods under one PodDisruptionBudget on the nodes of a wave are no more than it allows now;
+* of a workload with several replicas at least one stays out of the wave;
+* both rules are about nodes together: a node may by itself hold more than a budget allows, its pods leave by turns;
+* never more nodes than the limits allow, over all and in each zone, and with order `zone` one zone at a time;
+* nodes whose drain has failed come after all others.
+Which node goes first is the order; which go together are the rules, whatever the order."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from hashlib import blake2b
+
+from leeward.upgrade.competition import Rivalry, WaveNode
+
+
+class Order(StrEnum):
+    """Who goes first (docs/policy.md, `update.order`)."""
+
+    WAVES = "waves"
+    RANDOM = "random"
+    ZONE = "zone"
+    AGE = "age"
+
+
+ATTEMPTS = 12  # to do with fewer waves; further ones gain next to nothing
+_Waves = tuple[tuple[str, ...], ...]
+
+
+class Rival(StrEnum):
+    """Which nodes may be taken: only those whose pods can leave now, also blocked ones if no other node waits for the
+    same, or all that compete.
+    """
+
+    NONE = "none"
+    BLOCKED = "blocked"
+    ANY = "any"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Nodes that may be on their way at once. `per_zone`: of zones with a budget of their own; `one_zone`: all of them
+    in the same zone.
+    """
+
+    together: int
+    per_zone: Mapping[str, int] = field(default_factory=dict)
+    one_zone: bool = False
+
+
+def plan_waves(
+    nodes: Iterable[WaveNode], limits: Limits, rivalry: Rivalry, *, order: Order = Order.WAVES, seed: int = 0
+) -> _Waves:
+    """All waves, names in the order in which they start; put one behind the other they are an order for `next_nodes`.
+
+    Limits below 1 count as 1: a plan shows what comes when they allow something again. The same nodes give the same
+    waves, in whatever order they come.
+    """
+    least = Limits(
+        together=max(limits.together, 1),
+        per_zone={zone: max(most, 1) for zone, most in limits.per_zone.items()},
+        one_zone=limits.one_zone or order is Order.ZONE,
+    )
+    ordered = in_order(nodes, least, rivalry, order=order, seed=seed)
+    waves = _first_fit(ordered, least, rivalry)
+    return _fewer(waves, ordered, least, rivalry) if order is Order.WAVES else waves
+
+
+def _first_fit(ordered: Sequence[WaveNode], limits: Limits, rivalry: Rivalry) -> _Waves:
+    remaining = list(ordered)
+    waves: list[tuple[str, ...]] = []
+    while remaining:
+        wave = next_nodes(remaining, (), limits, rivalry)
+        gone = set(wave)
+        remaining = [node for node in remaining if node.name not in gone]
+        waves.append(wave)
+    return tuple(waves)
+
+
+def _fewer(waves: _Waves, ordered: Sequence[WaveNode], limits: Limits, rivalry: Rivalry) -> _Waves:
+    """First fit again over whole waves in another order, which never needs more of them (Culberson and Luo, "Exploring
+    the k-colorable landscape with iterated greedy"): backwards, then the largest first, by turns.
+    """
+    by_name = {node.name: node for node in ordered}
+    best = current = waves
+    for attempt in range(ATTEMPTS if len(waves) * limits.together > len(ordered) + limits.together - 1 else 0):
+        again = sorted(current, key=len, reverse=True) if attempt % 2 else current[::-1]
+        current = _first_fit([by_name[name] for wave in again for name in wave], limits, rivalry)
+        if len(current) < len(best):
+            best = current
+    return best
+
+
+def next_nodes(
+    remaining: Sequence[WaveNode],
+    busy: Sequence[WaveNode],
+    limits: Limits,
+    rivalry: Rivalry,
+    *,
+    fill_up: bool = False,
+) -> tuple[str, ...]:
+    """Which of the remaining nodes may start draining now, beside those that are busy.
+
+    `remaining`: in the order of preference (`in_order`, or a plan's waves one behind the other). `busy`: nodes whose
+    pods are still leaving, each with the pods that it still has; a node that is empty and settles is not busy, so
+    nobody waits for the end of a wave. `rivalry`: as the cluster stands now. With nobody busy this is the next wave of
+    the plan.
+
+    Nodes with pods that cannot leave now (a budget at zero, the last serving replica) wait for as long as anything else
+    goes on. When nothing does, they are tried, so that a drain finds out and says what blocks it.
+
+    `fill_up`: places that are then still free go to nodes that compete for budgets too. Their pods leave by turns and
+    the upgrade ends much sooner, but more nodes are half empty for longer. The other rules hold all the same.
+    """
+    wave = _Wave(limits, rivalry, busy)
+    _fill(wave, remaining, Rival.NONE)
+    if wave.empty:
+        _fill(wave, remaining, Rival.BLOCKED)
+    if fill_up:
+        _fill(wave, remaining, Rival.ANY)
+    return tuple(wave.started)
+
+
+def _fill(wave: "_Wave", remaining: Sequence[WaveNode], rival: Rival) -> None:
+    """Take one node after the other, those that failed before only when there are no others."""
+    fresh = any(not node.failed_before for node in remaining)
+    for node in remaining:
+        if wave.full:
+            return
+        if node.name not in wave.started and not (fresh and node.failed_before) and wave.takes(node, rival):
+            wave.add(node)
+
+
+def in_order(
+    nodes: Iterable[WaveNode], limits: Limits, rivalry: Rivalry, *, order: Order = Order.WAVES, seed: int = 0
+) -> list[WaveNode]:
+    """The nodes by preference, those that failed before last. `waves`: nodes at the scarcest budget or zone first (it
+    needs the most turns), among equals zone by zone in turn and the oldest first.
+    """
+    by_age = sorted(nodes, key=lambda node: (node.failed_before, node.created, node.name))
+    match order:
+        case Order.AGE:
+            return by_age
+        case Order.RANDOM:
+            return sorted(by_age, key=lambda node: (node.failed_before, _lot(seed, node.name)))
+        case Order.ZONE:
+            turns = _turns(by_age, limits, rivalry)
+            return sorted(by_age, key=lambda node: (node.failed_before, node.zone, -turns[node.name]))
+        case Order.WAVES:
+            return _zones_in_turn(by_age, _turns(by_age, limits, rivalry))
+
+
+def _lot(seed: int, name: str) -> bytes:
+    """Drawn for each name by itself: whoever is left keeps his place when others have gone."""
+    return blake2b(f"{seed}/{name}".encode(), digest_size=8).digest()
+
+
+def _zones_in_turn(nodes: Sequence[WaveNode], turns: Mapping[str, int]) -> list[WaveNode]:
+    seen: Counter[tuple[bool, int, str]] = Counter()
+    ranks: dict[str, tuple[bool, int, int, str]] = {}
+    for node in nodes:
+        alike = (node.failed_before, -turns[node.name], node.zone)
+        ranks[node.name] = (*alike[:2], seen[alike], node.zone)
+        seen[alike] += 1
+    return sorted(nodes, key=lambda node: ranks[node.name])
+
+
+def _turns(nodes: Sequence[WaveNode], limits: Limits, rivalry: Rivalry) -> dict[str, int]:
+    """By node: how many waves the scarcest thing that it needs takes at least."""
+    loads: Counter[str] = Counter()
+    zones: Counter[str] = Counter()
+    for node in nodes:
+        loads.update(node.budgets)
+        zones[node.zone] += 1
+    needed = {budget: -(-load // max(rivalry.allowed.get(budget, 0), 1)) for budget, load in loads.items()}
+    by_zone = {zone: -(-zones[zone] // max(most, 1)) for zone, most in limits.per_zone.items()}
+    return {
+        node.name: max((needed[budget] for budget in node.budgets), default=0) + by_zone.get(node.zone, 0)
+        for node in nodes
+    }
+
+
+class _Wave:
+    """Nodes that are on their way together, and what they take of each limit."""
+
+    def __init__(self, limits: Limits, rivalry: Rivalry, busy: Sequence[WaveNode]) -> None:
+        self._limits, self._rivalry = limits, rivalry
+        self._count = 0
+        self._zones: Counter[str] = Counter()
+        self._budgets: Counter[str] = Counter()
+        self._workloads: Counter[str] = Counter()
+        self._used_up: set[str] = set()  # budgets that allow nothing more beside what is on its way
+        self._zone: str | None = None
+        self.started: dict[str, None] = {}
+        for node in busy:
+            self._take(node)
+
+    @property
+    def empty(self) -> bool:
+        return self._count == 0
+
+    @property
+    def full(self) -> bool:
+        return self._count >= self._limits.together
+
+    def takes(self, node: WaveNode, rival: Rival) -> bool:
+        """Whether the node fits beside those that are on their way. The cheapest question comes first."""
+        competes = rival is not Rival.ANY and not self._used_up.isdisjoint(node.budgets)
+        if competes or not self._zone_is_open(node.zone):
+            return False
+        if rival is not Rival.ANY and not all(self._allows(name, load, rival) for name, load in node.budgets.items()):
+            return False
+        return all(self._keeps_one(workload, load, rival) for workload, load in node.workloads.items())
+
+    def add(self, node: WaveNode) -> None:
+        self.started[node.name] = None
+        self._take(node)
+
+    def _take(self, node: WaveNode) -> None:
+        self._count += 1
+        self._zone = node.zone
+        self._zones[node.zone] += 1
+        self._workloads.update(node.workloads)
+        for budget, load in node.budgets.items():
+            self._budgets[budget] += load
+            if self._budgets[budget] >= self._rivalry.allowed.get(budget, 0):
+                self._used_up.add(budget)
+
+    def _zone_is_open(self, zone: str) -> bool:
+        if self._limits.one_zone and self._zone not in {None, zone}:
+            return False
+        most = self._limits.per_zone.get(zone)
+        return most is None or self._zones[zone] < most
+
+    def _allows(self, budget: str, load: int, rival: Rival) -> bool:
+        """A node by itself may hold more than the budget allows, as long as that is anything at all."""
+        allowed, taken = self._rivalry.allowed.get(budget, 0), self._budgets[budget]
+        return taken + load <= allowed or (taken == 0 and (allowed > 0 or rival is Rival.BLOCKED))
+
+    def _keeps_one(self, workload: str, load: int, rival: Rival) -> bool:
+        """One replica serves outside the wave; where all of them are on one node, that cannot be had."""
+        replicas = self._rivalry.replicas.get(workload)
+        if replicas is None:
+            return True
+        taken = self._workloads[workload]
+        serving = self._rivalry.serving.get(workload, 0)
+        return taken + load < serving or (taken == 0 and (load >= replicas or rival is Rival.BLOCKED))

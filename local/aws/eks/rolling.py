@@ -1,0 +1,112 @@
+"""One update of a managed node group, played: surge, cordon and drain one after the other, sizes as before.
+
+Rules from "Managed node update behavior" in the EKS user guide, made simple: one node more than desired, and
+``maxUnavailable`` old ones at a time. When a drain takes too long the update fails with PodEvictionFailure, what is
+new stays, and the rest is left as it is; with ``force`` the pods are deleted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from local.aws.autoscaling.engine import Engine, user_request_cause
+from local.aws.autoscaling.shape import counted
+
+STEP = 0.1
+NODE_SECONDS = 60.0  # until a new instance is in service and its node is there
+
+
+class UpdateFailed(Exception):
+    """The update cannot go on. `code` is EKS's; `about`: the nodes or instances."""
+
+    def __init__(self, code: str, message: str, about: list[str]) -> None:
+        super().__init__(message)
+        self.code, self.about = code, about
+
+
+class Drains(Protocol):
+    """What a node's pods are asked through."""
+
+    def of_instance(self, instance: str) -> str | None: ...
+    def cordon(self, node: str) -> None: ...
+    def empty(self, node: str, *, force: bool) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rolling:
+    """One group on its way to another version. ``nodes`` None: no cluster is known, so that no node holds pods."""
+
+    engine: Engine
+    group: Any
+    nodes: Drains | None
+    parallel: int
+    force: bool
+    patience: float  # seconds for one node's drain
+    lock: AbstractContextManager[Any]
+
+    def play(self) -> None:
+        """To the end. Raises ``UpdateFailed``."""
+        with self.lock:
+            old = list(counted(self.group))
+            desired, maximum = self.group.desired_capacity, self.group.max_size
+            self.group.max_size = max(maximum, desired + 1)
+            self.group.desired_capacity = desired + 1
+            self.engine.reconcile(self.group)
+        self._ready(desired + 1)
+        while old:
+            batch, old = old[: self.parallel], old[self.parallel :]
+            self._empty([state.instance.id for state in batch])
+            for state in batch:
+                self._end(state, decrement=not old and state is batch[-1])
+            self._ready(desired + bool(old))
+        with self.lock:
+            self.group.max_size = maximum
+
+    def _end(self, state: Any, *, decrement: bool) -> None:
+        """The last of them takes the surge back."""
+        with self.lock:
+            size = self.group.desired_capacity
+            self.group.desired_capacity = size - decrement
+            if state in counted(self.group):
+                cause = user_request_cause(state.instance.id, size, size - decrement)
+                self.engine.begin_termination(self.group, state, cause)
+            self.engine.reconcile(self.group)
+
+    def _empty(self, instances: list[str]) -> None:
+        nodes = self.nodes
+        if nodes is None:
+            return
+        names = [name for name in map(nodes.of_instance, instances) if name is not None]
+        for name in names:
+            nodes.cordon(name)
+        late = time.monotonic() + self.patience
+        left = names
+        while left := [name for name in left if not nodes.empty(name, force=self.force)]:
+            if time.monotonic() > late:
+                message = "Reached max retries while trying to evict pods from nodes in node group"
+                raise UpdateFailed("PodEvictionFailure", message, left)
+            time.sleep(STEP)
+
+    def _ready(self, size: int) -> None:
+        """All in service and, where there is a cluster, with a node."""
+        self._until(lambda: self._in_service() >= size)
+        nodes = self.nodes
+        if nodes is not None:
+            with self.lock:
+                members = [state.instance.id for state in counted(self.group)]
+            self._until(lambda: all(nodes.of_instance(member) for member in members))
+
+    def _in_service(self) -> int:
+        with self.lock:
+            return sum(state.lifecycle_state == "InService" for state in counted(self.group))
+
+    def _until(self, there: Callable[[], bool]) -> None:
+        late = time.monotonic() + NODE_SECONDS
+        while not there():
+            if time.monotonic() > late:
+                raise UpdateFailed("NodeCreationFailure", "Instances failed to join the kubernetes cluster", [])
+            time.sleep(STEP)

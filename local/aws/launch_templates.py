@@ -1,0 +1,75 @@
+"""CreateLaunchTemplateVersion with a source version and a client token, both of which moto takes and forgets.
+
+Rules from the EC2 API reference: what the request gives overrides the source version's parameters, the rest is copied;
+the same token with the same request answers with the version that it made, with another request it is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from moto.core.responses import ActionResult
+from moto.ec2.exceptions import EC2ClientError
+from moto.ec2.models.launch_templates import LaunchTemplate
+from moto.ec2.responses.launch_templates import LaunchTemplates
+
+from local.aws.pins import expect_parameters, replace
+
+
+class IdempotentParameterMismatch(EC2ClientError):
+    """A client token was used before, for something else."""
+
+    code = "IdempotentParameterMismatch"
+
+    def __init__(self) -> None:
+        super().__init__(self.code, "The request uses the same client token as a previous, but non-identical request.")
+
+
+def install() -> None:
+    """Patch moto's answer."""
+    expect_parameters("moto", LaunchTemplates.create_launch_template_version, "self")
+    expect_parameters("moto", LaunchTemplate.create_version, "self", "data", "description")
+    replace(LaunchTemplates, create_launch_template_version=_create_version)
+
+
+def _create_version(response: Any) -> ActionResult:
+    template = _template(response)
+    given = response._get_param("LaunchTemplateData", {})
+    source, token = response._get_param("SourceVersion"), response._get_param("ClientToken")
+    asked = (str(source), given, response._get_param("VersionDescription"))
+    response.error_on_dryrun()
+    known = _by_token(template).get(token)
+    if known is not None and known[0] != asked:
+        raise IdempotentParameterMismatch
+    if known is None:
+        data = {**(template.get_version(str(source)).data if source else {}), **given}
+        known = asked, template.create_version(data, asked[2])
+        if token:
+            _by_token(template)[token] = known
+    version = known[1]
+    made = {
+        "CreateTime": version.create_time,
+        "CreatedBy": f"arn:{response.partition}:iam::{response.current_account}:root",
+        "DefaultVersion": template.is_default(version),
+        "LaunchTemplateData": version.data,
+        "LaunchTemplateId": template.id,
+        "LaunchTemplateName": template.name,
+        "VersionDescription": version.description,
+        "VersionNumber": version.number,
+    }
+    return ActionResult({"LaunchTemplateVersion": made})
+
+
+def _template(response: Any) -> Any:
+    name, backend = response._get_param("LaunchTemplateName"), response.ec2_backend
+    if name:
+        return backend.get_launch_template_by_name(name)
+    return backend.get_launch_template(response._get_param("LaunchTemplateId"))
+
+
+def _by_token(template: Any) -> dict[str, Any]:
+    """Client token -> (request, version)."""
+    if not hasattr(template, "local_tokens"):
+        template.local_tokens = {}
+    found: dict[str, Any] = template.local_tokens
+    return found

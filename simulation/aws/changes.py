@@ -1,0 +1,80 @@
+"""`ports.GroupChanges` over the simulated fleet."""
+
+from leeward.errors import InvalidInputError, ObjectGoneError
+from leeward.model.group import Group
+from leeward.model.launch import LaunchTemplateRef
+from simulation.aws.compute import SimGroup
+from simulation.aws.fleet import SimFleet
+from simulation.journal import Journal
+
+
+class SimGroupChanges:
+    """What was asked through it that had an effect: `pointed` (group, version), `raised` (group, desired, maximum),
+    `put_back` (group, maximum), `switched` (group, process, whether it was suspended).
+    """
+
+    def __init__(self, fleet: SimFleet) -> None:
+        self._fleet = fleet
+        self.pointed = Journal[tuple[str, str]]()
+        self.raised = Journal[tuple[str, int, int]]()
+        self.put_back = Journal[tuple[str, int]]()
+        self.switched = Journal[tuple[str, str, bool]]()
+
+    def point_at(self, group: Group, template: LaunchTemplateRef) -> None:
+        """What it launches from now on comes from there. Raises InvalidInputError for a launch configuration, or for
+        another template than its own, which nobody asks for.
+        """
+        there = self._there(group.name)
+        if group.launch.configuration is not None:
+            raise InvalidInputError(f"group {group.name}: found a launch configuration, expected a launch template")
+        if (template.id or template.name) not in {there.template.id, there.template.name}:
+            raise InvalidInputError(f"group {group.name}: found {template.told}, expected its own {there.template.id}")
+        there.template.number(template.version)
+        if template.version != there.version:
+            there.point_at(template.version)
+            self.pointed.append((group.name, template.version))
+
+    def raise_to(self, group: str, *, desired: int | None = None, maximum: int | None = None) -> None:
+        """Never lowers. Raises InvalidInputError for a desired size above the maximum."""
+        there = self._there(group)
+        before = there.desired, there.maximum
+        wanted, limit = max(desired or 0, there.desired), max(maximum or 0, there.maximum)
+        if wanted > limit:
+            raise InvalidInputError(f"ValidationError: Desired capacity:{wanted} must be at most max size:{limit}")
+        there.maximum = limit
+        if wanted > there.desired:
+            for _ in range(wanted - there.desired):
+                there.book.launched()
+            self._fleet.updated(there, wanted)
+        if (there.desired, there.maximum) != before:
+            self.raised.append((group, there.desired, there.maximum))
+
+    def put_back_maximum(self, group: str, maximum: int) -> bool:
+        """Not below the desired size."""
+        there = self._there(group)
+        if there.desired > maximum:
+            return False
+        if there.maximum > maximum:
+            there.maximum = maximum
+            self.put_back.append((group, maximum))
+        return True
+
+    def suspend(self, group: str, process: str) -> None:
+        """One of its processes."""
+        there = self._there(group)
+        if process not in there.suspended:
+            there.suspended.add(process)
+            self.switched.append((group, process, True))
+
+    def resume(self, group: str, process: str) -> None:
+        """It goes on at once."""
+        there = self._there(group)
+        if process in there.suspended:
+            self._fleet.resume(there, process)
+            self.switched.append((group, process, False))
+
+    def _there(self, group: str) -> SimGroup:
+        found = self._fleet.groups.get(group)
+        if found is None:
+            raise ObjectGoneError(f"no Auto Scaling group {group}")
+        return found

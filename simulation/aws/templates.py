@@ -1,0 +1,101 @@
+"""Launch templates: each group of a fleet has one of its own, with versions that differ in their image.
+
+A version may be bad: instances launched from it boot and never join the cluster."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from leeward.errors import ObjectGoneError
+from leeward.model.launch import LaunchTemplateRef
+from simulation.faults import Injector
+
+FIRST_IMAGE = "ami-00000000000000001"
+LATEST, DEFAULT = "$Latest", "$Default"
+
+
+@dataclass(slots=True, kw_only=True)
+class SimTemplate:
+    """`images` by version, the first is the default; `bad`: versions whose instances never join."""
+
+    id: str
+    name: str
+    images: list[str] = field(default_factory=lambda: [FIRST_IMAGE])
+    bad: set[str] = field(default_factory=set)
+    by_token: dict[str, str] = field(default_factory=dict)  # client token -> version
+
+    def ref(self, version: str = "1") -> LaunchTemplateRef:
+        """One of its versions."""
+        return LaunchTemplateRef(id=self.id, name=self.name, version=version)
+
+    def number(self, version: str) -> str:
+        """What `$Latest` and `$Default` mean. Raises ObjectGoneError for a version that there is not."""
+        found = {LATEST: str(len(self.images)), DEFAULT: "1"}.get(version, version)
+        if not (found.isdigit() and 1 <= int(found) <= len(self.images)):
+            raise ObjectGoneError(f"InvalidLaunchTemplateId.VersionNotFound: {self.id} version {version}")
+        return found
+
+    def image(self, version: str) -> str:
+        """Raises ObjectGoneError."""
+        return self.images[int(self.number(version)) - 1]
+
+    def add(self, image: str, token: str = "") -> str:
+        """CreateLaunchTemplateVersion: its number; the same token gives the same one."""
+        if token and token in self.by_token:
+            return self.by_token[token]
+        self.images.append(image)
+        made = str(len(self.images))
+        if token:
+            self.by_token[token] = made
+        return made
+
+
+def template_of(group: str) -> SimTemplate:
+    """The one that a group is created with."""
+    return SimTemplate(id=f"lt-{group}", name=group)
+
+
+class SimTemplates:
+    """`ports.Templates`. `parameters`: SSM's; `missing`: images that EC2 does not have."""
+
+    def __init__(self, templates: Iterable[SimTemplate], injector: Injector | None = None) -> None:
+        self._by_name: dict[str, SimTemplate] = {}
+        for one in templates:
+            self._by_name[one.id] = self._by_name[one.name] = one
+        self._injector = injector
+        self.parameters: dict[str, str] = {}
+        self.missing: set[str] = set()
+
+    def version_for(self, template: LaunchTemplateRef, image: str, *, token: str) -> LaunchTemplateRef:
+        """The version itself where it has the image already. A new one is bad by chance."""
+        known = self._known(template)
+        source = known.number(template.version)
+        if token in known.by_token:
+            return known.ref(known.by_token[token])
+        if known.image(source) == image:
+            return known.ref(source)
+        made = known.add(image, token)
+        gate = self._injector
+        if gate is not None and gate.happens("bad image", gate.faults.bad_image, "templates"):
+            known.bad.add(made)
+        return known.ref(made)
+
+    def numbered(self, template: LaunchTemplateRef) -> LaunchTemplateRef:
+        """With number and id."""
+        known = self._known(template)
+        return known.ref(known.number(template.version))
+
+    def image_behind(self, parameter: str) -> str:
+        """Of those that a test put there."""
+        if parameter not in self.parameters:
+            raise ObjectGoneError(f"ParameterNotFound: {parameter}")
+        return self.parameters[parameter]
+
+    def image_exists(self, image: str) -> bool:
+        """All but the missing."""
+        return image not in self.missing
+
+    def _known(self, template: LaunchTemplateRef) -> SimTemplate:
+        found = self._by_name.get(template.id or template.name)
+        if found is None:
+            raise ObjectGoneError(f"InvalidLaunchTemplateId.NotFound: {template.told}")
+        return found

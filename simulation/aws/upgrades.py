@@ -1,0 +1,29 @@
+"""`ports.Upgrades` in memory: one record a group, with the table's conditional writes."""
+
+from dataclasses import replace
+
+from leeward.upgrade.record import UpgradeRecord
+
+
+class SimUpgrades:
+    """`records` by group."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, UpgradeRecord] = {}
+
+    def read(self, group: str) -> UpgradeRecord | None:
+        """The latest, open or ended."""
+        return self.records.get(group)
+
+    def write(self, record: UpgradeRecord) -> UpgradeRecord | None:
+        """Only at the version that the caller read, of the same upgrade."""
+        there = self.records.get(record.group)
+        if record.version:
+            free = there is not None and (there.version, there.began) == (record.version, record.began)
+        else:
+            free = there is None or there.ended is not None
+        if not free:
+            return None
+        written = replace(record, version=record.version + 1)
+        self.records[record.group] = written
+        return written

@@ -1,0 +1,38 @@
+"""The product's state machines as their ASL files say, their substitutions made. A file that is not there is none."""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import leeward
+
+NODE_TERMINATION, NODE_GROUP_UPGRADE = "node-termination", "node-group-upgrade"
+FILES = {
+    NODE_TERMINATION: "termination/state_machine.asl.json",
+    NODE_GROUP_UPGRADE: "upgrade/state_machine.asl.json",
+}
+SUBSTITUTIONS = {
+    "Partition": "aws",
+    "TableName": "leeward",
+    "TerminateFunctionArn": "terminate",
+    "DrainFunctionArn": "drain",
+    "UpgradeFunctionArn": "upgrade",
+}
+
+
+@cache
+def definitions() -> Mapping[str, Mapping[str, Any]]:
+    """By the machine's name, node-termination first."""
+    (root,) = leeward.__path__
+    files = {name: Path(root) / file for name, file in FILES.items()}
+    return {name: _read(file) for name, file in files.items() if file.exists()}
+
+
+def _read(file: Path) -> Mapping[str, Any]:
+    text = file.read_text()
+    for name, value in SUBSTITUTIONS.items():
+        text = text.replace("${" + name + "}", value)
+    found: dict[str, Any] = json.loads(text)
+    return found

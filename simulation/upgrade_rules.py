@@ -1,0 +1,119 @@
+"""What must hold for upgrades of node groups: their pace always, and at the end that they have come to one.
+
+The pace is that of the policy at the size that the group had when its upgrade began."""
+
+from collections.abc import Callable, Iterator
+
+from leeward.errors import InvalidInputError
+from leeward.model import keys
+from leeward.policy.selection import policy_for
+from leeward.upgrade.record import UpgradeRecord, Wish
+from leeward.upgrade.sizes import parallelism
+from local.cluster.objects import Obj, annotations_of, controller_of, name_of
+from simulation.view import Rule, WorldView
+
+LEAVING = ("Terminating", "Terminated", "Detach", "Warmed:Terminating")
+REBALANCE = "AZRebalance"
+STUCK = 3600.0  # seconds: longer than any drain and any wait for new nodes
+
+
+class Pace:
+    """Of all upgrades that are under way. Looked at when one of them has written something; `moved`: when that was."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, int] = {}
+        self._moved: dict[str, float] = {}
+
+    def check(self, view: WorldView) -> Iterator[str]:
+        """Nodes that the upgrade has told to go and that still hold pods which have to leave."""
+        for name, record in view.upgrades.items():
+            if self._seen.get(name) == record.version:
+                continue
+            self._seen[name], self._moved[name] = record.version, view.now
+            most = _most(record, view)
+            held = [old for old in record.under_way if view.running(old) and _holds_pods(old, view)]
+            if len(held) > most:
+                yield f"{name}: {', '.join(sorted(held))} at once, maxUnavailable is {most}"
+
+    def at_the_end(self, view: WorldView) -> Iterator[str]:
+        """Upgrades that run and get nowhere. Nodes that are blocked take two time-outs each, so that a large group may
+        well be under way.
+        """
+        for name, record in sorted(view.upgrades.items()):
+            idle = view.now - self._moved.get(name, view.now)
+            runs = record.ended is None and record.execution in view.upgrading
+            if runs and record.wish is not Wish.PAUSE and idle > STUCK:
+                yield f"{name}: execution {record.execution} has got nowhere for {idle:.0f} s: {record.why}"
+
+
+def _most(record: UpgradeRecord, view: WorldView) -> int:
+    group = view.groups[record.group]
+    policy = policy_for(view.policies.policies, group.name, group.tags)
+    try:
+        return parallelism(policy.update, max(record.desired, 1)) if policy is not None else 1
+    except InvalidInputError:
+        return 1
+
+
+def _holds_pods(instance: str, view: WorldView) -> bool:
+    return any(_has_to_leave(pod) for pod in view.cluster.store.pods_on(f"node-{instance}"))
+
+
+def _has_to_leave(pod: Obj) -> bool:
+    owner = controller_of(pod)
+    finished = (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
+    daemon = owner is not None and owner["kind"] == "DaemonSet"
+    return not (finished or daemon or keys.MIRROR_POD in annotations_of(pod))
+
+
+def owed_by_upgrade(group: str, view: WorldView) -> int:
+    """Launches that its record still holds, or that others' scaling has made theirs."""
+    record = view.upgrades.get(group)
+    if record is None:
+        return 0
+    forgiven = record.launched if record.others_scaled is not None else 0
+    held = len(record.debts) + len(record.orders) if record.resumable else 0
+    return held + forgiven
+
+
+def _on_target(view: WorldView) -> Iterator[str]:
+    for name, record in sorted(view.upgrades.items()):
+        wanted = record.target.template
+        if record.resumable or record.wish is Wish.ABORT or wanted is None:
+            continue
+        for member in view.groups[name].instances:
+            known = member.template
+            if known is not None and not member.lifecycle.startswith(LEAVING) and known.version != wanted.version:
+                yield f"{name}: {member.id} is of version {known.version}, the target was {wanted.version}"
+
+
+def _restored(view: WorldView) -> Iterator[str]:
+    for name, group in sorted(view.groups.items()):
+        record = view.upgrades.get(name)
+        if record is None:
+            continue
+        running = record.execution in view.upgrading
+        if REBALANCE in group.suspended and not running:
+            yield f"{name}: {REBALANCE} is suspended and no upgrade runs"
+        if group.maximum != view.maxima[name] and not record.resumable and group.desired <= view.maxima[name]:
+            yield f"{name}: maximum {group.maximum}, it was {view.maxima[name]}"
+
+
+def _cordons(view: WorldView) -> Iterator[str]:
+    for node in view.cluster.store.sorted("nodes"):
+        group = _cordoned_for(node)
+        record = view.upgrades.get(group)
+        if group and (record is None or not record.resumable):
+            yield f"{name_of(node)} is cordoned for the upgrade of {group}, which has ended"
+
+
+def _cordoned_for(node: Obj) -> str:
+    notes = node["metadata"].get("annotations") or {}
+    return str(notes.get(keys.CORDONED_FOR) or notes.get(keys.EXCLUDED_FOR) or "")
+
+
+UPGRADES_EVENTUAL: tuple[tuple[Rule, Callable[[WorldView], Iterator[str]]], ...] = (
+    (Rule.TARGET, _on_target),
+    (Rule.RESTORED, _restored),
+    (Rule.LIFTED, _cordons),
+)

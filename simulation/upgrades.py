@@ -1,0 +1,74 @@
+"""People who upgrade node groups: they start upgrades, pause and resume them, abort them and roll them back.
+
+Half of them know the command line, which names its executions; the others start them by hand under any name."""
+
+from typing import Any
+
+from leeward.upgrade.findings import Code
+from leeward.upgrade.record import execution_name
+from simulation.aws.compute import SimGroup
+from simulation.definitions import NODE_GROUP_UPGRADE
+from simulation.scene import Scene
+
+WHO = "an operator"
+RESUMED_AFTER = 1800.0  # seconds: nobody forgets what he has paused
+ACTIONS = ("pause", "resume", "abort", "rollback")
+
+
+class Upgraders:
+    """Each takes a `pick`, which chooses the group and what is done to it."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+
+    def start(self, pick: int) -> None:
+        """To a new image, to the newest version, or with nothing said at all: what an earlier one has left is taken up.
+        Once in a while it is a group that no policy selects.
+        """
+        group = self._group(pick)
+        asked: dict[str, Any] = {"group": group.name}
+        if pick >> 4 & 1:
+            asked["ami"] = f"ami-{pick % 4 + 2:017d}"
+        elif pick >> 5 & 1:
+            if len(group.template.images) < 4:
+                group.template.add(f"ami-{len(group.template.images) + 1:017d}")
+            asked["launchTemplateVersion"] = "$Latest"
+        if pick >> 7 & 3:
+            asked["override"] = [code.value for code in Code]
+        self._begin(group, asked, pick)
+
+    def tell(self, pick: int) -> None:
+        """Pause, resume, abort or roll back. A pause is always resumed in the end."""
+        known = sorted(self._scene.system.upgrades.records)
+        group = self._scene.fleet.groups[known[pick % len(known)]] if known and pick % 11 else self._group(pick)
+        action = ACTIONS[pick >> 6 & 3]
+        self._begin(group, {"group": group.name, "action": action}, pick)
+        if action == "pause":
+            self.resume_later(group, pick)
+
+    def stop(self, pick: int) -> None:
+        """One of the open executions; it is started again some minutes later."""
+        machine = self._scene.system.machines[NODE_GROUP_UPGRADE]
+        names = sorted(machine.executions)
+        if names:
+            name = names[pick % len(names)]
+            group = str(machine.executions[name].input.get("group"))
+            self._scene.say(f"{WHO} stops {name}")
+            machine.stop(name)
+            self.resume_later(self._scene.fleet.groups[group], pick)
+
+    def resume_later(self, group: SimGroup, pick: int) -> None:
+        """Also when arrivals are over: what is paused or was stopped is taken up again."""
+        asked = {"group": group.name, "action": "resume"}
+        self._scene.timeline.after(RESUMED_AFTER, lambda: self._begin(group, asked, pick + 1), "an upgrade is resumed")
+
+    def _begin(self, group: SimGroup, asked: dict[str, Any], pick: int) -> None:
+        record = self._scene.system.upgrades.records.get(group.name)
+        attempt = record.attempt + 1 if record is not None else 1
+        name = execution_name(group.name, attempt) if pick >> 3 & 1 else f"by-hand-{pick}-{asked.get('action', '')}"
+        self._scene.say(f"{WHO} starts {name}: {asked}")
+        self._scene.system.machines[NODE_GROUP_UPGRADE].start(name, asked)
+
+    def _group(self, pick: int) -> SimGroup:
+        groups = [group for group in self._scene.fleet.groups.values() if group.plan.selected or pick % 29 == 0]
+        return groups[(pick >> 8) % len(groups)]

@@ -1,0 +1,202 @@
+"""`leeward blockers`, offline on a folder with every kind of blockage that people meet, and live on fakes."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from leeward.adapters import wiring
+from leeward.blockers.blocker import Kind
+from leeward.model import keys
+from leeward.model.attachment import VolumeAttachment
+from leeward.model.node import Taint
+from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.model.termination import Cause, CauseKind
+from tests.cli.command import NOON, SMALL, a_snapshot
+from tests.fakes.builders import a_group, a_node, a_subject, an_instance, our_hook
+from tests.fakes.system import FakeSystem
+
+FOLDER = Path("tests/cli/snapshots/blockers")
+SCHEMA = json.loads(Path("docs/schema/blockers.json").read_text())
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+LIVE = ("--cluster", "blue", "--now", "2026-05-01T12:00:00Z", "-o", "json")
+
+
+@pytest.fixture
+def blockers(leeward):
+    def run(*arguments, snapshot=FOLDER):
+        result = leeward("blockers", *arguments, "--snapshot", snapshot, "--now", NOON, "-o", "json")
+        assert result.code == 0
+        VALIDATOR.validate(result.json)
+        return result.json["blockers"]
+
+    return run
+
+
+def test_the_schema_knows_every_kind():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    listed = SCHEMA["properties"]["blockers"]["items"]["properties"]["kind"]["enum"]
+    assert listed == [kind.value for kind in Kind]
+
+
+def test_each_kind_of_blockage_is_named_with_its_owner_and_its_end(blockers):
+    found = blockers("node-a")
+    assert [(one["kind"], one["pod"], one["owner"], one["object"], one["until"]) for one in found] == [
+        ("do-not-disrupt", "shop/batch-1", "Job/batch", "annotation karpenter.sh/do-not-disrupt=true", None),
+        ("volume-attached", "shop/db-0", "StatefulSet/db", "volumeattachment csi-db", "2024-05-01T12:04:00Z"),
+        ("pdb-failing-pod", "shop/failing-1", "Deployment/failing", "pdb shop/failing", None),
+        ("pdb-never", "shop/fixed-1", "StatefulSet/fixed", "pdb shop/fixed", None),
+        ("unmanaged-pod", "shop/lonely", "Pod/lonely", "pod shop/lonely", None),
+        (
+            "do-not-disrupt",
+            "shop/train-1",
+            "Job/train",
+            "annotation karpenter.sh/do-not-disrupt=4h",
+            "2024-05-01T15:00:00Z",
+        ),
+        ("pdb-several", "shop/twice-1", "StatefulSet/twice", "pdb shop/twice-a, pdb shop/twice-b", None),
+        ("tolerates-taint", "shop/watcher-1", "Deployment/watcher", "toleration of every taint", None),
+        ("pdb-none-now", "shop/zero-1", "Deployment/zero", "pdb shop/zero", None),
+        ("lifecycle-hook", None, "AutoScalingGroup/web-1", "hook web-1/leeward-terminate", "2024-05-01T12:05:00Z"),
+    ]
+    assert {one["node"] for one in found} == {"node-a"}
+
+
+def test_every_way_out_names_its_object_and_a_command(blockers):
+    for one in blockers():
+        assert "kubectl" in one["fix"] or "aws " in one["fix"]
+        named = (
+            one["object"].rsplit("/", 1)[-1].split("=")[0],
+            one["object"].split()[-1],
+            (one["pod"] or "").split("/")[-1],
+        )
+        assert any(name and name in one["fix"] for name in named), one
+
+
+def test_a_node_that_nothing_blocks_has_an_empty_list(blockers):
+    assert blockers("node-b") == []
+
+
+def test_without_a_node_all_are_looked_at(blockers):
+    assert blockers() == blockers("node-a")
+    assert {one["node"] for one in blockers(snapshot=SMALL)} == {"node-a", "node-b"}
+
+
+def test_the_pod_of_an_ended_instance_blocks_nothing(blockers, tmp_path):
+    instances = json.loads((SMALL / "instances.json").read_text())
+    for instance in instances["Reservations"][0]["Instances"]:
+        instance["State"]["Name"] = "terminated"
+    assert blockers(snapshot=a_snapshot(tmp_path, instances=instances)) == []
+
+
+def test_where_no_policy_selects_the_group_the_defaults_stand_in(blockers, tmp_path):
+    """The default evicts pods without a controller."""
+    found = blockers(snapshot=a_snapshot(tmp_path, policy="# nothing\n"))
+    assert {one["kind"] for one in found} == {"pdb-never", "stuck-pod"}
+
+
+def test_the_policys_termination_grace_period_is_an_end(blockers, tmp_path):
+    """As if the drain began now: the pod is deleted its own 30 s before the node's deadline."""
+    policy = (SMALL / "policy.yaml").read_text().replace("unmanagedPods: refuse", "terminationGracePeriod: 10m")
+    (blocked,) = [
+        one for one in blockers("node-a", snapshot=a_snapshot(tmp_path, policy=policy)) if "pdb" in one["kind"]
+    ]
+    assert blocked["until"] == "2024-05-01T12:09:30Z"
+
+
+def test_a_broken_attachment_is_told_with_its_place(leeward, tmp_path):
+    broken = {"items": [{"metadata": {"name": "csi"}, "status": {"attached": "yes"}}]}
+    folder = a_snapshot(tmp_path, volumeattachments=broken)
+    told = leeward.refuses("blockers", "--snapshot", folder)
+    assert 'volumeattachments.json: items[0].status.attached: found "yes", expected true or false' in told
+
+
+def test_bad_input_is_told_in_one_sentence(leeward):
+    told = leeward.refuses("blockers", "node-x", "--snapshot", FOLDER)
+    assert told == f"{FOLDER}/nodes.json: items: found no node 'node-x', expected one of its nodes: node-a, node-b"
+    told = leeward.refuses("blockers")
+    assert told == "blockers: found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"
+
+
+def test_the_table_is_for_people(leeward):
+    out = leeward("blockers", "--snapshot", FOLDER, "--now", NOON).out
+    assert "10 on 1 of 2 nodes" in out
+    assert "2024-05-01T15:00:00Z" in out
+    assert "no end known" in out
+    assert leeward("blockers", "node-b", "--snapshot", FOLDER).out.strip() == "nothing blocks node-b"
+
+
+@pytest.fixture
+def system(monkeypatch):
+    mark = Taint(key=keys.DISRUPTED_TAINT, effect="NoSchedule", value="spot_interruption")
+    system = FakeSystem(
+        instances=[an_instance("i-0a"), an_instance("i-0b")],
+        groups=[a_group("web-a", "i-0a", "i-0b")],
+        hooks=[our_hook("web-a")],
+        nodes=[a_node("i-0a", taints=(mark,)), a_node("i-0b")],
+    )
+    monkeypatch.setattr(wiring, "command_line_ports", lambda cluster, region=None, account=None: system.ports)
+    labels = {"app": "web"}
+    pod = Pod(namespace="shop", name="web-1", uid="u", node="node-i-0a", phase="Running", ready=True, labels=labels)
+    system.kubernetes.put_pod(pod)
+    selector = {"matchLabels": labels}
+    system.kubernetes.budget_list = [
+        PodDisruptionBudget(namespace="shop", name="web", selector=selector, disruptions_allowed=0)
+    ]
+    return system
+
+
+def live(leeward, *arguments):
+    result = leeward("blockers", *arguments, *LIVE)
+    assert result.code == 0
+    VALIDATOR.validate(result.json)
+    return result.json["blockers"]
+
+
+def test_live_a_blocked_spot_drain_says_until_when(leeward, system):
+    warning = Cause(id="e", kind=CauseKind.SPOT_INTERRUPTION, at=NOW, deadline=NOW + timedelta(minutes=2))
+    system.claims.claim(a_subject("i-0a"), warning, NOW)
+    (blocked,) = live(leeward)
+    assert (blocked["node"], blocked["object"], blocked["until"]) == (
+        "node-i-0a",
+        "pdb shop/web",
+        "2026-05-01T12:01:55Z",
+    )
+
+
+def test_live_hooks_and_volumes_are_looked_up(leeward, system):
+    system.groups.begin_terminating("web-a", "i-0a")
+    cause = Cause(
+        id="e", kind=CauseKind.ASG_TERMINATE, at=NOW - timedelta(minutes=2), hook="leeward-terminate", hook_ours=True
+    )
+    system.claims.claim(a_subject("i-0a"), cause, NOW)
+    system.kubernetes.attachment_list = [VolumeAttachment(name="csi", node="node-i-0a", volume="pv", attached=True)]
+    reference = {"namespace": "shop", "name": "data"}
+    system.kubernetes.volume_list = [{"metadata": {"name": "pv"}, "spec": {"claimRef": reference}}]
+    found = {one["kind"]: one for one in live(leeward, "node-i-0a")}
+    assert found["lifecycle-hook"]["until"] == "2026-05-01T12:03:00Z"
+    assert found["volume-attached"]["owner"] == "PersistentVolumeClaim/data"
+
+
+def test_live_nothing_is_changed(leeward, system):
+    before = dict(system.kubernetes.by_key), dict(system.kubernetes.by_name)
+    live(leeward)
+    assert (dict(system.kubernetes.by_key), dict(system.kubernetes.by_name)) == before
+    assert system.claims.read("i-0a") is None
+
+
+def test_live_an_unknown_node_is_bad_input_and_a_silent_cluster_exit_1(leeward, system):
+    assert "found no node 'x'" in leeward.refuses("blockers", "x", *LIVE)
+    system.kubernetes.down = True
+    result = leeward("blockers", *LIVE)
+    assert (result.code, result.out) == (1, "")
+
+
+def test_live_only_nodes_on_their_way_out_cost_a_look_into_the_table(leeward, system):
+    system.kubernetes.put_node(replace(a_node("i-0c"), name="node-c"))
+    live(leeward)
+    assert system.claims.asked["read"] == 1

@@ -1,0 +1,229 @@
+"""`leeward plan`, `leeward budget` and `leeward drift` as their users run them."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from tests.cli.command import NOON
+from tests.cli.snapshots.disruption import (
+    POLICY,
+    a_disruption_snapshot,
+    a_group,
+    a_node,
+    a_pod,
+    a_template,
+    an_instance,
+)
+from tests.cli.snapshots.placement import items
+
+SCHEMAS = {verb: json.loads(Path(f"docs/schema/{verb}.json").read_text()) for verb in ("plan", "budget", "drift")}
+
+
+@pytest.fixture
+def ask(leeward, tmp_path):
+    def run(verb, *arguments, **files):
+        snapshot = a_disruption_snapshot(tmp_path, **files)
+        result = leeward(verb, "--snapshot", snapshot, "--now", NOON, *arguments, "-o", "json")
+        assert (result.code, result.err) == (0, "")
+        jsonschema.validate(result.json, SCHEMAS[verb])
+        return result.json
+
+    return run
+
+
+@pytest.mark.parametrize("verb", SCHEMAS)
+def test_the_schemas_are_some(verb):
+    jsonschema.Draft202012Validator.check_schema(SCHEMAS[verb])
+
+
+def test_three_half_empty_nodes_become_one_cheaper_node(ask):
+    found = ask("plan")
+    (command,) = found["commands"]
+    assert found["method"] == "consolidation"
+    assert (command["decision"], command["nodes"]) == ("replace", ["n1", "n2", "n3"])
+    assert command["replacements"] == [
+        {"group": "batch", "instanceTypes": ["m5.large"], "zones": ["us-east-1a"], "capacityType": "on-demand"}
+    ]
+    assert command["savingsPerHour"] == pytest.approx(0.48)
+    assert command["disruptionCost"] == 3
+
+
+def test_every_node_says_of_every_method_why_it_stays(ask):
+    held = a_pod("p0", "n1", annotations={"karpenter.sh/do-not-disrupt": "true"})
+    found = ask("plan", pods=items(held, a_pod("p1", "n2"), a_pod("p2", "n3")))
+    assert found["commands"][0]["nodes"] == ["n2", "n3"]
+    verdicts = {node["node"]: node["verdicts"] for node in found["nodes"]}
+    assert [one["method"] for one in verdicts["n1"]] == ["expiration", "drift", "emptiness", "consolidation"]
+    assert verdicts["n1"][3] == {
+        "method": "consolidation",
+        "candidate": False,
+        "reason": "pod shop/p0 asks to be left alone (karpenter.sh/do-not-disrupt)",
+    }
+
+
+def test_one_method_can_be_asked_for_alone(ask):
+    found = ask("plan", "--method", "emptiness")
+    assert (found["method"], found["commands"]) == ("emptiness", [])
+
+
+def test_without_prices_deletions_are_planned_and_their_savings_are_not_known(ask):
+    (command,) = ask("plan", prices={"on-demand": {}})["commands"]
+    assert (command["decision"], command["savingsPerHour"]) == ("delete", None)
+
+
+def test_the_table_tells_savings_and_reasons(leeward, tmp_path):
+    told = leeward("plan", "--snapshot", a_disruption_snapshot(tmp_path), "--now", NOON).out
+    assert "next round, by consolidation: saves $0.48 an hour" in told
+    assert "1 of batch (m5.large) in us-east-1a" in told
+
+
+def test_without_a_policy_the_table_says_that_nothing_is_selected(leeward, tmp_path):
+    snapshot = a_disruption_snapshot(tmp_path)
+    (snapshot / "policy.yaml").unlink()
+    result = leeward("plan", "--snapshot", snapshot, "--now", NOON)
+    assert result.code == 0
+    assert "nothing to do" in result.out
+    assert "there is no policy.yaml: no group is selected" in result.out
+
+
+def test_an_earlier_plan_is_checked_again(leeward, ask, tmp_path):
+    earlier = tmp_path / "plan.json"
+    earlier.write_text(json.dumps(ask("plan")))
+    assert ask("plan", "--validate", earlier)["commands"] == json.loads(earlier.read_text())["commands"]
+    grown = items(a_pod("p0", "n1", cpu="1500m"), a_pod("p1", "n2", cpu="1500m"), a_pod("p2", "n3", cpu="1500m"))
+    later = ask("plan", "--validate", earlier, pods=grown)
+    assert (later["method"], later["commands"]) == ("consolidation", [])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "document: found no such file, expected one plan, the output of: leeward plan -o json"),
+        ("{", "expected JSON, the output of: leeward plan -o json"),
+        ("{}", "commands: found nothing, expected a value (the output of: leeward plan -o json)"),
+        ('{"method": "magic", "commands": []}', 'method: found "magic", expected one of expiration, drift'),
+        ('{"commands": [{"decision": "delete", "nodes": []}]}', "commands[0].nodes: found an empty list, expected at"),
+        ('{"commands": [{"decision": "delete", "nodes": ["n1"]}]}', "method: found nothing, expected the method of"),
+        (
+            '{"method": "drift", "commands": [{"decision": "replace", "nodes": ["n1"]}]}',
+            "commands[0].replacements: found nothing, expected at least one",
+        ),
+    ],
+)
+def test_what_is_no_plan_is_refused(leeward, tmp_path, content, message):
+    path = tmp_path / "earlier.json"
+    if content is not None:
+        path.write_text(content)
+    snapshot = a_disruption_snapshot(tmp_path)
+    assert message in leeward.refuses("plan", "--snapshot", snapshot, "--validate", path)
+
+
+@pytest.mark.parametrize("verb", SCHEMAS)
+def test_without_a_snapshot_or_a_cluster_nothing_is_guessed(leeward, verb):
+    assert f"{verb}: found n" in leeward.refuses(verb)
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"prices": {"on-demand": {"m5.large": "dear"}}}, 'prices.json: on-demand["m5.large"]: found "dear"'),
+        (
+            {"pods": items(a_pod("p", "n1", cpu="many"))},
+            'pods.json: items[0].spec.containers[0].resources.requests.cpu: found "many", expected a quantity',
+        ),
+        ({"nodes": items({"kind": "Node", "metadata": {}})}, "nodes.json: items[0].metadata.name: found nothing"),
+    ],
+)
+def test_bad_files_are_named(leeward, tmp_path, files, message):
+    assert message in leeward.refuses("plan", "--snapshot", a_disruption_snapshot(tmp_path, **files))
+
+
+def test_budgets_of_every_reason_are_told(ask):
+    policy = POLICY.replace('[{nodes: "100%"}]', "[{nodes: 1}, {nodes: 5, zone: us-east-1a, reasons: [Upgrade]}]")
+    marked = a_node("n1") | {
+        "spec": {
+            "providerID": "aws:///us-east-1a/i-n1",
+            "taints": [{"key": "leeward.dev/disrupted", "effect": "NoSchedule"}],
+        }
+    }
+    found = ask("budget", policy=policy, nodes=items(marked, a_node("n2"), a_node("n3")))["budgets"]
+    rows = {(one["reason"], one["zone"]): (one["allowed"], one["disrupting"], one["total"]) for one in found}
+    assert rows["Empty", None] == (0, 1, 3)
+    assert rows["Upgrade", None] == (None, 1, 3)
+    assert rows["Upgrade", "us-east-1a"] == (4, 1, 3)
+    assert {reason for reason, _ in rows} == {"Empty", "Drifted", "Underutilized", "Expired", "Upgrade"}
+
+
+def test_the_budget_table_says_no_limit(leeward, tmp_path):
+    told = leeward("budget", "--snapshot", a_disruption_snapshot(tmp_path), "--now", NOON).out
+    assert "no limit" in told
+    assert "Underutilized" in told
+
+
+def test_drift_tells_all_fields_with_have_and_want(ask):
+    templates = [a_template("lt-web", "m5.xlarge", image="ami-2"), a_template("lt-batch", "m5.large")]
+    instances = [an_instance("n1"), an_instance("n2", ImageId="ami-2"), an_instance("n3", SubnetId="subnet-z")]
+    found = ask(
+        "drift",
+        launch_template_versions={"LaunchTemplateVersions": templates},
+        instances={"Reservations": [{"Instances": instances}]},
+    )
+    n1, n2, n3 = found["nodes"]
+    assert n1 == {
+        "node": "n1",
+        "drifted": True,
+        "since": NOON,
+        "remedy": "replace",
+        "reasons": [{"field": "ami", "class": "dynamic", "have": "ami-1", "want": "ami-2"}],
+    }
+    assert n2 == {"node": "n2", "drifted": False, "since": None, "remedy": "none", "reasons": []}
+    assert [one["field"] for one in n3["reasons"]] == ["ami", "subnets"]
+
+
+def test_static_fields_are_read_from_the_version_that_a_node_came_from(ask):
+    old, new = a_template("lt-web", "m5.xlarge"), a_template("lt-web", "m5.xlarge", version=2)
+    new["DefaultVersion"] = False
+    new["LaunchTemplateData"] |= {
+        "UserData": "IyEvYmluL2Jhc2gK",
+        "BlockDeviceMappings": [{"DeviceName": "/dev/xvda", "Ebs": {"VolumeSize": 80}}],
+        "MetadataOptions": {"HttpTokens": "required", "HttpPutResponseHopLimit": 2},
+        "Monitoring": {"Enabled": True},
+        "IamInstanceProfile": {"Name": "nodes"},
+        "SecurityGroupIds": ["sg-2"],
+        "TagSpecifications": [{"ResourceType": "instance", "Tags": [{"Key": "team", "Value": "web"}]}],
+    }
+    instance = an_instance(
+        "n1",
+        SecurityGroups=[{"GroupId": "sg-1"}],
+        IamInstanceProfile={"Arn": "arn:aws:iam::1:instance-profile/old"},
+        MetadataOptions={"HttpTokens": "optional", "HttpPutResponseHopLimit": 2, "State": "applied"},
+        Monitoring={"State": "disabled"},
+    )
+    group = a_group("web", "lt-web", "n1")
+    group["Instances"][0]["LaunchTemplate"] = {"LaunchTemplateId": "lt-web", "Version": "1"}
+    (node,) = ask(
+        "drift",
+        nodes=items(a_node("n1")),
+        pods=items(),
+        auto_scaling_groups={"AutoScalingGroups": [group]},
+        launch_template_versions={"LaunchTemplateVersions": [old, new]},
+        instances={"Reservations": [{"Instances": [instance]}]},
+    )["nodes"]
+    assert [one["field"] for one in node["reasons"]] == [
+        "securityGroups",
+        "userData",
+        "instanceProfile",
+        "tags",
+        "metadataOptions",
+        "blockDevices",
+        "detailedMonitoring",
+    ]
+    assert node["remedy"] == "replace"
+    assert {"have": "HttpTokens=optional", "want": "HttpTokens=required"}.items() <= node["reasons"][4].items()
+
+
+def test_the_drift_table_counts(leeward, tmp_path):
+    told = leeward("drift", "--snapshot", a_disruption_snapshot(tmp_path), "--now", NOON).out
+    assert told.startswith("0 of 3 nodes have drifted")

@@ -1,0 +1,77 @@
+"""`leeward plan`, `budget` and `drift` against a cluster, with fakes for AWS and Kubernetes."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from leeward.adapters import wiring
+from leeward.errors import AccessDeniedError
+from leeward.model.launch import LaunchSettings
+from leeward.ports_cluster import Listed
+from tests.cli.snapshots.disruption import a_node as a_raw_node
+from tests.cli.snapshots.disruption import a_pod as a_raw_pod
+from tests.fakes.builders import a_group, a_policy, an_instance, policies
+from tests.fakes.system import FakeSystem
+
+LIVE = ("--cluster", "blue", "--now", "2026-05-01T12:00:00Z", "-o", "json")
+
+
+def valid(result, name):
+    assert (result.code, result.err) == (0, "")
+    jsonschema.validate(result.json, json.loads(Path(f"docs/schema/{name}.json").read_text()))
+    return result.json
+
+
+@pytest.fixture
+def system(monkeypatch):
+    group = a_group("web-a", "i-n1", "i-n2")
+    members = tuple(replace(one, type="m5.large") for one in group.instances)
+    system = FakeSystem(
+        instances=[replace(an_instance(one.id, spot=False), image="ami-1") for one in members],
+        groups=[replace(group, instances=members)],
+        written=policies(a_policy("web")),
+    )
+    system.kubernetes.raw = {
+        Listed.NODES: [a_raw_node("n1"), a_raw_node("n2")],
+        Listed.PODS: [a_raw_pod("p1", "n1"), a_raw_pod("p2", "n2")],
+    }
+    monkeypatch.setattr(wiring, "command_line_ports", lambda cluster, region=None, account=None: system.ports)
+    return system
+
+
+def test_a_live_plan_is_made_from_the_cluster_and_aws(leeward, system):
+    found = valid(leeward("plan", *LIVE), "plan")
+    assert (found["method"], len(found["commands"][0]["nodes"])) == ("consolidation", 1)
+
+
+def test_live_budgets_count_live_nodes(leeward, system):
+    rows = valid(leeward("budget", *LIVE), "budget")["budgets"]
+    assert {(one["allowed"], one["total"]) for one in rows if one["reason"] == "Empty"} == {(1, 2)}
+
+
+def test_live_drift_compares_with_the_launch_template_of_now(leeward, system):
+    system.launches.by_group["web-a"] = LaunchSettings(image="ami-2", instance_type="m5.large")
+    nodes = valid(leeward("drift", *LIVE), "drift")["nodes"]
+    assert [one["reasons"][0]["field"] for one in nodes] == ["ami", "ami"]
+
+
+def test_a_node_whose_termination_is_under_way_is_left_alone(leeward, system, monkeypatch):
+    monkeypatch.setattr(system.ports.claims, "open_instances", lambda: ["i-n1"])
+    verdicts = {one["node"]: one["verdicts"][3]["reason"] for one in valid(leeward("plan", *LIVE), "plan")["nodes"]}
+    assert verdicts["n1"] == "a termination of it is under way"
+
+
+def test_without_the_table_and_without_prices_there_is_a_plan_all_the_same(leeward, system, monkeypatch):
+    def denied(*_):
+        raise AccessDeniedError("dynamodb:Query: not allowed")
+
+    monkeypatch.setattr(system.ports.claims, "open_instances", denied)
+    monkeypatch.setattr(system.ports.catalog, "read", denied)
+    monkeypatch.setattr(system.ports.price_list, "on_demand", denied)
+    (command,) = valid(leeward("plan", *LIVE), "plan")["commands"]
+    assert command["savingsPerHour"] is None
+    told = leeward("plan", "--cluster", "blue", "--now", "2026-05-01T12:00:00Z").out
+    assert "prices cannot be read: dynamodb:Query: not allowed" in told

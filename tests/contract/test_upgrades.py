@@ -1,0 +1,181 @@
+"""What every `ports.Upgrades` does: the table's adapter on a local DynamoDB, the simulation's model and the fake."""
+
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+import pytest
+from moto import mock_aws
+
+from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.table import Table, from_wire, to_wire
+from leeward.adapters.aws.upgrade_items import made, plain, upgrade_item, upgrade_of
+from leeward.adapters.aws.upgrades import DynamoUpgrades
+from leeward.model.launch import LaunchTemplateRef
+from leeward.upgrade.members import Target
+from leeward.upgrade.record import UpgradeRecord, Wish
+from leeward.upgrade.sizes import Strategy
+from simulation.aws.upgrades import SimUpgrades
+from tests.contract.test_claims import make_table
+from tests.fakes.upgrades import FakeUpgrades
+
+NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
+EIGHT = LaunchTemplateRef(id="lt-1", name="web", version="8")
+
+
+@pytest.fixture(params=["the table", "the model", "the fake"])
+def upgrades(request, monkeypatch):
+    if request.param == "the table":
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.setenv(name, "testing")
+        with mock_aws():
+            make_table()
+            yield DynamoUpgrades(Table(AwsClients("us-east-1"), "leeward"))
+    else:
+        yield SimUpgrades() if request.param == "the model" else FakeUpgrades()
+
+
+def a_record(**more):
+    target = Target(template=EIGHT, overrides={"m6g.large": EIGHT}, source=("lt-1", "8"))
+    given = {
+        "group": "web-a",
+        "target": target,
+        "previous": replace(target, template=None, source=None),
+        "strategy": Strategy.MINIMAL,
+        "desired": 3,
+        "maximum": 5,
+        "began": NOW,
+        "failed": ("node-a", "node-b"),
+        "cordoned": True,
+        "canary_done": NOW + timedelta(minutes=5),
+    }
+    return UpgradeRecord(**{**given, **more})
+
+
+def test_there_is_none_before_it_is_written(upgrades):
+    assert upgrades.read("web-a") is None
+
+
+def test_a_record_comes_back_as_it_was_one_version_later(upgrades):
+    written = upgrades.write(a_record())
+    assert written == a_record(version=1)
+    assert upgrades.read("web-a") == written
+
+
+def test_groups_are_kept_apart(upgrades):
+    upgrades.write(a_record())
+    assert upgrades.read("web") is None
+    assert upgrades.write(a_record(group="web")) is not None
+
+
+def test_only_who_read_the_newest_version_writes(upgrades):
+    first = upgrades.write(a_record())
+    second = upgrades.write(replace(first, gone=1))
+    assert second.version == 2
+    assert upgrades.write(replace(first, wish=Wish.PAUSE)) is None
+    assert upgrades.read("web-a") == second
+
+
+def test_a_new_upgrade_begins_only_when_the_last_one_has_ended(upgrades):
+    first = upgrades.write(a_record())
+    assert upgrades.write(a_record(began=NOW + timedelta(hours=1))) is None
+    ended = upgrades.write(replace(first, ended=NOW))
+    again = upgrades.write(a_record(began=NOW + timedelta(hours=1)))
+    assert again == a_record(began=NOW + timedelta(hours=1), version=1)
+    assert upgrades.write(replace(ended, wish=Wish.ROLLBACK)) is None
+
+
+def test_a_writer_of_an_earlier_upgrade_does_not_meet_the_same_version_of_a_later_one(upgrades):
+    first = upgrades.write(a_record())
+    upgrades.write(replace(first, ended=NOW))
+    later = upgrades.write(a_record(began=NOW + timedelta(hours=1)))
+    assert upgrades.write(replace(first, gone=1)) is None
+    assert upgrades.read("web-a") == later
+
+
+def test_one_that_has_ended_may_be_rolled_back(upgrades):
+    ended = upgrades.write(a_record(ended=NOW))
+    assert upgrades.write(replace(ended, wish=Wish.ROLLBACK, ended=None)).version == 2
+    assert upgrades.read("web-a").ended is None
+
+
+class Colour(StrEnum):
+    RED = "red"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inner:
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Everything:
+    """What a record may come to hold."""
+
+    text: str
+    number: int
+    truth: bool
+    moment: datetime
+    colour: Colour
+    inner: Inner
+    pair: tuple[str, int]
+    by_name: dict[str, str]
+    counts: dict[str, int] = field(default_factory=dict)
+    inners: tuple[Inner, ...] = ()
+    colours: tuple[Colour, ...] = ()
+    maybe: datetime | None = None
+    chosen: Inner | None = None
+
+
+def test_every_simple_type_survives_the_table():
+    inner = Inner(names=("a", "b"))
+    full = Everything(
+        text="",
+        number=0,
+        truth=False,
+        moment=NOW,
+        colour=Colour.RED,
+        inner=inner,
+        pair=("a", 1),
+        by_name={"i-new": "i-old"},
+        counts={"us-east-1a": 2},
+        inners=(inner, Inner()),
+        colours=(Colour.RED,),
+        maybe=NOW,
+        chosen=inner,
+    )
+    for one in (full, replace(full, maybe=None, chosen=None)):
+        assert made(Everything, from_wire(to_wire(plain(one)))) == one
+
+
+def test_what_no_record_holds_is_refused():
+    with pytest.raises(TypeError, match="set"):
+        plain({"names": {1}})
+    with pytest.raises(TypeError, match="bytes"):
+        made(bytes, "a")
+
+
+def test_fields_that_an_older_version_did_not_write_take_their_default():
+    item = upgrade_item(a_record())
+    needed = {"group", "target", "strategy", "desired", "maximum", "began"}
+    old = upgrade_of({name: value for name, value in item.items() if name in needed} | {"unknown": 1})
+    assert old == UpgradeRecord(**{name: getattr(a_record(), name) for name in needed})
+    assert needed < {one.name for one in fields(UpgradeRecord)}
+
+
+def test_a_writer_whose_answer_got_lost_finds_its_own_mark(monkeypatch):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    with mock_aws():
+        make_table()
+        table = Table(AwsClients("us-east-1"), "leeward")
+        put, lost = table.put, []
+
+        def repeated(*args, **kwargs):
+            """As botocore does it: the first answer never came."""
+            lost.append(put(*args, **kwargs))
+            return put(*args, **kwargs)
+
+        monkeypatch.setattr(table, "put", repeated)
+        assert DynamoUpgrades(table).write(a_record()) == a_record(version=1)
+        assert lost == [(True, None)]

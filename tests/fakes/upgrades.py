@@ -1,0 +1,166 @@
+"""What upgrades need beside the other ports: the simulation's models, with calls counted and failures planned."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from threading import RLock
+
+from leeward.errors import InvalidInputError, ObjectGoneError
+from leeward.model.group import Group
+from leeward.model.launch import LaunchSource, LaunchTemplateRef
+from leeward.ports_upgrade import ManagedState, ManagedUpdate
+from leeward.upgrade.record import UpgradeRecord
+from simulation.aws.alarms import SimAlarms
+from simulation.aws.managed import SimManagedUpdates
+from simulation.aws.templates import SimTemplate, SimTemplates, template_of
+from simulation.aws.upgrades import SimUpgrades
+from tests.fakes.calls import Calls
+from tests.fakes.groups import FakeGroups
+
+
+class FakeGroupChanges(Calls):
+    """Changes what `FakeGroups` tells; launching what is missing is `groups.refill`'s, as ever."""
+
+    def __init__(self, groups: FakeGroups) -> None:
+        super().__init__()
+        self._groups = groups
+
+    def point_at(self, group: Group, template: LaunchTemplateRef) -> None:
+        """Overrides stay."""
+        self._call("point_at")
+        there = self._there(group.name)
+        if there.launch.configuration is not None:
+            raise InvalidInputError(f"group {group.name}: found a launch configuration, expected a launch template")
+        source = LaunchSource(template=template, overrides=there.launch.overrides)
+        self._groups.by_name[group.name] = replace(there, launch=source)
+
+    def raise_to(self, group: str, *, desired: int | None = None, maximum: int | None = None) -> None:
+        """Never lowers."""
+        self._call("raise_to")
+        there = self._there(group)
+        wanted, limit = max(desired or 0, there.desired), max(maximum or 0, there.maximum)
+        if wanted > limit:
+            raise InvalidInputError(f"ValidationError: Desired capacity:{wanted} must be at most max size:{limit}")
+        self._groups.by_name[group] = replace(there, desired=wanted, maximum=limit)
+
+    def put_back_maximum(self, group: str, maximum: int) -> bool:
+        """Not below the desired size."""
+        self._call("put_back_maximum")
+        there = self._there(group)
+        if there.desired > maximum:
+            return False
+        self._groups.by_name[group] = replace(there, maximum=min(there.maximum, maximum))
+        return True
+
+    def suspend(self, group: str, process: str) -> None:
+        """Once."""
+        self._call("suspend")
+        there = self._there(group)
+        self._groups.by_name[group] = replace(there, suspended=tuple(sorted({*there.suspended, process})))
+
+    def resume(self, group: str, process: str) -> None:
+        """Not suspended is the same."""
+        self._call("resume")
+        there = self._there(group)
+        self._groups.by_name[group] = replace(there, suspended=tuple(sorted({*there.suspended} - {process})))
+
+    def _there(self, group: str) -> Group:
+        if group not in self._groups.by_name:
+            raise ObjectGoneError(f"no Auto Scaling group {group}")
+        return self._groups.by_name[group]
+
+
+class FakeTemplates(Calls):
+    """`by_name`: launch templates by id and name; `parameters`: SSM's; `missing`: images that EC2 does not have."""
+
+    def __init__(self, templates: Iterable[SimTemplate] = ()) -> None:
+        super().__init__()
+        self._model = SimTemplates([template_of("web-a"), *templates])
+        self.parameters, self.missing = self._model.parameters, self._model.missing
+
+    def version_for(self, template: LaunchTemplateRef, image: str, *, token: str) -> LaunchTemplateRef:
+        """The same token gives the same version."""
+        self._call("version_for")
+        return self._model.version_for(template, image, token=token)
+
+    def numbered(self, template: LaunchTemplateRef) -> LaunchTemplateRef:
+        """With number and id."""
+        self._call("numbered")
+        return self._model.numbered(template)
+
+    def image_behind(self, parameter: str) -> str:
+        """Of those that a test put there."""
+        self._call("image_behind")
+        return self._model.image_behind(parameter)
+
+    def image_exists(self, image: str) -> bool:
+        """All but the missing."""
+        self._call("image_exists")
+        return self._model.image_exists(image)
+
+
+class FakeManagedUpdates(Calls):
+    """`model.groups`: the node groups that there are; `model.end` ends an update."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model = SimManagedUpdates()
+
+    def start(
+        self,
+        cluster: str,
+        nodegroup: str,
+        *,
+        token: str,
+        version: str | None = None,
+        template_version: str | None = None,
+        force: bool = False,
+    ) -> str:
+        """The same token gives the same update."""
+        self._call("start")
+        return self.model.start(
+            cluster, nodegroup, token=token, version=version, template_version=template_version, force=force
+        )
+
+    def look(self, cluster: str, nodegroup: str, update: str) -> ManagedUpdate:
+        """How it stands."""
+        self._call("look")
+        return self.model.look(cluster, nodegroup, update)
+
+    def end(self, update: str, state: ManagedState = ManagedState.SUCCESSFUL, *errors: str) -> None:
+        """It ends so."""
+        self.model.end(update, state, *errors)
+
+
+class FakeAlarms(Calls):
+    """`ring` and `quiet` make an alarm exist and say how it stands."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._model = SimAlarms()
+        self.ring, self.quiet = self._model.ring, self._model.quiet
+
+    def ringing(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Who does not exist rings."""
+        self._call("ringing")
+        return self._model.ringing(names)
+
+
+class FakeUpgrades(Calls):
+    """`records` by group."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._table = SimUpgrades()
+        self._lock = RLock()
+        self.records = self._table.records
+
+    def read(self, group: str) -> UpgradeRecord | None:
+        """The latest."""
+        self._call("read")
+        return self._table.read(group)
+
+    def write(self, record: UpgradeRecord) -> UpgradeRecord | None:
+        """None when somebody was faster."""
+        with self._lock:
+            self._call("write")
+            return self._table.write(record)

@@ -1,0 +1,227 @@
+"""What holds of every plan, on generated fleets."""
+
+import os
+import random
+from collections import Counter
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leeward.disruption.command import MethodName
+from leeward.disruption.headcount import all_allowances
+from leeward.disruption.methods.consolidation import Consolidation
+from leeward.disruption.plan import plan_round
+from leeward.disruption.removal import without
+from leeward.disruption.round import Round
+from leeward.disruption.savings import threshold
+from leeward.disruption.validate import validate
+from leeward.drift.detect import annotations, drift_of
+from leeward.model.launch import LaunchSettings
+from leeward.model.quantity import amounts
+from leeward.policy.document import Reason
+from tests.unit.disruption.fleet import ROOM, ZONES, a_budget, a_fleet, a_policy, rules
+
+EXAMPLES = int(os.environ.get("EXAMPLES", "60"))
+REASONS = dict(zip(MethodName, (Reason.EXPIRED, Reason.DRIFTED, Reason.EMPTY, Reason.UNDERUTILIZED), strict=True))
+
+
+@st.composite
+def fleets(draw):
+    """Two policies, three groups, up to eight nodes and 20 pods, some bound to a zone, some guarded."""
+    budgets = draw(st.lists(_budgets(), max_size=2))
+    expires = draw(st.sampled_from([None, timedelta(days=20)]))
+    savings = draw(st.sampled_from([0.0, 0.01, 0.05]))
+    policy = a_policy(
+        "web", "web", "batch", disruption=rules(budgets=tuple(budgets), expire_after=expires, savings_per_hour=savings)
+    )
+    fleet = a_fleet(policy, a_policy("spot", "spot", disruption=rules(savings_per_hour=0.0)))
+    image = LaunchSettings(image=draw(st.sampled_from(["", "ami-1", "ami-2"])))
+    types = st.lists(st.sampled_from(sorted(ROOM)), min_size=1, max_size=2, unique=True)
+    for name, spot in (("web", False), ("batch", False), ("spot", True)):
+        minimum, zones = draw(st.integers(0, 2)), ZONES[: draw(st.integers(1, 3))]
+        fleet.group(name, *draw(types), spot=spot, minimum=minimum, zones=zones, launch=image)
+    for number in range(draw(st.integers(1, 8))):
+        group = draw(st.sampled_from(["web", "batch", "spot"]))
+        created = draw(st.sampled_from(["2026-03-01T00:00:00Z", "2026-04-30T00:00:00Z"]))
+        zone = draw(st.sampled_from(fleet.groups[group]["zones"]))
+        kind = draw(st.sampled_from(sorted(ROOM)))
+        fleet.node(f"n{number}", group=group, type=kind, zone=zone, created=created, instance={"image": "ami-1"})
+    _add_pods(draw, fleet)
+    return fleet
+
+
+def _budgets():
+    zones = st.sampled_from([None, *ZONES])
+    return st.builds(a_budget, st.integers(0, 4), zone=zones) | st.builds(
+        a_budget, st.integers(0, 100), percent=st.just(True)
+    )
+
+
+def _add_pods(draw, fleet):
+    left = {raw["metadata"]["name"]: amounts(raw["status"]["allocatable"], down=True)["cpu"] for raw in fleet.nodes}
+    for number in range(draw(st.integers(0, 20))):
+        node = draw(st.sampled_from(sorted(left)))
+        cpu = draw(st.sampled_from([50, 250, 500, 900]))
+        if cpu > left[node]:
+            continue
+        left[node] -= cpu
+        zone = next(raw for raw in fleet.nodes if raw["metadata"]["name"] == node)["metadata"]["labels"]
+        bound = {"nodeSelector": {"topology.kubernetes.io/zone": zone["topology.kubernetes.io/zone"]}}
+        rest = bound if draw(st.booleans()) else {}
+        fleet.pod(f"p{number}", node, cpu=f"{cpu}m", memory="64Mi", labels={"app": f"a{number % 4}"}, **rest)
+    if draw(st.booleans()):
+        fleet.pdb("guard", draw(st.integers(0, 1)), app="a0")
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(fleet=fleets(), only=st.sampled_from([None, *MethodName]))
+def test_every_pod_of_a_removed_node_has_a_place_and_no_node_is_overfull(fleet, only):
+    snapshot = fleet.snapshot()
+    plan = plan_round(snapshot, only=only)
+    removed = {name for command in plan.commands for name in command.nodes}
+    where = {pod.key: pod.node for pod in snapshot.pods}
+    new_rooms = {}
+    for number, command in enumerate(plan.commands):
+        groups = [one.group for one in command.replacements]
+        for pod, node in command.placements.items():
+            where[pod] = node if snapshot.node(node) else f"{number}/{node}"
+            if not snapshot.node(node):
+                new_rooms[f"{number}/{node}"] = _smallest(snapshot, groups)
+    used = Counter()
+    for spec in snapshot.pod_specs:
+        assert where[spec.key] not in removed, f"{spec.key} stays behind"
+        used[where[spec.key]] += spec.needs.asked("cpu")
+    rooms = {spec.name: spec.allocatable["cpu"] for spec in snapshot.node_specs} | new_rooms
+    assert all(used[node] <= rooms[node] for node in used if "/" in node or node not in removed)
+    _bound_pods_stay_in_their_zone(fleet, snapshot, plan)
+
+
+def _smallest(snapshot, groups):
+    """Of every type that any of the groups may launch."""
+    return min(node.allocatable["cpu"] for group in groups for node in snapshot.launchables[group].expected.values())
+
+
+def _bound_pods_stay_in_their_zone(fleet, snapshot, plan):
+    wanted = {f"shop/{raw['metadata']['name']}": raw["spec"].get("nodeSelector") for raw in fleet.pods}
+    for command in plan.commands:
+        zones = [set(one.zones) for one in command.replacements]
+        for pod, node in command.placements.items():
+            if wanted[pod]:
+                (zone,) = wanted[pod].values()
+                there = snapshot.node(node)
+                assert snapshot.zone_of(there) == zone if there else any(zone in one for one in zones)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(fleet=fleets(), only=st.sampled_from([None, *MethodName]))
+def test_no_budget_is_exceeded_and_no_group_falls_below_its_minimum(fleet, only):
+    snapshot = fleet.snapshot()
+    plan = plan_round(snapshot, only=only)
+    going = [snapshot.node(name) for command in plan.commands for name in command.nodes]
+    assert len({node.name for node in going}) == len(going)
+    for one in all_allowances(snapshot) if plan.commands else ():
+        if one.reason is REASONS[plan.method] and one.allowed is not None:
+            mine = [node for node in going if snapshot.policy_of_node(node).name == one.policy]
+            assert sum(one.zone in {None, snapshot.zone_of(node)} for node in mine) <= one.allowed
+    sizes = Counter({name: group.desired for name, group in snapshot.groups.items()})
+    sizes.subtract(snapshot.group_of(node).name for node in going)
+    sizes.update(new.group for command in plan.commands for new in command.replacements)
+    touched = {snapshot.group_of(node).name for node in going}
+    for name in touched:
+        group = snapshot.groups[name]
+        assert sizes[name] >= min(group.minimum, group.desired)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(fleet=fleets(), seed=st.integers(0, 1000))
+def test_the_order_of_the_input_makes_no_difference(fleet, seed):
+    snapshot, chance = fleet.snapshot(), random.Random(seed)
+
+    def mixed(things):
+        return tuple(chance.sample(things, len(things)))
+
+    other = replace(
+        snapshot,
+        nodes=mixed(snapshot.nodes),
+        pods=mixed(snapshot.pods),
+        budgets=mixed(snapshot.budgets),
+        node_specs=mixed(snapshot.node_specs),
+        pod_specs=mixed(snapshot.pod_specs),
+        groups=dict(mixed(tuple(snapshot.groups.items()))),
+        launchables=dict(mixed(tuple(snapshot.launchables.items()))),
+    )
+    assert plan_round(other) == plan_round(snapshot)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(fleet=fleets())
+def test_consolidation_never_saves_less_than_the_threshold(fleet):
+    snapshot = fleet.snapshot()
+    found = Round(snapshot)
+    for command in plan_round(snapshot, only=MethodName.CONSOLIDATION).commands:
+        nodes = [found.candidates[name] for name in command.nodes]
+        assert command.savings >= threshold(nodes) >= 0
+        dearest = sum(
+            max(
+                fleet.prices.on_demand[kind] if one.capacity == "on-demand" else fleet.prices.spot[kind][zone]
+                for kind in one.types
+                for zone in one.zones
+            )
+            for one in command.replacements
+        )
+        assert command.savings == pytest.approx(sum(node.price for node in nodes) - dearest, abs=1e-6)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(fleet=fleets())
+def test_several_nodes_save_at_least_what_the_longest_prefix_saves(fleet):
+    """Karpenter's own search, all prefixes tried instead of a binary search: by deletion alone."""
+    snapshot = fleet.snapshot()
+    found, method = Round(snapshot), Consolidation()
+    ordered = sorted(
+        (one for one in found.candidates.values() if not method.why_not(found, one)), key=lambda one: one.rank
+    )
+    spending, prefix, best = found.spending.copy(), [], 0.0
+    for candidate in ordered:
+        if spending.why_not(candidate, Reason.UNDERUTILIZED):
+            continue
+        spending.take(candidate)
+        prefix.append(candidate)
+        possible = found.spending.may_shrink(prefix) and not without(found, prefix).why
+        saved = sum(one.price for one in prefix)
+        if len(prefix) > 1 and possible and saved >= threshold(prefix):
+            best = max(best, saved)
+    commands = method.decide(found).commands
+    assert (commands[0].savings if commands else 0.0) >= best - 1e-6
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(fleet=fleets())
+def test_a_plan_still_holds_on_the_snapshot_that_it_was_made_from(fleet):
+    snapshot = fleet.snapshot()
+    plan = plan_round(snapshot)
+    again = validate(snapshot, plan.method, plan.commands)
+    assert [command.nodes for command in again.commands] == [command.nodes for command in plan.commands]
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(fleet=fleets())
+def test_drift_is_idempotent_and_a_node_that_replaces_a_drifted_one_is_in_order(fleet):
+    for raw in fleet.nodes:
+        snapshot = fleet.snapshot()
+        put = annotations(snapshot, snapshot.node(raw["metadata"]["name"]))
+        raw["metadata"]["annotations"] = {key: value for key, value in put.items() if value is not None}
+        snapshot = fleet.snapshot()
+        assert annotations(snapshot, snapshot.node(raw["metadata"]["name"])) == {}
+    for command in plan_round(fleet.snapshot(), only=MethodName.DRIFT).commands:
+        for number, new in enumerate(command.replacements):
+            image = fleet.groups[new.group]["launch"].image
+            for kind in new.types:
+                name = f"new-{number}-{kind}"
+                spot = new.capacity == "spot"
+                fleet.node(name, group=new.group, type=kind, zone=new.zones[0], spot=spot, instance={"image": image})
+                after = fleet.snapshot()
+                assert not drift_of(after, after.node(name)).drifted

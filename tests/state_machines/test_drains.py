@@ -1,0 +1,157 @@
+"""Who leaves when, in the running machine: waves, last calls, several budgets, pods that would come back."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from leeward.model.pod import Owner, Toleration
+from leeward.model.termination import CauseKind
+from leeward.policy.document import DrainPolicy
+from tests.fakes.builders import GROUP, our_hook
+from tests.fakes.clock import START
+from tests.state_machines.test_walks import I, a_budget, a_pod, a_system, claim
+from tests.state_machines.walker import Walker
+
+REPLICA_SET = Owner(api_version="apps/v1", kind="ReplicaSet", name="web-5d4")
+TEN_MINUTES = DrainPolicy(termination_grace_period=timedelta(minutes=10))
+
+
+def a_critical_pod(name="dns", **changes):
+    return replace(a_pod(name, labels={"app": "dns"}), priority_class="system-cluster-critical", **changes)
+
+
+def each_deletion(system):
+    """When each pod was first seen leaving, filled in while the machine runs."""
+    seen = {}
+
+    def look(_state, _input):
+        for pod in system.kubernetes.by_key.values():
+            if pod.deletion:
+                seen.setdefault(pod.name, (system.clock.now(), pod.deletion))
+
+    return seen, look
+
+
+def test_a_wave_starts_when_the_last_pod_of_the_one_before_is_gone():
+    system = a_system(pods=[a_pod(grace=90), a_critical_pod()])
+    claim(system, CauseKind.MANUAL)
+    at_eviction = []
+    evict = system.kubernetes.evict
+
+    def watched(pod):
+        at_eviction.append((pod.name, sorted(system.kubernetes.by_key)))
+        evict(pod)
+
+    system.kubernetes.evict = watched
+    Walker(system).run(I)
+    assert at_eviction == [("web-1", ["shop/dns", "shop/web-1"]), ("dns", ["shop/dns"])]
+    assert system.claims.records[I].times["drained"] >= START + timedelta(seconds=90)
+
+
+def test_a_pod_past_its_grace_holds_up_the_next_wave_for_a_minute_and_no_longer():
+    """Karpenter: a pod more than a minute past its deletion deadline is not waited for."""
+    system = a_system(pods=[a_pod(grace=5), a_critical_pod()])
+    system.kubernetes.stuck.add("shop/web-1")
+    claim(system, CauseKind.MANUAL)
+    Walker(system).run(I)
+    assert system.kubernetes.done == ["evict shop/web-1", "evict shop/dns"]
+    gap = system.claims.records[I].times["drained"] - START
+    assert timedelta(seconds=65) < gap < timedelta(seconds=120)
+
+
+def test_a_last_call_waits_for_no_wave():
+    """Karpenter's terminationGracePeriod: whatever blocks the wave before, every pod gets its own grace."""
+    system = a_system(
+        pods=[a_pod(grace=30), a_critical_pod(grace_seconds=120)], budgets=[a_budget(0)], drain=TEN_MINUTES
+    )
+    claim(system, CauseKind.MANUAL)
+    seen, look = each_deletion(system)
+    assert Walker(system, before=look).run(I).ended == "Terminated"
+    assert system.kubernetes.done == ["delete shop/dns", "delete shop/web-1"]
+    assert seen["dns"][1] <= START + timedelta(minutes=10, seconds=2)
+    assert seen["dns"][1] >= START + timedelta(minutes=9, seconds=55)
+
+
+def test_a_spot_warning_tightens_the_policys_termination_grace_period():
+    """The earliest deadline wins: two minutes, not the policy's ten."""
+    system = a_system(pods=[a_pod(grace=30)], budgets=[a_budget(0)], drain=TEN_MINUTES)
+    claim(system, CauseKind.SPOT_INTERRUPTION, deadline=START + timedelta(minutes=2))
+    Walker(system).run(I)
+    assert system.kubernetes.done == ["delete shop/web-1"]
+    assert system.claims.records[I].times["drained"] <= START + timedelta(seconds=122)
+
+
+def test_a_pod_already_leaving_is_told_of_a_deadline_that_has_come_nearer_once():
+    system = a_system(pods=[a_pod(grace=500)], drain=TEN_MINUTES)
+    claim(system, CauseKind.MANUAL)
+
+    def a_spot_warning_joins(_state, _input):
+        if system.kubernetes.done and system.claims.records[I].version == 1:
+            at = START + timedelta(minutes=3)
+            joined = claim(system, CauseKind.SPOT_INTERRUPTION, deadline=at, id_="event-2")
+            system.ports.executions.wake(joined.token or "")
+
+    Walker(system, before=a_spot_warning_joins).run(I)
+    assert system.kubernetes.done == ["evict shop/web-1", "delete shop/web-1"]
+    assert system.claims.records[I].times["drained"] <= START + timedelta(minutes=3, seconds=2)
+    assert system.claims.records[I].pods_evicted == 1
+
+
+@pytest.mark.parametrize("drain", [DrainPolicy(force=True), TEN_MINUTES])
+def test_the_time_out_of_a_hook_that_is_heartbeaten_deletes_no_pod(drain):
+    """The hook of 300 s is kept waiting, so the pods keep the policy's time."""
+    system = a_system(hooks=[our_hook()], pods=[a_pod()], budgets=[a_budget(0)], drain=drain)
+    system.groups.begin_terminating(GROUP, I)
+    claim(system, CauseKind.ASG_TERMINATE, hook="leeward-terminate", deadline=START + timedelta(seconds=300))
+    assert Walker(system).run(I).ended == "Terminated"
+    assert system.kubernetes.done == ["delete shop/web-1"]
+    assert system.claims.records[I].times["drained"] > START + timedelta(minutes=9)
+    assert len(system.groups.heartbeats) >= 3
+
+
+@pytest.mark.parametrize(
+    "toleration", [Toleration(operator="Exists"), Toleration(key="leeward.dev/disrupted", operator="Exists")]
+)
+def test_a_pod_that_tolerates_the_mark_is_left_and_does_not_hold_up_the_drain(toleration):
+    """Evicted, its controller would put it back on the same node for ever."""
+    system = a_system(pods=[replace(a_pod(), owner=REPLICA_SET, tolerations=(toleration,)), a_pod("web-2")])
+    claim(system, CauseKind.MANUAL)
+    assert Walker(system).run(I).ended == "Terminated"
+    assert system.kubernetes.done == ["evict shop/web-2"]
+
+
+def test_several_budgets_on_a_pod_are_named_at_once_as_what_can_never_be_allowed():
+    system = a_system(pods=[a_pod()], budgets=[a_budget(5), a_budget(5, "also")])
+    claim(system, CauseKind.MANUAL)
+    told = []
+
+    def look(_state, _input):
+        told.extend((event.at, event.message) for event in system.kubernetes.events if event.reason == "DrainBlocked")
+
+    Walker(system, before=look).run(I)
+    at, message = told[0]
+    assert at - START < timedelta(seconds=15)
+    assert message == (
+        "cannot drain yet: shop/web-1: pdb shop/also, pdb shop/web "
+        "(several select it, which the Eviction API never allows)"
+    )
+
+
+def test_a_budget_that_can_never_allow_is_told_from_one_that_does_not_allow_now():
+    hopeless = replace(a_budget(0), max_unavailable=0, current_healthy=2, desired_healthy=2, expected_pods=2)
+    system = a_system(pods=[a_pod()], budgets=[hopeless])
+    claim(system, CauseKind.MANUAL)
+    Walker(system).run(I)
+    blocked = next(event for event in system.kubernetes.events if event.reason == "DrainBlocked")
+    assert blocked.message.endswith("shop/web-1: pdb shop/web (maxUnavailable 0: it never allows any)")
+
+
+def test_a_pod_that_took_the_name_of_an_evicted_one_is_another_pod():
+    """The uid is the precondition of every eviction and deletion."""
+    system = a_system(pods=[a_pod()])
+    planned = system.kubernetes.by_key["shop/web-1"]
+    system.kubernetes.put_pod(replace(planned, uid="uid-new"))
+    system.kubernetes.evict(planned)
+    system.kubernetes.delete_pod(planned)
+    assert system.kubernetes.by_key["shop/web-1"].deletion is None

@@ -1,0 +1,348 @@
+"""Who blocks a node and until when: one rule a test, with the source of the rule."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from leeward.blockers.blocker import Kind
+from leeward.blockers.find import blockers
+from leeward.blockers.opt_outs import pod_opt_outs
+from leeward.blockers.owners import owner_of
+from leeward.blockers.scene import NodeScene, gives_up_at, waiting_hooks
+from leeward.disruption.opt_outs import why_pod_stays
+from leeward.model.attachment import VolumeAttachment
+from leeward.model.pod import Owner, Pod, PodDisruptionBudget, Toleration
+from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
+from leeward.policy.document import DisruptionPolicy, DrainPolicy
+from leeward.termination.volumes import held_volumes
+from tests.fakes.builders import GROUP, a_group, a_node, a_policy, a_subject, our_hook
+
+NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
+I = "i-0abc"  # noqa: E741
+NODE = a_node(I)
+SET = Owner(api_version="apps/v1", kind="ReplicaSet", name="web-5d4")
+DAEMON_SET = Owner(api_version="apps/v1", kind="DaemonSet", name="agent")
+MINUTE = timedelta(minutes=1)
+
+
+def a_pod(name="web-1", **changes):
+    pod = Pod(namespace="shop", name=name, uid=name, node=NODE.name, phase="Running", ready=True, owner=SET)
+    return replace(pod, labels={"app": "web", "pod-template-hash": "5d4"}, started=NOW - 60 * MINUTE, **changes)
+
+
+def a_budget(allowed=0, name="web", **changes):
+    selector = {"matchLabels": {"app": "web"}}
+    budget = PodDisruptionBudget(namespace="shop", name=name, selector=selector, disruptions_allowed=allowed)
+    return replace(budget, **changes)
+
+
+def a_record(*causes, **changes):
+    record = TerminationRecord(subject=a_subject(I), status=Status.OPEN, attempt=1, version=1, causes=causes)
+    return replace(record, **changes)
+
+
+def an_attachment(**changes):
+    return replace(VolumeAttachment(name="csi-1", node=NODE.name, volume="pv-1", attached=True), **changes)
+
+
+def found(*pods, budgets=(), policy=None, attachments=(), claims=None, now=NOW, **scene):
+    volumes = held_volumes(NODE.name, pods, attachments, {"pv-1": "shop/data"} if claims is None else claims)
+    whole = NodeScene(
+        node=scene.pop("node", NODE), pods=pods, budgets=tuple(budgets), volumes=volumes, policy=policy, **scene
+    )
+    return blockers(whole, now)
+
+
+def drains(**changes):
+    return replace(a_policy(), drain=DrainPolicy(**changes))
+
+
+def kinds(*args, **more):
+    return [blocker.kind for blocker in found(*args, **more)]
+
+
+class TestBudgets:
+    def test_a_pod_that_may_go_blocks_nothing(self):
+        assert found(a_pod(), budgets=[a_budget(1)]) == ()
+
+    def test_one_that_allows_none_now(self):
+        (blocker,) = found(a_pod(), budgets=[a_budget(0, current_healthy=1, desired_healthy=1)])
+        assert (blocker.kind, blocker.object, blocker.owner) == (Kind.PDB_NONE_NOW, "pdb shop/web", "Deployment/web")
+        assert blocker.until is None
+        assert "1 of the 1 pods" in blocker.fix
+
+    @pytest.mark.parametrize(
+        "bound",
+        [
+            {"max_unavailable": 0},
+            {"max_unavailable": "0%"},
+            {"min_available": "100%"},
+            {"min_available": 3, "expected_pods": 3},
+            {"min_available": 4, "expected_pods": 3},
+            {"min_available": "67%", "expected_pods": 3},  # rounded up: all three
+        ],
+    )
+    def test_one_that_can_never_allow(self, bound):
+        """The disruption controller: shares are rounded up, what is healthy less what is wanted is never above zero."""
+        (blocker,) = found(a_pod(), budgets=[a_budget(0, **bound)])
+        assert blocker.kind is Kind.PDB_NEVER
+        assert "kubectl patch pdb -n shop web" in blocker.fix
+
+    @pytest.mark.parametrize(
+        "bound",
+        [
+            {"max_unavailable": "1%", "expected_pods": 3},  # rounded up: one
+            {"min_available": 2, "expected_pods": 3},
+            {"min_available": "66%", "expected_pods": 3},
+            {"min_available": 3},  # nobody says how many there are
+        ],
+    )
+    def test_one_that_can_allow_when_its_pods_are_healthy(self, bound):
+        assert kinds(a_pod(), budgets=[a_budget(0, **bound)]) == [Kind.PDB_NONE_NOW]
+
+    def test_several_on_one_pod_whatever_they_allow(self):
+        (blocker,) = found(a_pod(), budgets=[a_budget(5), a_budget(5, "also")])
+        assert (blocker.kind, blocker.object) == (Kind.PDB_SEVERAL, "pdb shop/also, pdb shop/web")
+
+    def test_one_on_a_failing_pod(self):
+        """policy/v1: IfHealthyBudget lets an unready pod go only where the healthy ones suffice."""
+        failing = a_pod(ready=False)
+        budget = a_budget(0, current_healthy=1, desired_healthy=2)
+        (blocker,) = found(failing, budgets=[budget])
+        assert blocker.kind is Kind.PDB_FAILING_POD
+        assert "AlwaysAllow" in blocker.fix
+        assert found(failing, budgets=[replace(budget, always_allow_unhealthy=True)]) == ()
+        assert found(failing, budgets=[replace(budget, current_healthy=2)]) == ()
+
+    def test_until_the_pods_last_call_where_the_policy_deletes_at_a_deadline(self):
+        policy = drains(termination_grace_period=timedelta(hours=1))
+        pod = a_pod(grace_seconds=120)
+        (blocker,) = found(pod, budgets=[a_budget(0)], policy=policy, deadline=NOW + 60 * MINUTE)
+        assert blocker.until == NOW + 58 * MINUTE
+        (blocker,) = found(pod, budgets=[a_budget(0)], deadline=NOW + 60 * MINUTE)
+        assert blocker.until is None  # without it a deadline deletes nothing
+
+    def test_until_the_drain_that_is_under_way_gives_up(self):
+        (blocker,) = found(a_pod(), budgets=[a_budget(0)], gives_up=NOW + 9 * MINUTE)
+        assert blocker.until == NOW + 9 * MINUTE
+
+    def test_pods_that_stay_on_the_node_are_asked_no_budget(self):
+        static = a_pod("static", annotations={"kubernetes.io/config.mirror": "x"})
+        daemon = a_pod("agent-1", owner=DAEMON_SET)
+        scene = {"budgets": [a_budget(0)], "daemon_sets": frozenset({"shop/agent"})}
+        assert found(static, daemon, **scene) == ()
+
+
+class TestProtectedPods:
+    def test_an_unmanaged_pod_where_the_policy_refuses(self):
+        """kubectl drain without --force."""
+        lonely = a_pod("lonely", owner=None)
+        (blocker,) = found(lonely, policy=drains(evict_unmanaged=False))
+        assert (blocker.kind, blocker.owner, blocker.object) == (Kind.UNMANAGED_POD, "Pod/lonely", "pod shop/lonely")
+        assert found(lonely, policy=drains()) == ()
+
+    def test_local_data_where_the_policy_refuses(self):
+        """kubectl drain without --delete-emptydir-data."""
+        cache = a_pod("cache", empty_dir=True)
+        assert kinds(cache, policy=drains(delete_local_data=False)) == [Kind.LOCAL_DATA]
+        assert found(cache, policy=drains()) == ()
+
+
+class TestPodsThatWouldComeBack:
+    @pytest.mark.parametrize(
+        ("toleration", "what"),
+        [
+            (Toleration(operator="Exists"), "toleration of every taint"),
+            (
+                Toleration(key="leeward.dev/disrupted", operator="Exists"),
+                "toleration of the taint leeward.dev/disrupted",
+            ),
+        ],
+    )
+    def test_a_pod_that_tolerates_the_mark(self, toleration, what):
+        (blocker,) = found(a_pod(tolerations=(toleration,)), budgets=[a_budget(0)])
+        assert (blocker.kind, blocker.object) == (Kind.TOLERATES_TAINT, what)
+
+    @pytest.mark.parametrize(
+        "toleration",
+        [
+            Toleration(operator="Exists", effect="NoExecute"),
+            Toleration(key="karpenter.sh/disrupted", operator="Exists"),
+            Toleration(key="CriticalAddonsOnly", operator="Exists"),
+        ],
+    )
+    def test_other_tolerations_block_nothing(self, toleration):
+        assert found(a_pod(tolerations=(toleration,))) == ()
+
+    def test_pods_of_daemon_sets_tolerate_everything_and_block_nothing(self):
+        daemon = a_pod("agent-1", owner=DAEMON_SET, tolerations=(Toleration(operator="Exists"),))
+        assert found(daemon, daemon_sets=frozenset({"shop/agent"})) == ()
+
+
+class TestPodsThatDoNotEnd:
+    def test_one_past_its_grace(self):
+        """Karpenter waits for a minute past the deletion deadline."""
+        (blocker,) = found(a_pod(deletion=NOW - timedelta(seconds=10)))
+        assert (blocker.kind, blocker.until) == (Kind.STUCK_POD, NOW + timedelta(seconds=50))
+
+    def test_one_that_a_finalizer_keeps(self):
+        (blocker,) = found(a_pod(deletion=NOW - MINUTE / 2, finalizers=("team.dev/backup",)))
+        assert (blocker.kind, blocker.object) == (Kind.POD_FINALIZER, "finalizer team.dev/backup")
+
+    def test_one_within_its_grace_or_not_deleted_blocks_nothing(self):
+        assert found(a_pod(deletion=NOW + MINUTE, finalizers=("f",)), a_pod("web-2", finalizers=("f",))) == ()
+
+
+class TestOptOuts:
+    @pytest.mark.parametrize("key", ["karpenter.sh/do-not-disrupt", "leeward.dev/do-not-disrupt"])
+    def test_true_holds_for_as_long_as_it_is_there_and_a_duration_from_the_pods_start(self, key):
+        """Karpenter; the pod started an hour ago."""
+        (blocker,) = found(a_pod(annotations={key: "true"}))
+        assert (blocker.kind, blocker.until) == (Kind.DO_NOT_DISRUPT, None)
+        (blocker,) = found(a_pod(annotations={key: "1h30m"}))
+        assert (blocker.until, blocker.object) == (NOW + 30 * MINUTE, f"annotation {key}=1h30m")
+        assert found(a_pod(annotations={key: "1h"})) == ()
+
+    @pytest.mark.parametrize("value", ["false", "yes", "", "-1h", "10"])
+    def test_what_is_neither_true_nor_a_duration_is_as_if_it_were_not_there(self, value):
+        assert found(a_pod(annotations={"karpenter.sh/do-not-disrupt": value})) == ()
+
+    def test_a_duration_of_a_pod_that_has_not_started_has_not_begun(self):
+        pod = replace(a_pod(phase="Pending", annotations={"karpenter.sh/do-not-disrupt": "1m"}), started=None)
+        assert [blocker.until for blocker in found(pod)] == [None]
+
+    def test_the_older_word_takes_no_duration(self):
+        """Karpenter before v0.32."""
+        assert kinds(a_pod(annotations={"karpenter.sh/do-not-evict": "true"})) == [Kind.DO_NOT_DISRUPT]
+        assert found(a_pod(annotations={"karpenter.sh/do-not-evict": "5h"})) == ()
+
+    def test_cluster_autoscalers_word_is_not_asked_of_daemon_pods(self):
+        unsafe = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+        assert kinds(a_pod(annotations=unsafe)) == [Kind.SAFE_TO_EVICT]
+        assert found(a_pod(annotations=unsafe, owner=DAEMON_SET), daemon_sets=frozenset({"shop/agent"})) == ()
+
+    def test_finished_and_leaving_pods_ask_for_nothing(self):
+        asks = {"karpenter.sh/do-not-disrupt": "true"}
+        assert found(a_pod(annotations=asks, phase="Succeeded"), a_pod("b", annotations=asks, deletion=NOW)) == ()
+
+    @pytest.mark.parametrize(
+        "key", ["karpenter.sh/do-not-disrupt", "karpenter.sh/do-not-evict", "leeward.dev/do-not-disrupt"]
+    )
+    @pytest.mark.parametrize("value", ["true", "false", "1h", "61m", "0", "x"])
+    @pytest.mark.parametrize("started", [NOW - 60 * MINUTE, None])
+    def test_whoever_takes_candidates_says_the_same(self, key, value, started):
+        pod = replace(a_pod(annotations={key: value}), started=started)
+        assert bool(pod_opt_outs(pod, NOW)) == bool(why_pod_stays(pod, NOW))
+
+    @pytest.mark.parametrize(
+        ("key", "kind"),
+        [
+            ("karpenter.sh/do-not-disrupt", Kind.NODE_DO_NOT_DISRUPT),
+            ("karpenter.sh/do-not-consolidate", Kind.NODE_DO_NOT_CONSOLIDATE),
+            ("cluster-autoscaler.kubernetes.io/scale-down-disabled", Kind.NODE_SCALE_DOWN_DISABLED),
+        ],
+    )
+    def test_a_node_may_ask_itself(self, key, kind):
+        (blocker,) = found(node=replace(NODE, annotations={key: "true"}), group=GROUP)
+        assert (blocker.kind, blocker.pod, blocker.owner) == (kind, None, f"AutoScalingGroup/{GROUP}")
+        assert blocker.fix.endswith(f"kubectl annotate node {NODE.name} {key}-")
+
+    def test_a_policy_may_ask_for_its_whole_group(self):
+        policy = replace(a_policy(), disruption=DisruptionPolicy(do_not_disrupt=True))
+        assert [(one.kind, one.owner) for one in found(policy=policy)] == [
+            (Kind.POLICY_DO_NOT_DISRUPT, "NodePolicy/web")
+        ]
+
+
+class TestVolumes:
+    def test_one_whose_pod_is_gone(self):
+        (blocker,) = found(attachments=[an_attachment()], detaching=NOW - MINUTE)
+        assert (blocker.kind, blocker.object) == (Kind.VOLUME_ATTACHED, "volumeattachment csi-1")
+        assert (blocker.pod, blocker.owner) == (None, "PersistentVolumeClaim/data")
+        assert blocker.until == NOW + 5 * MINUTE  # drain.volumeDetachTimeout: six minutes from the end of the drain
+
+    def test_one_that_is_being_detached_names_who_waits_for_it(self):
+        waiting = a_pod("db-0", owner=Owner(api_version="apps/v1", kind="StatefulSet", name="db"), claims=("data",))
+        attachment = an_attachment(deletion=NOW - 2 * MINUTE, error="device is busy")
+        (blocker,) = found(attachments=[attachment], elsewhere=(replace(waiting, node=""),))
+        assert (blocker.pod, blocker.owner) == ("shop/db-0", "StatefulSet/db")
+        assert blocker.until == NOW + 4 * MINUTE
+        assert "device is busy" in blocker.fix
+
+    def test_one_in_use_blocks_nothing_but_one_of_a_finished_pod_does(self):
+        user = a_pod(claims=("data",))
+        assert found(user, attachments=[an_attachment()]) == ()
+        assert kinds(replace(user, phase="Succeeded"), attachments=[an_attachment()]) == [Kind.VOLUME_ATTACHED]
+
+    def test_one_that_nobody_can_assign_is_not_held_against_a_node_whose_pods_have_volumes(self):
+        assert found(a_pod(claims=("data",)), attachments=[an_attachment()], claims={}) == ()
+        assert kinds(a_pod(), attachments=[an_attachment()], claims={}) == [Kind.VOLUME_ATTACHED]
+
+    def test_those_of_other_nodes_and_those_not_attached_yet_block_nothing(self):
+        assert found(attachments=[an_attachment(node="other"), an_attachment(attached=False)]) == ()
+
+
+class TestHooks:
+    def waiting(self, record=None, lifecycle="Terminating:Wait"):
+        group = a_group(GROUP, I, lifecycle=lifecycle)
+        ours, launch = our_hook(), our_hook(transition="autoscaling:EC2_INSTANCE_LAUNCHING")
+        foreign = replace(our_hook(heartbeat_timeout=60), name="other-team", metadata=None)
+        return waiting_hooks([ours, launch, foreign], group, I, record, frozenset({ours.name}), NOW)
+
+    def test_a_hook_runs_out_its_time_out_after_its_last_heartbeat(self):
+        cause = Cause(
+            id="e", kind=CauseKind.ASG_TERMINATE, at=NOW - 20 * MINUTE, hook="leeward-terminate", hook_ours=True
+        )
+        record = a_record(cause, heartbeats={"leeward-terminate": NOW - MINUTE})
+        ours, foreign = found(hooks=self.waiting(record))
+        assert (ours.object, ours.until) == (f"hook {GROUP}/leeward-terminate", NOW + 4 * MINUTE)
+        assert (foreign.object, foreign.until) == (f"hook {GROUP}/other-team", NOW + MINUTE)
+        assert "not ours" in foreign.fix
+        assert f"--instance-id {I}" in ours.fix
+
+    def test_before_the_first_heartbeat_it_counts_from_its_announcement(self):
+        cause = Cause(
+            id="e", kind=CauseKind.ASG_TERMINATE, at=NOW - 3 * MINUTE, hook="leeward-terminate", hook_ours=True
+        )
+        assert self.waiting(a_record(cause))[0].until == NOW + 2 * MINUTE
+
+    def test_no_heartbeat_keeps_it_beyond_a_hundred_time_outs(self):
+        """Auto Scaling's global time-out: the smaller of 48 hours and a hundred times HeartbeatTimeout."""
+        announced = NOW - timedelta(seconds=300 * 100 - 10)
+        cause = Cause(id="e", kind=CauseKind.ASG_TERMINATE, at=announced, hook="leeward-terminate", hook_ours=True)
+        record = a_record(cause, heartbeats={"leeward-terminate": NOW})
+        assert self.waiting(record)[0].until == NOW + timedelta(seconds=10)
+
+    def test_where_nobody_has_told_when_it_began_its_end_is_said_to_be_the_latest(self):
+        assert "at the latest" in found(hooks=self.waiting())[0].fix
+
+    def test_an_instance_that_does_not_wait_is_held_by_no_hook(self):
+        assert self.waiting(lifecycle="Terminating") == ()
+        assert self.waiting(lifecycle="InService") == ()
+
+
+def test_the_drain_under_way_gives_up_at_its_time_out_or_when_ec2_takes_the_instance():
+    policy = drains(timeout=15 * MINUTE)
+    begun = a_record(times={"draining": NOW})
+    assert gives_up_at(begun, policy) == NOW + 15 * MINUTE
+    warning = Cause(id="e", kind=CauseKind.SPOT_INTERRUPTION, at=NOW, deadline=NOW + 2 * MINUTE)
+    assert gives_up_at(replace(begun, causes=(warning,)), policy) == NOW + timedelta(seconds=115)
+    assert gives_up_at(None, policy) is None
+    assert gives_up_at(replace(begun, status=Status.CLOSED), policy) is None
+
+
+def test_a_replica_set_of_a_deployment_is_known_by_its_hash():
+    assert owner_of(a_pod()) == "Deployment/web"
+    assert owner_of(replace(a_pod(), labels={})) == "ReplicaSet/web-5d4"
+    assert owner_of(a_pod(annotations={"kubernetes.io/config.mirror": "x"})) == f"Node/{NODE.name}"
+
+
+def test_pods_of_an_instance_that_has_ended_block_nothing_but_its_volumes_do():
+    pod = a_pod(claims=("other",), annotations={"karpenter.sh/do-not-disrupt": "true"})
+    assert kinds(pod, budgets=[a_budget(0)], attachments=[an_attachment()], gone=True) == [Kind.VOLUME_ATTACHED]
+
+
+def test_the_list_does_not_depend_on_the_order_of_pods():
+    pods = [a_pod(name, annotations={"karpenter.sh/do-not-disrupt": "true"}) for name in ("c", "a", "b")]
+    assert found(*pods, budgets=[a_budget(0)]) == found(*reversed(pods), budgets=[a_budget(0)])

@@ -1,0 +1,191 @@
+"""Consolidation: rows K8, K9, K10, K11 and X12 of docs/features.md, and Karpenter's price rules."""
+
+from datetime import timedelta
+
+import pytest
+
+from leeward.disruption.command import Decision, MethodName
+from leeward.disruption.plan import plan_round
+from tests.unit.disruption.fleet import ZONES, a_budget, a_fleet, a_policy, rules
+
+
+def plan(fleet):
+    return plan_round(fleet.snapshot(), only=MethodName.CONSOLIDATION)
+
+
+def reason(fleet, node):
+    return plan(fleet).verdicts[node][MethodName.CONSOLIDATION].reason
+
+
+def going(fleet):
+    return [command.nodes for command in plan(fleet).commands]
+
+
+def test_a_node_whose_pods_fit_elsewhere_is_deleted():
+    fleet = a_fleet().node("n1").node("n2").pod("a", "n1", cpu="1").pod("b", "n2", cpu="1500m")
+    assert going(fleet) == []
+    fleet = a_fleet().node("n1").node("n2").pod("a", "n1", cpu="400m").pod("b", "n2", cpu="1500m")
+    (command,) = plan(fleet).commands
+    assert (command.decision, command.nodes, command.replacements) == (Decision.DELETE, ("n1",), ())
+    assert command.savings == pytest.approx(0.06)
+    assert command.placements == {"shop/a": "n2"}
+
+
+def test_three_nodes_become_one_cheaper_node():
+    fleet = a_fleet().group("web", "medium").group("big", "large", fields={"minimum": 0})
+    for number in range(3):
+        fleet.node(f"n{number}").pod(f"p{number}", f"n{number}", cpu="1100m", memory="1Gi")
+    (command,) = plan(fleet).commands
+    assert (command.nodes, [one.group for one in command.replacements]) == (("n0", "n1", "n2"), ["big"])
+    assert command.savings == pytest.approx(3 * 0.06 - 0.12)
+
+
+def test_keeping_one_of_several_is_better_than_launching_its_like():
+    fleet = a_fleet().group("web", "large")
+    for number in range(2):
+        fleet.node(f"n{number}").pod(f"p{number}", f"n{number}", cpu="2500m", memory="1Gi")
+    assert going(fleet) == []
+
+
+def test_a_replacement_names_group_zones_and_the_way_of_paying():
+    fleet = a_fleet().group("web", "large").group("batch", "small").node("n1").pod("a", "n1")
+    (command,) = plan(fleet).commands
+    (new,) = command.replacements
+    assert (command.decision, new.group, new.types, new.zones) == (Decision.REPLACE, "batch", ("small",), ZONES)
+    assert new.capacity == "on-demand"
+    assert command.savings == pytest.approx(0.09)
+
+
+def test_the_pods_have_to_fit_on_every_type_that_the_group_may_launch():
+    fleet = a_fleet().group("web", "huge").group("batch", "large", "small").node("n1").pod("a", "n1", cpu="2")
+    assert going(fleet) == []
+    assert "Insufficient cpu" in reason(fleet, "n1")
+
+
+def test_the_dearest_type_is_the_price():
+    fleet = a_fleet().group("web", "medium").group("batch", "small", "large").node("n1").pod("a", "n1")
+    assert "can't replace with a cheaper node" in reason(fleet, "n1")
+
+
+def test_a_group_that_mixes_on_demand_and_spot_is_no_target():
+    fleet = a_fleet().group("web", "large").group("batch", "small", mixed=True).node("n1").pod("a", "n1")
+    assert going(fleet) == []
+
+
+def test_an_on_demand_node_may_become_a_spot_node():
+    fleet = a_fleet().group("web", "medium").group("batch", "medium", spot=True).node("n1").pod("a", "n1")
+    assert [one.group for one in plan(fleet).commands[0].replacements] == ["batch"]
+
+
+def test_spot_to_spot_is_off_by_default():
+    fleet = a_fleet().group("web", "large", spot=True).group("batch", "small", spot=True).node("n1").pod("a", "n1")
+    assert reason(fleet, "n1").endswith("spotToSpot is off: can't replace a spot node with a spot node")
+
+
+@pytest.mark.parametrize(("types", "goes"), [(2, True), (3, False)])
+def test_spot_to_spot_needs_a_choice_of_types(types, goes):
+    policy = a_policy(disruption=rules(spot_to_spot=True, spot_to_spot_minimum_types=types))
+    fleet = a_fleet(policy).group("web", "huge", spot=True).group("batch", "small", "medium", spot=True)
+    assert bool(going(fleet.node("n1").pod("a", "n1"))) is goes
+
+
+@pytest.mark.parametrize(("per_hour", "percent", "goes"), [(0.09, 0, True), (0.091, 0, False), (0, 76, False)])
+def test_what_saves_too_little_is_left(per_hour, percent, goes):
+    policy = a_policy(disruption=rules(savings_per_hour=per_hour, savings_percent=percent))
+    fleet = a_fleet(policy).group("web", "large").group("batch", "small").node("n1").pod("a", "n1")
+    assert bool(going(fleet)) is goes
+    assert goes or "minimumSavings asks for" in reason(fleet, "n1")
+
+
+def test_a_group_at_its_minimum_gives_no_node_away_but_may_replace_one():
+    fleet = a_fleet().group("web", "medium", minimum=2).node("n1").node("n2")
+    fleet.pod("a", "n1", cpu="100m").pod("b", "n2", cpu="100m")
+    assert going(fleet) == []
+    assert "at its MinSize of 2" in reason(fleet, "n1")
+
+
+def test_a_group_at_its_maximum_is_no_target_for_others():
+    fleet = a_fleet().group("web", "large").group("batch", "small", maximum=0).node("n1").pod("a", "n1")
+    assert "group batch is at its MaxSize" in reason(fleet, "n1")
+
+
+def test_only_nodes_of_selected_groups_count_as_free_capacity():
+    fleet = a_fleet(a_policy("web", "web")).group("web").group("other").node("n1").node("n2", group="other")
+    fleet.pod("a", "n1")
+    assert going(fleet) == []
+
+
+@pytest.mark.parametrize("taint", ["leeward.dev/disrupted", "karpenter.sh/disrupted", "ToBeDeletedByClusterAutoscaler"])
+def test_a_node_on_its_way_out_is_no_free_capacity_and_its_pods_come_first(taint):
+    fleet = a_fleet().node("n1").node("n2", taints=[{"key": taint, "effect": "NoSchedule"}]).node("n3")
+    fleet.pod("a", "n1", cpu="1").pod("b", "n2", cpu="1500m").pod("c", "n3", cpu="400m")
+    assert going(fleet) == []
+
+
+def test_a_pod_without_a_node_takes_its_place_first():
+    fleet = a_fleet().node("n1").node("n2").pod("a", "n1", cpu="1200m").pod("b", "n2", cpu="700m")
+    assert going(fleet) == [("n1",)]
+    assert going(fleet.pod("waiting", cpu="700m")) == []
+    assert reason(fleet, "n1") == "pod shop/waiting has no node and will land there"
+
+
+def test_a_young_pod_keeps_its_node_for_a_while():
+    policy = a_policy(disruption=rules(consolidate_after=timedelta(minutes=5)))
+    fleet = (
+        a_fleet(policy).node("n1").node("n2").pod("a", "n1", started="2026-05-01T11:57:00Z").pod("b", "n2", cpu="1800m")
+    )
+    assert reason(fleet, "n1") == "the newest pod started 180 s ago: 120 s of consolidateAfter are left"
+
+
+def test_budgets_are_kept_and_told():
+    policy = a_policy(disruption=rules(budgets=(a_budget(1),)))
+    fleet = a_fleet(policy)
+    for number in range(4):
+        fleet.node(f"n{number}").pod(f"p{number}", f"n{number}", cpu="300m")
+    assert [len(nodes) for nodes in going(fleet)] == [1]
+    held = a_policy(disruption=rules(budgets=(a_budget(0),)))
+    fleet = a_fleet(held).node("n1").node("n2").pod("a", "n1", cpu="100m").pod("b", "n2", cpu="1")
+    assert reason(fleet, "n1") == "the budgets of policy web allow no more Underutilized nodes now"
+
+
+def test_several_nodes_go_together_onto_one_cheaper_node():
+    fleet = a_fleet().group("web", "medium").group("big", "large")
+    for number in range(4):
+        fleet.node(f"n{number}").pod(f"p{number}", f"n{number}", cpu="1")
+    found = going(fleet)
+    assert len(found) == 1
+    assert len(found[0]) >= 2
+
+
+def test_among_equals_fewer_pods_lower_priority_and_old_nodes_go_first():
+    fleet = a_fleet(a_policy(disruption=rules(budgets=(a_budget(1),)))).node("n1").node("n2")
+    fleet.pod("a", "n1", cpu="300m", priority=1_000_000_000).pod("b", "n2", cpu="300m")
+    assert going(fleet) == [("n2",)]
+
+
+def test_when_time_runs_out_what_was_found_until_then_is_the_plan():
+    fleet = a_fleet()
+    for number in range(6):
+        fleet.node(f"n{number}").pod(f"p{number}", f"n{number}", cpu="300m")
+    left = iter([True] * 3)
+    found = plan_round(fleet.snapshot(), only=MethodName.CONSOLIDATION, more=lambda: next(left, False))
+    reasons = [verdicts[MethodName.CONSOLIDATION].reason for verdicts in found.verdicts.values()]
+    assert reasons.count("there was no time left to look at it") == 3
+
+
+def test_a_not_in_rule_holds_for_every_type_and_not_for_the_label_that_is_missing():
+    expression = {"key": "node.kubernetes.io/instance-type", "operator": "NotIn", "values": ["small"]}
+    required = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    fleet = a_fleet().group("web", "large").group("batch", "small", "medium").node("n1")
+    assert going(fleet.pod("a", "n1", affinity=affinity)) == []
+    assert "not every type that batch may launch suits the pods" in reason(fleet, "n1")
+
+
+def test_a_group_does_not_lend_itself_a_node_that_never_comes():
+    """A target may get a node and so may lose one more; where nothing has to be launched it may not."""
+    fleet = a_fleet().group("web", "huge", "small", minimum=1).group("batch", "huge").node("keeper", group="batch")
+    for number in range(3):
+        fleet.node(f"n{number}", type="large").pod(f"p{number}", f"n{number}", cpu="50m")
+    fleet.pod("rest", "keeper", cpu="1", annotations={"leeward.dev/do-not-disrupt": "true"})
+    assert [len(nodes) for nodes in going(fleet)] == [2]

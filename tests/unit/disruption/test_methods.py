@@ -1,0 +1,206 @@
+"""Expiration, drift and emptiness: rows K1, K6, K7, K15 and K16 of docs/features.md."""
+
+from datetime import timedelta
+
+import pytest
+
+from leeward.disruption.command import Decision, MethodName
+from leeward.disruption.plan import plan_round
+from leeward.model.launch import LaunchSettings
+from tests.unit.disruption.fleet import ZONES, a_budget, a_fleet, a_policy, rules
+
+EMPTINESS, EXPIRATION, DRIFT = MethodName.EMPTINESS, MethodName.EXPIRATION, MethodName.DRIFT
+SINCE = {"leeward.dev/empty-since": "2026-05-01T11:00:00Z"}
+WEEK = a_policy(disruption=rules(expire_after=timedelta(days=7)))
+NEW_IMAGE = LaunchSettings(image="ami-2")
+OLD = {"image": "ami-1"}
+
+
+def plan(fleet, only=None):
+    return plan_round(fleet.snapshot(), only=only)
+
+
+def reason(fleet, node, method):
+    return plan(fleet).verdicts[node][method].reason
+
+
+def nodes_of(fleet, method=None):
+    return [command.nodes for command in plan(fleet, method).commands]
+
+
+# emptiness
+
+
+def test_all_empty_nodes_go_in_one_command():
+    fleet = a_fleet().node("n1").node("n2").node("n3").pod("a", "n3", cpu="1").daemon("logs")
+    found = plan(fleet)
+    assert (found.method, found.commands[0].nodes, found.commands[0].decision) == (
+        EMPTINESS,
+        ("n1", "n2"),
+        Decision.DELETE,
+    )
+    assert found.commands[0].savings == pytest.approx(0.12)
+    assert found.commands[0].cost == 0
+
+
+@pytest.mark.parametrize(
+    ("pod", "empty"),
+    [
+        ({"phase": "Succeeded"}, True),
+        ({"leaving": True}, True),
+        ({"leaving": True, "owner": "StatefulSet"}, False),
+        ({"annotations": {"kubernetes.io/config.mirror": "x"}, "owner": None}, True),
+        ({"owner": "DaemonSet"}, True),
+        ({}, False),
+    ],
+    ids=["finished", "leaving", "leaving and coming back", "static", "daemon", "ordinary"],
+)
+def test_which_pods_keep_a_node_from_being_empty(pod, empty):
+    fleet = a_fleet().node("n1").pod("a", "n1", **pod)
+    assert bool(nodes_of(fleet, EMPTINESS)) is empty
+
+
+def test_the_time_counts_from_the_annotation_and_begins_now_without_it():
+    policy = a_policy(disruption=rules(consolidate_after=timedelta(hours=1)))
+    assert nodes_of(a_fleet(policy).node("n1", annotations=SINCE), EMPTINESS) == [("n1",)]
+    early = {"leeward.dev/empty-since": "2026-05-01T11:30:00Z"}
+    assert reason(a_fleet(policy).node("n1", annotations=early), "n1", EMPTINESS) == (
+        "it is empty, since 2026-05-01T11:30:00Z: 1800 s of consolidateAfter are left"
+    )
+    assert "since seen just now: 3600 s" in reason(a_fleet(policy).node("n1"), "n1", EMPTINESS)
+
+
+def test_a_node_on_which_a_pod_will_land_is_not_empty():
+    fleet = a_fleet().node("n1").pod("waiting", cpu="1")
+    assert nodes_of(fleet) == []
+    assert "pod shop/waiting has no node and will land there" in reason(fleet, "n1", EMPTINESS)
+
+
+@pytest.mark.parametrize(
+    ("changes", "settings", "told"),
+    [
+        ({"consolidation_policy": "Never"}, {}, "policy web says consolidationPolicy Never"),
+        ({"consolidate_after": None}, {}, "policy web says consolidateAfter Never"),
+        ({}, {"emptiness": False}, "emptiness is switched off for the cluster"),
+    ],
+)
+def test_empty_nodes_stay_where_that_is_switched_off(changes, settings, told):
+    fleet = a_fleet(a_policy(disruption=rules(**changes)), **settings).node("n1")
+    assert nodes_of(fleet) == []
+    assert reason(fleet, "n1", EMPTINESS) == told
+
+
+def test_a_group_keeps_its_minimum_of_empty_nodes():
+    fleet = a_fleet().group("web", minimum=1).node("n1").node("n2")
+    assert nodes_of(fleet) == [("n1",)]
+    assert reason(fleet, "n2", EMPTINESS) == "its group web is at its MinSize of 1"
+
+
+def test_budgets_hold_back_empty_nodes_of_a_zone():
+    policy = a_policy(disruption=rules(budgets=(a_budget(1, zone=ZONES[0]), a_budget(3))))
+    fleet = a_fleet(policy)
+    for number, zone in enumerate([ZONES[0], ZONES[0], ZONES[1], ZONES[1], ZONES[1]]):
+        fleet.node(f"n{number}", zone=zone)
+    assert nodes_of(fleet) == [("n0", "n2", "n3")]
+    assert reason(fleet, "n1", EMPTINESS) == "the budgets of policy web allow no more Empty nodes in us-east-1a now"
+
+
+@pytest.mark.parametrize(("policy", "goes"), [("WhenEmpty", True), ("WhenEmptyOrUnderutilized", False)])
+def test_do_not_consolidate_keeps_an_empty_node_where_emptying_is_a_part_of_consolidation(policy, goes):
+    kept = {"karpenter.sh/do-not-consolidate": "true"}
+    fleet = a_fleet(a_policy(disruption=rules(consolidation_policy=policy))).node("n1", annotations=kept)
+    assert bool(nodes_of(fleet)) is goes
+
+
+# expiration
+
+
+def test_expired_nodes_go_before_anything_else_the_oldest_beyond_its_time_first():
+    fleet = a_fleet(WEEK).node("n1", created="2026-04-20T00:00:00Z").node("n2", created="2026-04-02T00:00:00Z")
+    fleet.node("n3", created="2026-04-30T12:00:00Z")
+    for number in (1, 2, 3):
+        fleet.pod(f"p{number}", f"n{number}", cpu="1500m")
+    found = plan(fleet)
+    assert (found.method, [command.nodes for command in found.commands]) == (EXPIRATION, [("n2",), ("n1",)])
+    assert {command.decision for command in found.commands} == {Decision.REPLACE}
+    assert found.verdicts["n3"][EXPIRATION].reason == "it expires in 144h"
+    assert found.verdicts["n2"][EXPIRATION].reason.startswith("it expired 540h ago; a new node of web will")
+
+
+def test_an_expired_node_whose_pods_fit_elsewhere_is_deleted_unless_its_group_is_at_its_minimum():
+    fleet = a_fleet(WEEK).node("n1").node("n2", created="2026-05-01T00:00:00Z")
+    fleet.pod("a", "n1", cpu="300m").pod("b", "n2", cpu="300m")
+    assert [command.decision for command in plan(fleet, EXPIRATION).commands] == [Decision.DELETE]
+    fleet.groups["web"]["min"] = 2
+    (command,) = plan(fleet, EXPIRATION).commands
+    assert [(one.group, one.zones) for one in command.replacements] == [("web", (ZONES[0],))]
+
+
+def test_budgets_pace_expiration():
+    policy = a_policy(disruption=rules(expire_after=timedelta(days=7), budgets=(a_budget(2),)))
+    fleet = a_fleet(policy)
+    for number in range(5):
+        fleet.node(f"n{number}").pod(f"p{number}", f"n{number}", cpu="1500m")
+    assert len(plan(fleet).commands) == 2
+
+
+def test_expiration_is_off_by_default_and_by_switch():
+    assert reason(a_fleet().node("n1"), "n1", EXPIRATION) == "nodes of policy web do not expire (expireAfter Never)"
+    assert "switched off" in reason(a_fleet(WEEK, expiration=False).node("n1"), "n1", EXPIRATION)
+
+
+# drift
+
+
+def test_a_drifted_node_is_replaced_by_its_own_group():
+    fleet = a_fleet().group("web", launch=NEW_IMAGE).node("n1", instance=OLD).pod("a", "n1", cpu="1500m")
+    found = plan(fleet)
+    assert (found.method, found.commands[0].replacements[0].group) == (DRIFT, "web")
+    assert found.verdicts["n1"][DRIFT].reason == "it has drifted in ami; a new node of web will take its place"
+
+
+def test_a_group_whose_new_nodes_would_drift_as_well_is_not_rolled():
+    policy = a_policy(disruption=rules(), requirements=())
+    fleet = a_fleet(policy).group("web", launch=NEW_IMAGE).node("n1", instance=OLD).pod("a", "n1")
+    fleet.policies = (_wanting(labels={"team": "web"}),)
+    assert nodes_of(fleet, DRIFT) == []
+    assert reason(fleet, "n1", DRIFT) == (
+        "it has drifted in ami, labels; a new node of web would drift as well: leeward upgrade"
+    )
+
+
+def _wanting(**node):
+    from leeward.policy.document import DesiredNode
+
+    return a_policy(disruption=rules(), node=DesiredNode(**node))
+
+
+def test_the_oldest_drift_goes_first():
+    fleet = a_fleet(a_policy(disruption=rules(budgets=(a_budget(1),)))).group("web", launch=NEW_IMAGE)
+    for name, since in (("n1", "2026-05-01T11:00:00Z"), ("n2", "2026-04-30T11:00:00Z")):
+        fleet.node(name, instance=OLD, annotations={"leeward.dev/drifted-since": since})
+        fleet.pod(f"p{name}", name, cpu="1500m")
+    assert nodes_of(fleet) == [("n2",)]
+
+
+@pytest.mark.parametrize("off", ["policy", "cluster"])
+def test_drift_can_be_switched_off(off):
+    policy = a_policy(disruption=rules(drift=off != "policy"))
+    fleet = a_fleet(policy, drift=off != "cluster").group("web", launch=NEW_IMAGE).node("n1", instance=OLD)
+    assert nodes_of(fleet.pod("a", "n1"), DRIFT) == []
+
+
+# all
+
+
+def test_every_node_has_a_verdict_of_every_method_in_their_order():
+    fleet = a_fleet().node("n1").node("n2", group="web", lifecycle="Terminating:Wait").pod("a", "n1")
+    for verdicts in plan(fleet).verdicts.values():
+        assert list(verdicts) == list(MethodName)
+        assert all(verdict.reason for verdict in verdicts.values())
+
+
+def test_a_paused_cluster_does_nothing():
+    fleet = a_fleet(WEEK, paused=True).node("n1")
+    assert nodes_of(fleet) == []
+    assert {verdict.reason for verdict in plan(fleet).verdicts["n1"].values()} == {"the cluster is paused"}

@@ -1,0 +1,185 @@
+"""When a node has a deadline: last calls, graces that fit, what stays because it would come back, whose volumes wait.
+
+The rules are Karpenter's terminationGracePeriod and its filters of drainable pods and volumes."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leeward.model.attachment import VolumeAttachment
+from leeward.model.node import Taint
+from leeward.model.pod import Owner, Pod, Toleration
+from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
+from leeward.policy.document import DrainPolicy
+from leeward.termination.drain import DrainOptions, How, Protection, last_calls, plan_drain
+from leeward.termination.verdict import node_deadline
+from leeward.termination.volumes import drain_volumes, held_volumes
+from tests.fakes.builders import a_node, a_subject
+from tests.fakes.clock import START as NOW
+
+SET = Owner(api_version="apps/v1", kind="ReplicaSet", name="web-5d4")
+DAEMON_SET = Owner(api_version="apps/v1", kind="DaemonSet", name="agent")
+TEN_MINUTES = DrainPolicy(termination_grace_period=timedelta(minutes=10))
+NO_FLAGS = DrainOptions()
+EVERYTHING = (Toleration(operator="Exists"),)
+
+
+def a_pod(name="web-1", **changes):
+    pod = Pod(namespace="shop", name=name, uid=name, node="n", phase="Running", ready=True, owner=SET)
+    return replace(pod, **changes)
+
+
+def plan(*pods, policy=TEN_MINUTES, left=None, options=NO_FLAGS, daemon_sets=frozenset({"shop/agent"}), node=None):
+    return plan_drain(
+        node=node or a_node(),
+        pods=pods,
+        budgets=(),
+        daemon_sets=daemon_sets,
+        policy=policy,
+        now=NOW,
+        deadline=None if left is None else NOW + timedelta(seconds=left),
+        options=options,
+    )
+
+
+def only(found):
+    (eviction,) = found.evict
+    return eviction
+
+
+@pytest.mark.parametrize(
+    ("left", "how", "grace"),
+    [
+        (31, How.EVICT, None),
+        (30, How.DELETE, None),  # all of its grace is left
+        (29, How.DELETE, 29),
+        (0, How.DELETE, 1),
+        (-60, How.DELETE, 1),
+    ],
+)
+def test_a_grace_that_would_go_past_the_deadline_is_what_is_left_and_at_least_a_second(left, how, grace):
+    eviction = only(plan(a_pod(grace_seconds=30), left=left))
+    assert (eviction.how, eviction.grace_seconds, eviction.due) == (how, grace, how is How.DELETE)
+
+
+def test_a_grace_of_one_call_counts_in_the_place_of_the_pods_own():
+    options = DrainOptions(grace_seconds=5)
+    assert only(plan(a_pod(grace_seconds=30), left=6, options=options)).how is How.EVICT
+    late = only(plan(a_pod(grace_seconds=30), left=5, options=options))
+    assert (late.how, late.grace_seconds) == (How.DELETE, 5)
+    assert only(plan(a_pod(grace_seconds=30), left=3, options=options)).grace_seconds == 3
+
+
+def test_a_last_call_comes_whatever_the_wave():
+    critical = a_pod("dns", priority_class="system-cluster-critical", grace_seconds=300)
+    found = plan(a_pod(grace_seconds=30), critical, left=200)
+    assert [(one.pod.name, one.wave, one.due) for one in found.turn] == [("web-1", 0, False), ("dns", 1, True)]
+    assert [one.pod.name for one in plan(a_pod(), critical, left=400).turn] == ["web-1"]
+
+
+def test_a_forced_drain_that_is_out_of_time_still_goes_wave_by_wave():
+    critical = a_pod("dns", priority_class="system-cluster-critical")
+    found = plan(a_pod(), critical, policy=DrainPolicy(force=True), options=DrainOptions(disable_eviction=True))
+    assert {one.how for one in found.evict} == {How.DELETE}
+    assert [one.pod.name for one in found.turn] == ["web-1"]
+
+
+@given(left=st.integers(-100, 2000), grace=st.integers(0, 1000))
+def test_no_pod_is_deleted_before_its_last_call_nor_given_more_than_is_left(left, grace):
+    found = plan(a_pod(grace_seconds=grace), left=left)
+    eviction, (call,) = only(found), last_calls(found, TEN_MINUTES)
+    assert eviction.due == (call <= NOW)
+    given_to_it = grace if eviction.grace_seconds is None else eviction.grace_seconds
+    if eviction.due:
+        assert given_to_it <= max(left, 1)
+
+
+class TestTheNodesDeadline:
+    def record(self, *causes):
+        return TerminationRecord(subject=a_subject(), status=Status.OPEN, attempt=1, version=1, causes=causes)
+
+    def cause(self, kind, minutes, **changes):
+        return Cause(id=f"{kind}{minutes}", kind=kind, at=NOW, deadline=NOW + timedelta(minutes=minutes), **changes)
+
+    def test_it_is_the_earliest_and_a_cause_can_only_tighten_it(self):
+        spot, change = self.cause(CauseKind.SPOT_INTERRUPTION, 2), self.cause(CauseKind.SCHEDULED_CHANGE, 60)
+        assert node_deadline(self.record(change), TEN_MINUTES, NOW) == NOW + timedelta(minutes=10)
+        assert node_deadline(self.record(change, spot), TEN_MINUTES, NOW) == NOW + timedelta(minutes=2)
+        assert node_deadline(self.record(change), DrainPolicy(), NOW) == NOW + timedelta(minutes=60)
+        assert node_deadline(self.record(), DrainPolicy(), NOW) is None
+
+    def test_the_time_out_of_a_hook_counts_only_where_nobody_of_us_heartbeats_it(self):
+        ours = self.cause(CauseKind.ASG_TERMINATE, 5, hook="leeward-terminate", hook_ours=True)
+        foreign = replace(ours, hook="other-team", hook_ours=False)
+        assert node_deadline(self.record(ours), DrainPolicy(), NOW) is None
+        assert node_deadline(self.record(foreign), DrainPolicy(), NOW) == NOW + timedelta(minutes=5)
+
+
+class TestPodsThatWouldComeBack:
+    def test_one_that_tolerates_the_mark_is_left(self):
+        found = plan(a_pod(tolerations=EVERYTHING))
+        assert found.drained
+        assert [left.why for left in found.leave] == [
+            "it tolerates the taint leeward.dev/disrupted: it ends with the node"
+        ]
+
+    def test_a_toleration_of_one_value_is_compared_with_the_mark_that_is_there(self):
+        only_spot = (Toleration(key="leeward.dev/disrupted", value="spot_interruption"),)
+        taint = Taint(key="leeward.dev/disrupted", effect="NoSchedule", value="spot_interruption")
+        assert plan(a_pod(tolerations=only_spot), node=a_node(taints=(taint,))).drained
+        assert not plan(a_pod(tolerations=only_spot), node=a_node(taints=(replace(taint, value="manual"),))).drained
+
+    def test_what_the_policy_protects_is_refused_all_the_same(self):
+        """It would end with the node, and its data with it."""
+        careful = DrainPolicy(evict_unmanaged=False, delete_local_data=False)
+        lonely, cache = a_pod("lonely", owner=None), a_pod("cache", empty_dir=True)
+        tolerant = [replace(pod, tolerations=EVERYTHING) for pod in (lonely, cache)]
+        assert [one.what for one in plan(*tolerant, policy=careful).refuse] == [
+            Protection.LOCAL_DATA,
+            Protection.UNMANAGED,
+        ]
+
+    def test_a_daemon_pod_is_refused_where_they_are_not_ignored_though_it_tolerates_everything(self):
+        daemon = a_pod("agent-1", owner=DAEMON_SET, tolerations=EVERYTHING)
+        found = plan(daemon, options=DrainOptions(ignore_daemon_sets=False))
+        assert [one.what for one in found.refuse] == [Protection.DAEMON_SET]
+
+    def test_one_that_nobody_starts_again_leaves_though_it_tolerates_everything(self):
+        """kubectl drain --force: without a controller, or of a DaemonSet that does not exist."""
+        for owner in (None, replace(DAEMON_SET, name="removed")):
+            assert only(plan(a_pod("alone", owner=owner, tolerations=EVERYTHING))).how is How.EVICT
+
+    def test_a_finished_pod_comes_back_nowhere(self):
+        assert only(plan(a_pod("job", phase="Failed", tolerations=EVERYTHING))).how is How.EVICT
+
+
+class TestVolumes:
+    def lines(self, *pods, waits=True, **more):
+        attachments = [
+            VolumeAttachment(name=f"csi-{volume}", node=node, volume=volume, attached=True)
+            for volume, node in (("pv-b", "n"), ("pv-a", "n"), ("pv-c", "other"))
+        ]
+        claims = {"pv-a": "shop/a", "pv-b": "shop/b", "pv-c": "shop/c"}
+        found = drain_volumes(plan(*pods, **more), held_volumes("n", pods, attachments, claims), waits=waits)
+        return [(one.attachment, one.pod.name if one.pod else None, one.wait) for one in found]
+
+    def test_those_of_pods_that_leave_and_of_pods_that_have_left_are_waited_for(self):
+        assert self.lines(a_pod(claims=("a",))) == [("csi-pv-a", "web-1", True), ("csi-pv-b", None, True)]
+
+    def test_one_that_a_pod_uses_which_stays_is_not(self):
+        """Karpenter leaves out what undrainable pods use: it would be waited for in vain."""
+        daemon = a_pod("agent-1", owner=DAEMON_SET, claims=("a",))
+        assert self.lines(daemon, a_pod(claims=("a", "b"))) == [
+            ("csi-pv-a", "agent-1", False),
+            ("csi-pv-a", "web-1", False),
+            ("csi-pv-b", "web-1", True),
+        ]
+
+    def test_none_is_where_the_instance_is_gone(self):
+        assert self.lines(a_pod(claims=("a",)), waits=False) == [
+            ("csi-pv-a", "web-1", False),
+            ("csi-pv-b", None, False),
+        ]

@@ -1,0 +1,137 @@
+"""Groups, nodes, pods and whole upgrades with defaults; the name of a node's instance is `i-` and its name."""
+
+from datetime import UTC, datetime, timedelta
+
+from leeward.model import keys
+from leeward.model.group import Group, GroupInstance, LifecycleHook
+from leeward.model.launch import LaunchSource, LaunchTemplateRef
+from leeward.model.node import Node, Taint
+from leeward.model.pod import Owner, Pod, PodDisruptionBudget, Toleration
+from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy, Selector, UpdatePolicy
+from leeward.snapshot.cluster import ClusterSnapshot
+from leeward.upgrade.competition import Rivalry, WaveNode
+from leeward.upgrade.members import Target
+from leeward.upgrade.preflight import Beside, Preflight
+
+NOON = datetime(2024, 5, 6, 12, tzinfo=UTC)
+OLD, NEW = "1", "2"
+HOOK = LifecycleHook(name=keys.TERMINATE_HOOK, group="web", transition="autoscaling:EC2_INSTANCE_TERMINATING")
+
+
+def a_wave_node(name, zone="a", *, age=0, failed=False, budgets=None, workloads=None):
+    created = NOON - timedelta(hours=age)
+    return WaveNode(
+        name=name,
+        zone=zone,
+        created=created,
+        failed_before=failed,
+        budgets=budgets or {},
+        workloads=workloads or {},
+    )
+
+
+def rivals(allowed=None, replicas=None, serving=None):
+    replicas = replicas or {}
+    return Rivalry(allowed=allowed or {}, replicas=replicas, serving=replicas if serving is None else serving)
+
+
+def template(version):
+    return LaunchTemplateRef(id="lt-1", version=version)
+
+
+def an_instance(name, zone="a", version=OLD, lifecycle="InService"):
+    recorded = template(version) if version else None
+    return GroupInstance(id=f"i-{name}", zone=zone, lifecycle=lifecycle, type="m5.large", template=recorded)
+
+
+def a_node(name, zone="a", *, ready=True, labels=None, marked=False, cordoned=False, created=NOON, kubelet=""):
+    taints = (Taint(key=keys.DISRUPTED_TAINT, effect="NoSchedule"),) if marked else ()
+    return Node(
+        name=name,
+        uid=name,
+        resource_version="1",
+        provider_id=f"aws:///{zone}/i-{name}",
+        labels={keys.ZONE_LABEL: zone, keys.INSTANCE_TYPE_LABEL: "m5.large", **(labels or {})},
+        annotations={},
+        taints=taints,
+        unschedulable=cordoned or marked,
+        ready=ready,
+        deleting=False,
+        created=created,
+        kubelet=kubelet,
+    )
+
+
+def a_pod(name, node="n1", *, app="web", ready=True, owner=True, phase="Running", **fields):
+    return Pod(
+        namespace="shop",
+        name=name,
+        uid=name,
+        node=node,
+        phase=phase,
+        labels={"app": app},
+        owner=Owner(api_version="apps/v1", kind="ReplicaSet", name=app) if owner is True else owner or None,
+        ready=ready,
+        **fields,
+    )
+
+
+EVERYTHING = (Toleration(operator="Exists"),)
+
+
+def a_pdb(name="web", app="web", allowed=1, **fields):
+    return PodDisruptionBudget(
+        namespace="shop",
+        name=name,
+        selector={"matchLabels": {"app": app}},
+        disruptions_allowed=allowed,
+        **fields,
+    )
+
+
+def a_group(*instances, desired=None, maximum=10, **fields):
+    return Group(
+        **{
+            "name": "web",
+            "tags": {},
+            "minimum": 0,
+            "maximum": maximum,
+            "desired": len(instances) if desired is None else desired,
+            "zones": tuple(sorted({one.zone for one in instances})),
+            "instances": instances,
+            "launch": LaunchSource(template=template(NEW)),
+            **fields,
+        }
+    )
+
+
+def a_policy(update=None, **fields):
+    return NodePolicy(name="web", selector=Selector(groups=("web",)), update=update or UpdatePolicy(), **fields)
+
+
+def an_upgrade(
+    *nodes,
+    new=(),
+    unjoined=(),
+    group=None,
+    policy=None,
+    settings=None,
+    hooks=(HOOK,),
+    beside=None,
+    target=None,
+    **world,
+):
+    """Nodes are old unless `new` names them; `unjoined` are (name, zone) of old instances without a node."""
+    joined = [an_instance(node.name, node.labels[keys.ZONE_LABEL], NEW if node.name in new else OLD) for node in nodes]
+    found = a_group(*joined, *(an_instance(name, zone) for name, zone in unjoined), **(group or {}))
+    chosen = policy or a_policy()
+    snapshot = ClusterSnapshot(
+        cluster="blue",
+        now=NOON,
+        policies=ClusterPolicies(settings=settings or ClusterSettings(name="blue"), policies=(chosen,)),
+        nodes=nodes,
+        groups={"web": found},
+        hooks={"web": hooks},
+        **world,
+    )
+    return Preflight.of(snapshot, found, chosen, target or Target(template=template(NEW)), beside or Beside())

@@ -1,0 +1,312 @@
+"""What pre-flight finds, and what it does not (X2): each check by the case that it is for and the one next to it."""
+
+from datetime import timedelta
+
+import pytest
+
+from leeward.model.instance_type import InstanceType
+from leeward.model.launch import LaunchSource
+from leeward.model.subnet import Subnet
+from leeward.policy.document import Budget, ClusterSettings, DisruptionPolicy, DrainPolicy, UpdatePolicy, Window
+from leeward.upgrade.checks import addresses, budgets, findings, group, room, timing, versions, workloads
+from leeward.upgrade.findings import Code, Severity, blocking
+from leeward.upgrade.preflight import Beside
+from tests.unit.upgrade.builders import (
+    EVERYTHING,
+    HOOK,
+    a_node,
+    a_pdb,
+    a_pod,
+    a_policy,
+    an_upgrade,
+)
+
+NODES = (a_node("n1"), a_node("n2"))
+BLOCKER, WARNING = Severity.BLOCKER, Severity.WARNING
+
+
+def found(check, *nodes, **fields):
+    return [(one.code, one.severity) for one in check(an_upgrade(*(nodes or NODES), **fields))]
+
+
+def told(check, *nodes, **fields):
+    return next(iter(check(an_upgrade(*(nodes or NODES), **fields))))
+
+
+# --- budgets -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"max_unavailable": 0},
+        {"max_unavailable": "0%"},
+        {"min_available": 3, "expected_pods": 3},
+        {"min_available": 5, "expected_pods": 3},
+        {"min_available": "100%", "expected_pods": 7},
+        {"min_available": "90%", "expected_pods": 3},  # rounded up: 3 of 3
+    ],
+)
+def test_a_budget_that_can_never_allow_a_disruption_is_a_blocker(written):
+    pdb = a_pdb(allowed=0, current_healthy=3, desired_healthy=3, **written)
+    assert found(budgets.check, pods=(a_pod("p"),), budgets=(pdb,)) == [(Code.PDB_NEVER_ALLOWS, BLOCKER)]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"max_unavailable": 1},
+        {"max_unavailable": "1%"},
+        {"min_available": 2, "expected_pods": 3},
+        {"min_available": "50%", "expected_pods": 3},
+    ],
+)
+def test_a_budget_that_allows_none_now_is_a_warning_when_it_can_allow_some(written):
+    pdb = a_pdb(allowed=0, current_healthy=2, desired_healthy=2, **written)
+    assert found(budgets.check, pods=(a_pod("p"),), budgets=(pdb,)) == [(Code.PDB_ALLOWS_NONE_NOW, WARNING)]
+    assert found(budgets.check, pods=(a_pod("p"),), budgets=(a_pdb(allowed=1, **written),)) == []
+
+
+def test_without_a_status_the_pods_that_it_selects_are_counted():
+    pods = (a_pod("p"), a_pod("q", node="elsewhere"), a_pod("done", phase="Succeeded"))
+    pdb = a_pdb(allowed=0, min_available=2)
+    assert found(budgets.check, pods=pods, budgets=(pdb,)) == [(Code.PDB_NEVER_ALLOWS, BLOCKER)]
+
+
+def test_budgets_of_pods_on_other_nodes_are_nobodys_business_here():
+    never = a_pdb(allowed=0, max_unavailable=0)
+    assert found(budgets.check, pods=(a_pod("p", node="elsewhere"),), budgets=(never,)) == []
+    assert found(budgets.check, *NODES, new=("n1", "n2"), pods=(a_pod("p"),), budgets=(never,)) == []
+
+
+def test_a_pod_that_several_budgets_select_is_a_blocker_that_names_them():
+    one = told(budgets.check, pods=(a_pod("p"),), budgets=(a_pdb("b"), a_pdb("a")))
+    assert (one.code, one.severity, one.object) == (Code.SEVERAL_PDBS, BLOCKER, "pod shop/p")
+    assert "shop/a, shop/b" in one.message
+
+
+def test_a_failing_pod_under_if_healthy_budget_is_a_blocker_unless_unhealthy_pods_may_go():
+    failing = (a_pod("p", ready=False),)
+    pdb = {"allowed": 0, "max_unavailable": 1, "current_healthy": 1, "desired_healthy": 2}
+    assert found(budgets.check, pods=failing, budgets=(a_pdb(**pdb),)) == [(Code.PDB_ON_FAILING_PODS, BLOCKER)]
+    lenient = a_pdb(**pdb, always_allow_unhealthy=True)
+    assert found(budgets.check, pods=failing, budgets=(lenient,)) == [(Code.PDB_ALLOWS_NONE_NOW, WARNING)]
+
+
+@pytest.mark.parametrize(
+    "forced",
+    [
+        {"beside": Beside(force=True)},
+        {"policy": a_policy(drain=DrainPolicy(force=True))},
+        {"policy": a_policy(drain=DrainPolicy(termination_grace_period=timedelta(minutes=30)))},
+    ],
+)
+def test_what_a_forced_drain_gets_over_is_only_a_warning(forced):
+    pods = (a_pod("p", tolerations=EVERYTHING),)
+    never = (a_pdb(allowed=0, max_unavailable=0),)
+    assert found(budgets.check, pods=pods, budgets=never, **forced) == [(Code.PDB_NEVER_ALLOWS, WARNING)]
+    assert found(workloads.check, pods=pods, **forced) == [(Code.TOLERATES_EVERYTHING, WARNING)]
+
+
+# --- workloads ---------------------------------------------------------------------------------------------------
+
+
+def test_a_workload_that_tolerates_every_taint_never_lets_its_node_empty():
+    one = told(workloads.check, pods=(a_pod("p", tolerations=EVERYTHING),))
+    assert (one.code, one.object) == (Code.TOLERATES_EVERYTHING, "workload shop/ReplicaSet/web")
+
+
+def test_a_pod_of_its_own_that_tolerates_everything_does_not_come_back():
+    assert found(workloads.check, pods=(a_pod("p", owner=None, tolerations=EVERYTHING),)) == []
+
+
+def test_what_the_policy_refuses_to_evict_is_a_blocker():
+    policy = a_policy(drain=DrainPolicy(evict_unmanaged=False, delete_local_data=False))
+    pods = (a_pod("alone", owner=None), a_pod("data", app="db", empty_dir=True), a_pod("fine"))
+    assert found(workloads.check, pods=pods, policy=policy) == [(Code.POLICY_REFUSES_PODS, BLOCKER)] * 2
+
+
+def test_all_replicas_on_one_node_are_a_warning():
+    together, apart = (a_pod("p"), a_pod("q")), (a_pod("p"), a_pod("q", node="n2"))
+    assert found(workloads.check, pods=together) == [(Code.REPLICAS_ON_ONE_NODE, WARNING)]
+    assert found(workloads.check, pods=apart) == []
+    assert found(workloads.check, pods=together[:1]) == []
+
+
+# --- the group ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("process", "severity"), [("Launch", BLOCKER), ("Terminate", BLOCKER), ("HealthCheck", WARNING)]
+)
+def test_suspended_processes_that_an_upgrade_needs_are_told_with_the_command_to_resume(process, severity):
+    one = told(group.check, group={"suspended": (process, "AZRebalance", "ScheduledActions")})
+    assert (one.code, one.severity) == (Code.SUSPENDED_PROCESSES, severity)
+    assert one.fix.endswith(f"resume-processes --auto-scaling-group-name web --scaling-processes {process}")
+
+
+def test_processes_that_an_upgrade_does_not_need_may_stay_suspended():
+    assert found(group.check, group={"suspended": ("AZRebalance", "ScheduledActions", "AlarmNotification")}) == []
+
+
+def test_a_maximum_that_the_surge_would_pass_is_told_and_raised():
+    assert found(group.check, group={"maximum": 3}) == [(Code.MAX_SIZE_RAISED, WARNING)]
+    assert found(group.check, group={"maximum": 4}) == []
+
+
+def test_without_a_terminate_hook_it_warns_and_terminate_first_is_a_blocker():
+    assert found(group.check, hooks=()) == [(Code.HOOK_MISSING, WARNING)]
+    first = a_policy(UpdatePolicy(terminate="first"))
+    assert found(group.check, hooks=(), policy=first) == [(Code.HOOK_MISSING, BLOCKER)]
+    assert found(group.check, hooks=(HOOK,), policy=first) == []
+
+
+def test_a_running_instance_refresh_blocks_and_a_maximum_lifetime_and_scheduled_actions_warn():
+    assert found(group.check, beside=Beside(refreshes=("r-1",))) == [(Code.INSTANCE_REFRESH_RUNNING, BLOCKER)]
+    assert found(group.check, group={"max_lifetime": 86400}) == [(Code.MAX_INSTANCE_LIFETIME, WARNING)]
+    assert found(group.check, beside=Beside(scheduled=("night",))) == [(Code.SCHEDULED_ACTIONS, WARNING)]
+
+
+def test_a_launch_configuration_has_no_versions():
+    source = {"launch": LaunchSource(configuration="lc-1")}
+    assert found(group.check, group=source) == [(Code.NO_LAUNCH_TEMPLATE, BLOCKER)]
+
+
+def test_a_group_that_no_policy_selects_is_a_blocker_and_without_any_policy_a_warning():
+    assert found(group.check, beside=Beside(selected=False)) == [(Code.NOT_SELECTED, BLOCKER)]
+    assert found(group.check, beside=Beside(selected=False, no_policies=True)) == [(Code.NOT_SELECTED, WARNING)]
+
+
+def test_a_group_on_its_target_has_nothing_to_upgrade():
+    assert found(group.check, *NODES, new=("n1", "n2")) == [(Code.NOTHING_TO_UPGRADE, WARNING)]
+
+
+def test_old_instances_without_a_node_are_told():
+    assert found(group.check, unjoined=(("lost", "a"),)) == [(Code.NODES_NOT_JOINED, WARNING)]
+
+
+def test_an_image_of_a_managed_group_is_eks_choice():
+    assert found(group.check, beside=Beside(image="ami-1", image_by_eks=True)) == [(Code.MANAGED_IMAGE, BLOCKER)]
+    assert found(group.check, beside=Beside(image="ami-1")) == []
+
+
+# --- versions ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wanted", "plane", "codes"),
+    [
+        ("1.31", "1.31", []),
+        ("1.28", "1.31", []),
+        ("1.27", "1.30", [(Code.KUBELET_TOO_OLD, BLOCKER)]),  # before 1.28 two minors
+        ("1.27", "1.31", [(Code.KUBELET_TOO_OLD, BLOCKER)]),
+        ("1.25", "1.27", []),
+        ("1.24", "1.27", [(Code.KUBELET_TOO_OLD, BLOCKER)]),
+        ("1.32", "1.31", [(Code.KUBELET_NEWER, BLOCKER)]),
+        ("1.32", "", [(Code.CONTROL_PLANE_UNKNOWN, WARNING)]),
+        ("", "1.31", []),
+    ],
+)
+def test_kubelets_are_never_newer_than_the_control_plane_and_at_most_three_minors_older(wanted, plane, codes):
+    assert found(versions.check, beside=Beside(version=wanted, control_plane=plane)) == codes
+
+
+def test_a_version_that_some_kubelet_runs_already_needs_no_word_of_the_control_plane():
+    node = a_node("n1", kubelet="v1.32.0-eks-0a1b2c3")
+    assert found(versions.check, node, beside=Beside(version="1.32")) == []
+
+
+# --- when --------------------------------------------------------------------------------------------------------
+
+NIGHT = Window(schedule="0 22 * * *", duration=timedelta(hours=6))
+
+
+def test_a_closed_window_and_a_freeze_are_warnings_that_say_when_it_goes_on():
+    one = told(timing.check, policy=a_policy(UpdatePolicy(windows=(NIGHT,))))
+    assert (one.code, one.severity) == (Code.WINDOW_CLOSED, WARNING)
+    assert "2024-05-06T22:00:00Z" in one.message
+    frozen = ClusterSettings(name="blue", freeze=(Window(schedule="0 0 * * *", duration=timedelta(hours=13)),))
+    one = told(timing.check, settings=frozen)
+    assert (one.code, one.severity) == (Code.FROZEN, WARNING)
+    assert "2024-05-06T13:00:00Z" in one.message
+
+
+def test_a_paused_cluster_is_a_blocker():
+    settings = ClusterSettings(name="blue", paused=True)
+    assert found(timing.check, settings=settings) == [(Code.CLUSTER_PAUSED, BLOCKER)]
+
+
+def with_budget(**fields):
+    return a_policy(disruption=DisruptionPolicy(budgets=(Budget(nodes=0, percent=False, **fields),)))
+
+
+def test_a_budget_of_zero_for_upgrades_blocks_for_ever_or_until_its_window_ends():
+    assert found(timing.check, policy=with_budget(reasons=("Upgrade",))) == [(Code.BUDGET_ALLOWS_NONE, BLOCKER)]
+    noon = Window(schedule="0 11 * * *", duration=timedelta(hours=2))
+    assert found(timing.check, policy=with_budget(reasons=("Upgrade",), window=noon)) == [
+        (Code.BUDGET_ALLOWS_NONE, WARNING)
+    ]
+    assert found(timing.check, policy=with_budget(reasons=("Upgrade",), window=NIGHT)) == []
+
+
+def test_a_budget_that_does_not_name_upgrades_holds_none():
+    assert found(timing.check, policy=with_budget()) == []
+
+
+def test_budgets_for_upgrades_hold_the_waves_too():
+    one = Budget(nodes=1, percent=False, reasons=("Upgrade",))
+    policy = a_policy(UpdatePolicy(max_unavailable=5), disruption=DisruptionPolicy(budgets=(one,)))
+    assert [len(wave) for wave in an_upgrade(*NODES, policy=policy).waves()] == [1, 1]
+
+
+# --- addresses ---------------------------------------------------------------------------------------------------
+
+KIND = InstanceType(name="m5.large", vcpus=2, memory_mib=8192, max_enis=3, ips_per_eni=10)
+
+
+def subnets(free):
+    return {"subnet-a": Subnet(id="subnet-a", zone="a", free_ips=free)}
+
+
+@pytest.mark.parametrize(
+    ("free", "codes"),
+    [
+        (19, [(Code.ZONE_WITHOUT_ADDRESSES, BLOCKER)]),
+        (39, [(Code.ZONE_SHORT_OF_ADDRESSES, WARNING)]),
+        (40, []),
+    ],
+)
+def test_a_zone_needs_the_addresses_of_the_new_nodes_that_come_first(free, codes):
+    """An m5.large with a pod takes two interfaces of ten addresses; two nodes come first."""
+    fields = {"group": {"subnets": ("subnet-a",)}, "subnets": subnets(free), "types": {"m5.large": KIND}}
+    assert found(addresses.check, pods=(a_pod("p"),), **fields) == codes
+
+
+def test_with_minimal_and_without_known_subnets_no_addresses_are_judged():
+    minimal = a_policy(UpdatePolicy(strategy="MINIMAL"))
+    assert found(addresses.check, group={"subnets": ("subnet-a",)}, subnets=subnets(0), policy=minimal) == []
+    assert found(addresses.check) == []
+
+
+# --- all together ------------------------------------------------------------------------------------------------
+
+
+def test_without_knowing_what_the_group_launches_no_pod_is_judged():
+    assert found(room.check, pods=(a_pod("p"),)) == []
+
+
+def test_blockers_come_first_and_stop_it_unless_their_code_is_overridden():
+    upgrade = an_upgrade(*NODES, pods=(a_pod("p"),), budgets=(a_pdb(allowed=0, max_unavailable=0),), hooks=())
+    all_of_them = findings(upgrade)
+    assert [one.code for one in all_of_them] == [Code.PDB_NEVER_ALLOWS, Code.HOOK_MISSING]
+    assert blocking(all_of_them, frozenset()) == all_of_them[:1]
+    assert blocking(all_of_them, frozenset({Code.PDB_NEVER_ALLOWS})) == ()
+
+
+def test_an_upgrade_in_order_has_no_findings():
+    upgrade = an_upgrade(*NODES, pods=(a_pod("p"), a_pod("q", node="n2")), budgets=(a_pdb(max_unavailable=1),))
+    assert findings(upgrade) == ()
+
+
+def test_nodes_that_are_new_already_are_in_no_wave():
+    assert an_upgrade(*NODES, new=("n1",)).waves() == (("n2",),)

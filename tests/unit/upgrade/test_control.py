@@ -1,0 +1,138 @@
+"""Pause, windows, canary, abort and rollback (X3, X9)."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from leeward.errors import InvalidInputError
+from leeward.policy.document import Canary, ClusterSettings, UpdatePolicy, Window
+from leeward.upgrade.control import Hold, Move, permission, undoing, wished
+from leeward.upgrade.members import Target, members
+from leeward.upgrade.record import UpgradeRecord, Wish
+from leeward.upgrade.sizes import Strategy
+from leeward.upgrade.windows import is_open, opens
+from tests.unit.upgrade.builders import NEW, NOON, OLD, a_group, a_node, an_instance, template
+
+NIGHT = Window(schedule="0 22 * * *", duration=timedelta(hours=6))
+BERLIN = Window(schedule="0 22 * * *", duration=timedelta(hours=6), time_zone="Europe/Berlin")
+MAY = Window(schedule="0 0 1 5 *", duration=timedelta(days=31))
+RECORD = UpgradeRecord(
+    group="web",
+    target=Target(template=template(NEW)),
+    previous=Target(template=template(OLD)),
+    strategy=Strategy.DEFAULT,
+    desired=3,
+    maximum=6,
+    began=NOON,
+)
+CANARY = UpdatePolicy(canary=Canary(nodes=2, bake=timedelta(minutes=10), alarms=("web-5xx",)))
+
+
+def may(record=RECORD, update=None, settings=None, now=NOON, finished=0, alarms=()):
+    cluster = settings or ClusterSettings(name="blue")
+    return permission(record, update or UpdatePolicy(), cluster, now, finished=finished, alarms=alarms)
+
+
+def test_nothing_holds_an_upgrade_without_wishes_windows_and_canary():
+    assert may().move is Move.GO
+    assert may().at_most is None
+
+
+def test_a_pause_starts_nothing_new_until_somebody_resumes():
+    found = may(replace(RECORD, wish=Wish.PAUSE))
+    assert (found.move, found.hold, found.until) == (Move.HOLD, Hold.PAUSED, None)
+    assert may(wished(wished(RECORD, Wish.PAUSE), Wish.RUN)).move is Move.GO
+
+
+def test_a_paused_cluster_holds_every_upgrade():
+    assert may(settings=ClusterSettings(name="blue", paused=True)).hold is Hold.PAUSED
+
+
+def test_outside_its_windows_it_holds_and_says_when_they_open():
+    found = may(update=UpdatePolicy(windows=(NIGHT,)))
+    assert (found.hold, found.until) == (Hold.WINDOW, datetime(2024, 5, 6, 22, tzinfo=UTC))
+    assert may(update=UpdatePolicy(windows=(NIGHT,)), now=datetime(2024, 5, 6, 23, tzinfo=UTC)).move is Move.GO
+
+
+def test_a_freeze_wins_over_an_open_window():
+    found = may(update=UpdatePolicy(windows=(NIGHT,)), settings=ClusterSettings(name="blue", freeze=(MAY,)))
+    assert found.until == datetime(2024, 6, 1, 0, tzinfo=UTC)  # inside the night that began on May 31st
+
+
+def test_windows_and_freezes_hold_neither_an_abort_nor_a_rollback():
+    frozen = ClusterSettings(name="blue", freeze=(MAY,), paused=True)
+    assert may(replace(RECORD, wish=Wish.ABORT), settings=frozen).move is Move.UNDO
+    assert may(replace(RECORD, wish=Wish.ROLLBACK), settings=frozen).move is Move.ROLL_BACK
+
+
+def test_windows_follow_their_own_time_zone():
+    assert opens((BERLIN,), (), NOON) == datetime(2024, 5, 6, 20, tzinfo=UTC)
+    assert opens((NIGHT, BERLIN), (), NOON) == datetime(2024, 5, 6, 20, tzinfo=UTC)
+
+
+def test_an_open_moment_opens_now_and_one_that_never_comes_is_none():
+    assert opens((), (), NOON) == NOON
+    assert opens((Window(schedule="0 0 29 2 *", duration=timedelta(hours=1)),), (), NOON) is None
+    assert opens((), (Window(schedule="* * * * *", duration=timedelta(hours=1)),), NOON) is None
+
+
+@pytest.mark.parametrize("hours", range(0, 48, 5))
+def test_the_moment_at_which_it_opens_is_open_and_no_minute_before_it(hours):
+    now, windows, freeze = (
+        NOON + timedelta(hours=hours),
+        (NIGHT,),
+        (Window(schedule="0 23 * * *", duration=timedelta(hours=2)),),
+    )
+    moment = opens(windows, freeze, now)
+    assert is_open(windows, freeze, moment)
+    between = int((moment - now).total_seconds() // 60)
+    assert not any(is_open(windows, freeze, now + timedelta(minutes=minute)) for minute in range(between))
+
+
+def test_a_canary_starts_its_nodes_and_no_more():
+    assert may(update=CANARY).at_most == 2
+    assert may(replace(RECORD, started=1), CANARY).at_most == 1
+    assert may(replace(RECORD, started=2), CANARY, finished=1).hold is Hold.CANARY
+
+
+def test_a_canary_is_watched_for_its_bake_and_then_the_rest_goes():
+    done = replace(RECORD, started=2, canary_done=NOON)
+    assert may(done, CANARY, now=NOON + timedelta(minutes=9)).until == NOON + timedelta(minutes=10)
+    assert may(done, CANARY, now=NOON + timedelta(minutes=10)) == may()
+
+
+def test_an_alarm_during_the_canary_fails_the_upgrade_and_afterwards_does_not():
+    done = replace(RECORD, started=2, canary_done=NOON)
+    assert may(done, CANARY, alarms=("web-5xx",)).move is Move.FAIL
+    assert may(replace(RECORD, started=1), CANARY, alarms=("other",)).move is Move.GO
+    assert may(done, CANARY, now=NOON + timedelta(minutes=10), alarms=("web-5xx",)).move is Move.GO
+
+
+def test_an_alarm_that_rings_before_the_first_node_is_no_verdict_on_the_canary():
+    assert may(update=CANARY, alarms=("web-5xx",)).move is Move.GO
+
+
+def test_a_wish_asked_twice_is_the_same():
+    paused = wished(RECORD, Wish.PAUSE)
+    assert wished(paused, Wish.PAUSE) is paused
+
+
+def test_wishes_that_make_no_sense_are_refused_with_what_was_found():
+    with pytest.raises(InvalidInputError, match="found no earlier template version"):
+        wished(replace(RECORD, previous=None), Wish.ROLLBACK)
+    with pytest.raises(InvalidInputError, match="found it ended at 2024-05-06T12:00:00Z"):
+        wished(replace(RECORD, ended=NOON), Wish.PAUSE)
+    with pytest.raises(InvalidInputError, match="found abort under way"):
+        wished(replace(RECORD, wish=Wish.ABORT), Wish.RUN)
+    assert wished(replace(RECORD, ended=NOON), Wish.ROLLBACK).wish is Wish.ROLLBACK
+
+
+def test_an_abort_removes_empty_new_nodes_that_nobody_has_paid_for_and_uncordons_the_old():
+    instances = [an_instance(name, version=NEW) for name in ("n1", "n2", "n3")] + [an_instance("o1"), an_instance("o2")]
+    nodes = {f"i-{name}": a_node(name) for name in ("n1", "n2", "n3", "o1", "o2")}
+    found = members(a_group(*instances), nodes, Target(template=template(NEW)))
+    undone = undoing(found, {"n1": 4}, launched=3, gone=0)
+    assert (undone.remove, undone.keep, undone.uncordon) == (("n2", "n3"), ("n1",), ("o1", "o2"))
+    assert undoing(found, {"n1": 4}, launched=3, gone=2).remove == ("n2",)
+    assert undoing(found, {}, launched=3, gone=3).remove == ()

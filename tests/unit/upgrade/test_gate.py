@@ -1,0 +1,98 @@
+"""Who is old, who is new, and whether all old nodes may be cordoned (U6, V2)."""
+
+import pytest
+
+from leeward.model.launch import LaunchTemplateRef
+from leeward.upgrade.gate import Lack, judge_gate
+from leeward.upgrade.members import IMAGE_LABEL, NODEGROUP_LABEL, TEMPLATE_LABEL, VERSION_LABEL, Age, Target, members
+from tests.unit.upgrade.builders import NEW, OLD, a_group, a_node, an_instance, template
+
+TARGET = Target(template=template(NEW))
+
+
+def ages(*instances, nodes=(), target=TARGET):
+    by_id = {node.instance_id: node for node in nodes}
+    return {member.name: member.age for member in members(a_group(*instances), by_id, target)}
+
+
+def gate(*instances, nodes, zones=("a",), target=TARGET):
+    by_id = {node.instance_id: node for node in nodes}
+    return judge_gate(members(a_group(*instances), by_id, target), zones, target.labels)
+
+
+def lacks(found):
+    return [(one.lack, one.object) for one in found.missing]
+
+
+def test_the_groups_own_record_of_the_template_version_tells_old_from_new():
+    assert ages(an_instance("o", version=OLD), an_instance("n", version=NEW)) == {"i-o": Age.OLD, "i-n": Age.NEW}
+
+
+def test_another_template_with_the_same_number_is_old():
+    other = Target(template=LaunchTemplateRef(id="lt-2", version=NEW))
+    assert ages(an_instance("n", version=NEW), target=other) == {"i-n": Age.OLD}
+
+
+def test_without_ids_the_names_of_the_templates_are_compared():
+    named = Target(template=LaunchTemplateRef(name="web", version=NEW))
+    assert ages(an_instance("n", version=NEW), target=named) == {"i-n": Age.OLD}
+
+
+def test_an_instance_without_a_record_is_old():
+    assert ages(an_instance("o", version=None)) == {"i-o": Age.OLD}
+
+
+def test_a_version_that_is_yet_to_be_made_makes_everybody_old():
+    assert ages(an_instance("n", version=NEW), target=Target()) == {"i-n": Age.OLD}
+
+
+def test_an_override_with_a_template_of_its_own_is_judged_by_that():
+    target = Target(template=template("7"), overrides={"m5.large": template(NEW)})
+    assert ages(an_instance("n", version=NEW), target=target) == {"i-n": Age.NEW}
+
+
+@pytest.mark.parametrize("lifecycle", ["Terminating:Wait", "Terminating", "Detaching", "Warmed:Stopped"])
+def test_instances_that_are_leaving_or_wait_in_a_warm_pool_are_nobodys_business(lifecycle):
+    assert ages(an_instance("o", lifecycle=lifecycle)) == {}
+
+
+def test_of_a_managed_group_the_image_label_tells_where_the_record_does_not():
+    target = Target(nodegroup="ng", image="ami-2")
+    nodes = (a_node("o", labels={IMAGE_LABEL: "ami-1"}), a_node("n", labels={IMAGE_LABEL: "ami-2"}))
+    found = ages(an_instance("o", version=None), an_instance("n", version=None), nodes=nodes, target=target)
+    assert found == {"o": Age.OLD, "n": Age.NEW}
+
+
+def test_of_a_custom_template_both_labels_have_to_be_the_targets():
+    target = Target(nodegroup="ng", source=("lt-9", "3"))
+    right, other = {TEMPLATE_LABEL: "lt-9", VERSION_LABEL: "3"}, {TEMPLATE_LABEL: "lt-8", VERSION_LABEL: "3"}
+    nodes = (a_node("n", labels=right), a_node("o", labels=other))
+    found = ages(an_instance("n", version=None), an_instance("o", version=None), nodes=nodes, target=target)
+    assert found == {"n": Age.NEW, "o": Age.OLD}
+
+
+def test_the_gate_opens_with_a_ready_new_node_in_every_zone_that_has_old_ones():
+    instances = (an_instance("o"), an_instance("n", version=NEW))
+    assert gate(*instances, nodes=(a_node("o"), a_node("n"))).open
+    closed = gate(*instances, nodes=(a_node("o"), a_node("n")), zones=("a", "b"))
+    assert lacks(closed) == [(Lack.NO_NEW_NODE, "b")]
+
+
+def test_every_new_node_has_to_be_there_and_ready():
+    instances = (an_instance("n", version=NEW), an_instance("m", version=NEW), an_instance("x", version=NEW))
+    found = gate(*instances, nodes=(a_node("n"), a_node("m", ready=False)))
+    assert lacks(found) == [(Lack.NOT_JOINED, "i-x"), (Lack.NOT_READY, "m")]
+
+
+def test_every_new_node_has_to_carry_the_labels_that_eks_applies():
+    target = Target(template=template(NEW), nodegroup="ng", image="ami-2")
+    right = a_node("n", labels={NODEGROUP_LABEL: "ng", IMAGE_LABEL: "ami-2"})
+    wrong = a_node("m", labels={NODEGROUP_LABEL: "ng", IMAGE_LABEL: "ami-1"})
+    instances = (an_instance("n", version=NEW), an_instance("m", version=NEW))
+    found = gate(*instances, nodes=(right, wrong), target=target)
+    assert [one.message for one in found.missing] == [f"m: without the labels {IMAGE_LABEL}=ami-2"]
+
+
+def test_a_custom_template_expects_its_own_pair_of_labels_instead_of_the_image():
+    target = Target(nodegroup="ng", image="ami-2", source=("lt-9", "3"))
+    assert target.labels == {NODEGROUP_LABEL: "ng", TEMPLATE_LABEL: "lt-9", VERSION_LABEL: "3"}
