@@ -9,133 +9,27 @@ from pathlib import Path
 from typing import Any
 
 from leeward.cli.attachment_shapes import ATTACHMENT_SPEC, ATTACHMENT_STATUS, VOLUME_SPEC
-from leeward.cli.place_shapes import CLAIM_SPEC, DAEMON_SET_SPEC, POD_PLACE, SUBNET
-from leeward.cli.scheduling_shapes import CSI_NODE_SPEC, NODE_AMOUNTS, POD_NEEDS, PRICES, STORAGE_CLASS, pod_template
+from leeward.cli.aws_shapes import GROUP, HOOK, INSTANCE
+from leeward.cli.kubernetes_shapes import BUDGET, NODE, POD, POD_TEMPLATE, kubernetes_object
+from leeward.cli.place_shapes import CLAIM_SPEC, DAEMON_SET_SPEC, SUBNET
+from leeward.cli.scheduling_shapes import CSI_NODE_SPEC, PRICES, STORAGE_CLASS
 from leeward.cli.shapes import (
     Shape,
     ShapeError,
-    anything,
-    boolean,
     inside,
-    instant,
-    integer,
-    list_of,
-    mapping_of,
-    name,
     record,
-    seconds,
-    text,
-    word,
 )
 from leeward.cli.template_shapes import (
-    GROUP_LAUNCH,
     INSTANCE_TYPE,
     LAUNCH_CONFIGURATION,
     LAUNCH_TEMPLATE_VERSION,
     NODEGROUP,
     every,
 )
-from leeward.cli.upgrade_shapes import BUDGET_SPEC, BUDGET_STATUS, CLUSTER, GROUP_RECORD, KUBELET
+from leeward.cli.upgrade_shapes import CLUSTER
 from leeward.errors import InvalidInputError
 from leeward.policy.fields import shown
 
-_TEXTS = mapping_of(text)
-_META = record(
-    {"name": name},
-    {
-        "namespace": name,
-        "uid": text,
-        "resourceVersion": text,
-        "labels": _TEXTS,
-        "annotations": _TEXTS,
-        "creationTimestamp": instant,
-        "deletionTimestamp": instant,
-        "finalizers": list_of(text),
-        "ownerReferences": list_of(record({"kind": name, "name": name}, {"apiVersion": text, "controller": boolean})),
-    },
-)
-_CONDITIONS = list_of(record({}, {"type": text, "status": text}))
-_TAINT = record({"key": name}, {"effect": text, "value": text})
-_TOLERATION = record({}, {"key": text, "operator": text, "value": text, "effect": text})
-_VOLUME = record({}, {"persistentVolumeClaim": record({"claimName": name})})
-_EXPRESSION = record(
-    {"key": name, "operator": word("In", "NotIn", "Exists", "DoesNotExist")}, {"values": list_of(text)}
-)
-_LABEL_SELECTOR = record({}, {"matchLabels": _TEXTS, "matchExpressions": list_of(_EXPRESSION)})
-_TAGS = list_of(record({"Key": name}, {"Value": text}))
-
-
-def _object(kind: str, spec: Shape = anything, status: Shape = anything) -> Shape:
-    return record({"metadata": _META}, {"kind": word(kind), "spec": spec, "status": status})
-
-
-_NODE = _object(
-    "Node",
-    record({}, {"providerID": text, "unschedulable": boolean, "taints": list_of(_TAINT)}),
-    record({}, {"conditions": _CONDITIONS, "nodeInfo": KUBELET, **NODE_AMOUNTS}),
-)
-_POD = _object(
-    "Pod",
-    record(
-        {},
-        {
-            "nodeName": text,
-            "priorityClassName": text,
-            "terminationGracePeriodSeconds": seconds,
-            "tolerations": list_of(_TOLERATION),
-            "volumes": list_of(_VOLUME),
-            **POD_PLACE,
-            **POD_NEEDS,
-        },
-    ),
-    record({}, {"phase": text, "startTime": instant, "conditions": _CONDITIONS}),
-)
-_BUDGET = _object(
-    "PodDisruptionBudget",
-    every(record({}, {"selector": _LABEL_SELECTOR, "unhealthyPodEvictionPolicy": text}), BUDGET_SPEC),
-    every(
-        record({}, {"disruptionsAllowed": integer, "currentHealthy": integer, "desiredHealthy": integer}),
-        BUDGET_STATUS,
-    ),
-)
-_INSTANCE = record(
-    {"InstanceId": name},
-    {
-        "State": record({"Name": name}),
-        "InstanceType": text,
-        "Placement": record({}, {"AvailabilityZone": text}),
-        "SubnetId": text,
-        "InstanceLifecycle": text,
-        "Tags": _TAGS,
-        "LaunchTime": instant,
-    },
-)
-_SPREAD = record({}, {"OnDemandPercentageAboveBaseCapacity": integer, "OnDemandBaseCapacity": integer})
-_GROUP = record(
-    {"AutoScalingGroupName": name},
-    {
-        "Tags": _TAGS,
-        "MinSize": integer,
-        "MaxSize": integer,
-        "DesiredCapacity": integer,
-        "AvailabilityZones": list_of(text),
-        "VPCZoneIdentifier": text,
-        "Instances": list_of(record({"InstanceId": name}, {"AvailabilityZone": text, "LifecycleState": text})),
-        "CapacityRebalance": boolean,
-        "MixedInstancesPolicy": record({}, {"InstancesDistribution": _SPREAD}),
-    },
-)
-_HOOK = record(
-    {"LifecycleHookName": name, "AutoScalingGroupName": name},
-    {
-        "LifecycleTransition": text,
-        "HeartbeatTimeout": seconds,
-        "NotificationTargetARN": text,
-        "NotificationMetadata": text,
-    },
-)
-_LAUNCHING_GROUP = every(_GROUP, GROUP_LAUNCH, GROUP_RECORD)
-_POD_TEMPLATE = pod_template({**POD_NEEDS, "tolerations": list_of(_TOLERATION)})
 _OBJECT = record({})
 
 
@@ -152,32 +46,36 @@ class RawFile:
 FILES: Mapping[str, RawFile] = {
     file.name: file
     for file in (
-        RawFile(name="nodes", command="kubectl get nodes -o json", shape=_NODE),
-        RawFile(name="pods", command="kubectl get pods -A -o json", shape=_POD),
-        RawFile(name="pdbs", command="kubectl get pdb -A -o json", shape=_BUDGET),
+        RawFile(name="nodes", command="kubectl get nodes -o json", shape=NODE),
+        RawFile(name="pods", command="kubectl get pods -A -o json", shape=POD),
+        RawFile(name="pdbs", command="kubectl get pdb -A -o json", shape=BUDGET),
         RawFile(
             name="daemonsets",
             command="kubectl get daemonsets -A -o json",
-            shape=_object("DaemonSet", every(DAEMON_SET_SPEC, _POD_TEMPLATE)),
+            shape=kubernetes_object("DaemonSet", every(DAEMON_SET_SPEC, POD_TEMPLATE)),
         ),
-        RawFile(name="pvs", command="kubectl get pv -o json", shape=_object("PersistentVolume", VOLUME_SPEC)),
-        RawFile(name="pvcs", command="kubectl get pvc -A -o json", shape=_object("PersistentVolumeClaim", CLAIM_SPEC)),
+        RawFile(name="pvs", command="kubectl get pv -o json", shape=kubernetes_object("PersistentVolume", VOLUME_SPEC)),
+        RawFile(
+            name="pvcs",
+            command="kubectl get pvc -A -o json",
+            shape=kubernetes_object("PersistentVolumeClaim", CLAIM_SPEC),
+        ),
         RawFile(
             name="volumeattachments",
             command="kubectl get volumeattachments -o json",
-            shape=_object("VolumeAttachment", ATTACHMENT_SPEC, ATTACHMENT_STATUS),
+            shape=kubernetes_object("VolumeAttachment", ATTACHMENT_SPEC, ATTACHMENT_STATUS),
         ),
         RawFile(
             name="auto-scaling-groups",
             command="aws autoscaling describe-auto-scaling-groups",
             keys=("AutoScalingGroups",),
-            shape=_LAUNCHING_GROUP,
+            shape=GROUP,
         ),
         RawFile(
             name="lifecycle-hooks",
             command="aws autoscaling describe-lifecycle-hooks",
             keys=("LifecycleHooks",),
-            shape=_HOOK,
+            shape=HOOK,
         ),
         RawFile(
             name="launch-configurations",
@@ -192,7 +90,7 @@ FILES: Mapping[str, RawFile] = {
             shape=LAUNCH_TEMPLATE_VERSION,
         ),
         RawFile(
-            name="instances", command="aws ec2 describe-instances", keys=("Reservations", "Instances"), shape=_INSTANCE
+            name="instances", command="aws ec2 describe-instances", keys=("Reservations", "Instances"), shape=INSTANCE
         ),
         RawFile(
             name="instance-types",
@@ -208,10 +106,12 @@ FILES: Mapping[str, RawFile] = {
         RawFile(
             name="storageclasses",
             command="kubectl get storageclasses -o json",
-            shape=every(_object("StorageClass"), record({}, STORAGE_CLASS)),
+            shape=every(kubernetes_object("StorageClass"), record({}, STORAGE_CLASS)),
         ),
-        RawFile(name="csinodes", command="kubectl get csinodes -o json", shape=_object("CSINode", CSI_NODE_SPEC)),
-        RawFile(name="namespaces", command="kubectl get namespaces -o json", shape=_object("Namespace")),
+        RawFile(
+            name="csinodes", command="kubectl get csinodes -o json", shape=kubernetes_object("CSINode", CSI_NODE_SPEC)
+        ),
+        RawFile(name="namespaces", command="kubectl get namespaces -o json", shape=kubernetes_object("Namespace")),
     )
 }
 

@@ -1,0 +1,44 @@
+"""What is read of EC2 and Auto Scaling, as the `aws` command prints it."""
+
+from leeward.cli.shapes import boolean, instant, integer, list_of, name, record, seconds, text
+from leeward.cli.template_shapes import GROUP_LAUNCH, every
+from leeward.cli.upgrade_shapes import GROUP_RECORD
+
+_TAGS = list_of(record({"Key": name}, {"Value": text}))
+INSTANCE = record(
+    {"InstanceId": name},
+    {
+        "State": record({"Name": name}),
+        "InstanceType": text,
+        "Placement": record({}, {"AvailabilityZone": text}),
+        "SubnetId": text,
+        "InstanceLifecycle": text,
+        "Tags": _TAGS,
+        "LaunchTime": instant,
+    },
+)
+_SPREAD = record({}, {"OnDemandPercentageAboveBaseCapacity": integer, "OnDemandBaseCapacity": integer})
+_GROUP = record(
+    {"AutoScalingGroupName": name},
+    {
+        "Tags": _TAGS,
+        "MinSize": integer,
+        "MaxSize": integer,
+        "DesiredCapacity": integer,
+        "AvailabilityZones": list_of(text),
+        "VPCZoneIdentifier": text,
+        "Instances": list_of(record({"InstanceId": name}, {"AvailabilityZone": text, "LifecycleState": text})),
+        "CapacityRebalance": boolean,
+        "MixedInstancesPolicy": record({}, {"InstancesDistribution": _SPREAD}),
+    },
+)
+HOOK = record(
+    {"LifecycleHookName": name, "AutoScalingGroupName": name},
+    {
+        "LifecycleTransition": text,
+        "HeartbeatTimeout": seconds,
+        "NotificationTargetARN": text,
+        "NotificationMetadata": text,
+    },
+)
+GROUP = every(_GROUP, GROUP_LAUNCH, GROUP_RECORD)
