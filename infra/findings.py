@@ -2,7 +2,7 @@
 
 The reasons for wildcards in roles are not written here a second time: they are those of `permissions.py`."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from aws_cdk import Acknowledgment, App, Stack, Validations
@@ -10,7 +10,7 @@ from aws_cdk import aws_iam as iam
 from cdk_nag import AwsSolutionsChecks
 
 from infra.function import LeewardFunction, permissions_of
-from infra.permissions import STATE_MACHINE, Permission
+from infra.permissions import Permission
 from infra.scopes import Scopes
 
 _RUNTIME = (
@@ -19,13 +19,20 @@ _RUNTIME = (
 )
 
 
-def accept(app: App, scopes: Scopes, *, functions: Iterable[LeewardFunction], state_machine_role: iam.Role) -> None:
+def accept(
+    app: App,
+    scopes: Scopes,
+    *,
+    functions: Iterable[LeewardFunction],
+    state_machine_roles: Mapping[iam.Role, Iterable[Permission]],
+) -> None:
     """Put AWS's solution rules on the app and acknowledge exactly what is listed here."""
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     for each in functions:
         Validations.of(each.function).acknowledge(Acknowledgment(id=_finding("L1"), reason=_RUNTIME))
         _wildcards(each.role, permissions_of(each.shape, scopes.settings), scopes, each.shape.name)
-    _wildcards(state_machine_role, STATE_MACHINE, scopes, "")
+    for role, permissions in state_machine_roles.items():
+        _wildcards(role, permissions, scopes, "")
 
 
 def _wildcards(role: iam.Role, permissions: Iterable[Permission], scopes: Scopes, function: str) -> None:

@@ -11,6 +11,7 @@ OPEN_INDEX = "open"
 QUEUE = "leeward-interruption"
 DEAD_LETTERS = "leeward-interruption-dead-letters"
 STATE_MACHINE = "leeward-node-termination"
+UPGRADE_MACHINE = "leeward-node-group-upgrade"
 DASHBOARD = "leeward"
 POLICY_PREFIX = "/leeward"
 METRICS = "Leeward"  # the CloudWatch namespace

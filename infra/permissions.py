@@ -24,11 +24,18 @@ class Scope(StrEnum):
     STATE_MACHINE = "state-machine"
     EXECUTIONS = "executions"
     STEP_FUNCTIONS = "step-functions"  # the two Lambda functions that the state machine calls
+    UPGRADE_MACHINE = "upgrade-machine"
+    UPGRADE_EXECUTIONS = "upgrade-executions"
+    UPGRADE_FUNCTION = "upgrade-function"  # the one that node-group-upgrade calls
+    GROUP_TEMPLATES = "group-templates"  # any launch template of this account
+    ALARMS = "alarms"  # CloudWatch's
+    IMAGES = "images"  # AWS's own parameters that name its recommended images
     CLUSTER_GROUPS = "cluster-groups"  # Auto Scaling groups tagged for one of the configured clusters
     POLICIES = "policies"  # SSM parameters of the configured clusters
     CLUSTERS = "clusters"  # the configured EKS clusters
     NODE_GROUPS = "node-groups"  # any managed node group of the configured clusters
     ACT_ROLES = "act-roles"  # leeward-CLUSTER-act
+    ANY_ACT_ROLE = "any-act-role"  # the same without naming the clusters, where IAM's limit on a role's size forbids it
     NODE_ROLES = "node-roles"  # what instances run as, passed to EC2 only
     LAUNCH_TEMPLATES = "launch-templates"  # anything, but only when started from a launch template of this account
     LAUNCH_TAGS = "launch-tags"  # anything, but only while it is being launched
@@ -105,6 +112,15 @@ _LAUNCHING = (
     ),
 )
 
+_LOOK_AT_UPGRADE = Permission(
+    action="states:DescribeExecution",
+    on=Scope.UPGRADE_EXECUTIONS,
+    reason="executions of this state machine are named after groups, or by whoever starts them by hand",
+)
+_RESIZE = Permission(action="autoscaling:UpdateAutoScalingGroup", on=Scope.CLUSTER_GROUPS, reason=_ONLY_TAGGED)
+_RESUME = Permission(action="autoscaling:ResumeProcesses", on=Scope.CLUSTER_GROUPS, reason=_ONLY_TAGGED)
+_OPEN_RECORDS = Permission(action="dynamodb:Query", on=Scope.OPEN_INDEX)
+
 PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
     "interruption": (
         _READ_INSTANCES,
@@ -165,11 +181,64 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _READ_RECORD,
         _PUT_RECORD,
         _CHANGE_RECORD,
-        Permission(action="dynamodb:Query", on=Scope.OPEN_INDEX),
+        _OPEN_RECORDS,
+        _RESIZE,
+        _RESUME,
+        _LOOK_AT_UPGRADE,
         _START,
         _LOOK_AT_RUN,
         _READ_POLICIES,
         *_SPEAK_TO_CLUSTERS,
+    ),
+    "upgrade": (
+        _READ_INSTANCES,
+        _READ_GROUPS,
+        _READ_HISTORY,
+        _READ_HOOKS,
+        _READ_SUBNETS,
+        *(permission for permission in _LAUNCHING if permission.action != _READ_TEMPLATES.action),
+        _READ_TEMPLATES,
+        Permission(
+            action="ec2:CreateLaunchTemplateVersion",
+            on=Scope.GROUP_TEMPLATES,
+            reason="a version is added, none is changed or removed; which templates groups use is not known beforehand",
+        ),
+        Permission(action="ec2:DescribeImages", on=Scope.ANYTHING, reason=_LIST_ONLY),
+        Permission(
+            action="ssm:GetParameter",
+            on=Scope.IMAGES,
+            reason="AWS publishes one for each version, kind and architecture",
+        ),
+        _RESIZE,
+        Permission(action="autoscaling:SuspendProcesses", on=Scope.CLUSTER_GROUPS, reason=_ONLY_TAGGED),
+        _RESUME,
+        *(
+            Permission(
+                action=f"eks:{action}",
+                on=Scope.NODE_GROUPS,
+                reason="node groups come and go after the deployment: any of the configured clusters",
+            )
+            for action in ("UpdateNodegroupVersion", "DescribeUpdate")
+        ),
+        Permission(
+            action="cloudwatch:DescribeAlarms", on=Scope.ALARMS, reason="policies name the alarms that watch a canary"
+        ),
+        Permission(action="dynamodb:BatchGetItem", on=Scope.TABLE),
+        _READ_RECORD,
+        _PUT_RECORD,
+        _CHANGE_RECORD,
+        _OPEN_RECORDS,
+        _START,
+        _LOOK_AT_RUN,
+        Permission(action="states:StartExecution", on=Scope.UPGRADE_MACHINE),
+        _LOOK_AT_UPGRADE,
+        _READ_POLICIES,
+        Permission(action="eks:DescribeCluster", on=Scope.CLUSTERS),
+        Permission(
+            action="sts:AssumeRole",
+            on=Scope.ANY_ACT_ROLE,
+            reason="naming each cluster's role would not fit into a role; each of them names who may wear it",
+        ),
     ),
     "sync": (
         _READ_GROUPS,
@@ -214,9 +283,7 @@ IN_A_VPC = tuple(
     )
 )
 
-STATE_MACHINE = (
-    Permission(action="lambda:InvokeFunction", on=Scope.STEP_FUNCTIONS),
-    Permission(action="dynamodb:UpdateItem", on=Scope.TERMINATION_RECORDS),
+_TRACES_AND_LOGS = (
     *(
         Permission(
             action=f"xray:{action}",
@@ -245,4 +312,13 @@ STATE_MACHINE = (
         )
     ),
 )
-"""What the state machine's own role may do."""
+
+STATE_MACHINE = (
+    Permission(action="lambda:InvokeFunction", on=Scope.STEP_FUNCTIONS),
+    Permission(action="dynamodb:UpdateItem", on=Scope.TERMINATION_RECORDS),
+    *_TRACES_AND_LOGS,
+)
+"""What node-termination's own role may do."""
+
+UPGRADE_MACHINE = (Permission(action="lambda:InvokeFunction", on=Scope.UPGRADE_FUNCTION), *_TRACES_AND_LOGS)
+"""What node-group-upgrade's own role may do."""

@@ -57,7 +57,14 @@ class Scopes:
             Scope.STEP_FUNCTIONS: [
                 self._arn("lambda", f"function:{names.function(name)}") for name in ("terminate", "drain")
             ],
-            Scope.CLUSTER_GROUPS: [self._arn("autoscaling", "autoScalingGroup:*:autoScalingGroupName/*")],
+            Scope.UPGRADE_MACHINE: [self.upgrade_machine],
+            Scope.UPGRADE_EXECUTIONS: [self._arn("states", f"execution:{names.UPGRADE_MACHINE}:*")],
+            Scope.UPGRADE_FUNCTION: [self._arn("lambda", f"function:{names.function('upgrade')}")],
+            Scope.GROUP_TEMPLATES: [self._arn("ec2", "launch-template/*")],
+            Scope.IMAGES: [self._public_parameter("aws/service/eks/*")],
+            Scope.ALARMS: [self._arn("cloudwatch", "alarm:*")],
+            Scope.ANY_ACT_ROLE: [self.role(names.cluster_role("*", "act"))],
+            Scope.CLUSTER_GROUPS: [self._arn("autoscaling", "autoScalingGroup:*")],
             Scope.NODE_ROLES: list(self.settings.node_roles) or ["*"],
         }
         return named.get(scope, ["*"])
@@ -67,12 +74,11 @@ class Scopes:
         clusters = [cluster.name for cluster in self.settings.clusters]
         match scope:
             case Scope.POLICIES:
-                paths = [f"parameter{names.POLICY_PREFIX}/{name}/policies" for name in clusters]
-                return [self._arn("ssm", path + end) for path in paths for end in ("", "/*")]
+                return [self._arn("ssm", f"parameter{names.POLICY_PREFIX}/{name}/policies*") for name in clusters]
             case Scope.CLUSTERS:
                 return [self._arn("eks", f"cluster/{name}") for name in clusters]
             case Scope.NODE_GROUPS:
-                return [self._arn("eks", f"nodegroup/{name}/*/*") for name in clusters]
+                return [self._arn("eks", f"nodegroup/{name}/*") for name in clusters]
             case Scope.ACT_ROLES:
                 return [self.role(names.cluster_role(name, "act")) for name in clusters]
             case _:
@@ -83,12 +89,23 @@ class Scopes:
         """The ARN of node-termination."""
         return self._arn("states", f"stateMachine:{names.STATE_MACHINE}")
 
+    @property
+    def upgrade_machine(self) -> str:
+        """The ARN of node-group-upgrade."""
+        return self._arn("states", f"stateMachine:{names.UPGRADE_MACHINE}")
+
     def role(self, name: str) -> str:
         """The ARN of a role of this account."""
         return self._stack.format_arn(service="iam", region="", resource="role", resource_name=name)
 
     def _arn(self, service: str, resource: str) -> str:
         return self._stack.format_arn(service=service, resource=resource, arn_format=ArnFormat.NO_RESOURCE_NAME)
+
+    def _public_parameter(self, path: str) -> str:
+        """One that AWS publishes: it has no account."""
+        return self._stack.format_arn(
+            service="ssm", account="", resource=f"parameter/{path}", arn_format=ArnFormat.NO_RESOURCE_NAME
+        )
 
     def _conditions(self, scope: Scope, function: str) -> list[_Condition]:
         """One for each statement that the scope needs; an empty one for most."""

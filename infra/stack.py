@@ -13,6 +13,7 @@ from infra.dashboard import operators_dashboard
 from infra.findings import accept
 from infra.function import Surroundings, function_environment
 from infra.interruption import TIMEOUT, Interruption
+from infra.permissions import STATE_MACHINE, UPGRADE_MACHINE
 from infra.policies import policy_parameters
 from infra.queue import InterruptionQueue
 from infra.scopes import Scopes
@@ -20,6 +21,7 @@ from infra.settings import Settings
 from infra.sync import Sync
 from infra.table import claims_table
 from infra.termination import Termination
+from infra.upgrade import Upgrade
 
 
 class LeewardStack(Stack):
@@ -50,19 +52,22 @@ class LeewardStack(Stack):
         )
         self.interruption = Interruption(self, queue=queue, surroundings=surroundings, alarms=alarms)
         self.termination = Termination(self, root=root, table=table, surroundings=surroundings, alarms=alarms)
+        self.upgrade = Upgrade(self, root=root, surroundings=surroundings, alarms=alarms)
         self.sync = Sync(self, surroundings=surroundings, alarms=alarms)
         self.functions = (
             self.interruption.function,
             self.termination.terminate,
             self.termination.drain,
             self.termination.sweep,
+            self.upgrade.function,
             self.sync.function,
         )
         self.access = ClusterAccess(self, settings=settings, functions=self.functions)
         policy_parameters(self, settings)
         operators_dashboard(self, queue=queue, termination=self.termination, functions=self.functions, alarms=alarms)
         self._outputs(queue)
-        accept(app, scopes, functions=self.functions, state_machine_role=self.termination.role)
+        roles = {self.termination.role: STATE_MACHINE, self.upgrade.role: UPGRADE_MACHINE}
+        accept(app, scopes, functions=self.functions, state_machine_roles=roles)
 
     def _outputs(self, queue: InterruptionQueue) -> None:
         """What a person or a script asks for first."""
@@ -71,6 +76,7 @@ class LeewardStack(Stack):
             ("QueueUrl", queue.queue.queue_url, "The interruption queue"),
             ("DeadLetterQueueUrl", queue.dead_letters.queue_url, "What could not be read or handled"),
             ("StateMachineArn", self.termination.state_machine.state_machine_arn, 'Start by hand: {"instance": "i-…"}'),
+            ("UpgradeMachineArn", self.upgrade.state_machine.state_machine_arn, 'Start by hand: {"group": "NAME"}'),
             ("DashboardName", names.DASHBOARD, "In CloudWatch"),
         ):
             CfnOutput(self, name, value=value, description=description)

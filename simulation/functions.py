@@ -18,7 +18,7 @@ from leeward.termination.run import Run
 from leeward.termination.sweep import sweep_once
 from simulation.aws.queue import Queued
 
-TIMEOUTS = {"terminate": 45.0, "drain": 55.0, "sweep": 55.0, "sync": 120.0, "upgrade": 55.0}  # seconds, as infra sets
+TIMEOUTS = {"terminate": 45.0, "drain": 55.0, "sweep": 55.0, "sync": 120.0, "upgrade": 300.0}  # seconds, as infra sets
 STEPS = {"terminate": steps.STEPS, "drain": draining.STEPS}
 
 

@@ -12,7 +12,8 @@ NAMED_TESTS = re.findall(r"`(tests/[^`]+)`", FEATURES)
 
 
 def declared_metrics():
-    for name in ("leeward.interruption.metrics", "leeward.termination.telemetry", "leeward.sync.handler"):
+    modules = ("interruption.metrics", "termination.telemetry", "sync.handler", "upgrade.telemetry")
+    for name in (f"leeward.{module}" for module in modules):
         module = importlib.import_module(name)
         for constant, value in vars(module).items():
             if constant.isupper() and isinstance(value, str) and re.fullmatch(r"([A-Z][a-z]+){1,6}", value):

@@ -130,8 +130,8 @@ def _many(value: Any) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-def substituted_definition(template: Template) -> dict[str, Any]:
-    """node-termination with its DefinitionSubstitutions filled in."""
-    machine = template.one("AWS::StepFunctions::StateMachine")
+def substituted_definition(template: Template, machine_name: str = "leeward-node-termination") -> dict[str, Any]:
+    """A state machine with its DefinitionSubstitutions filled in."""
+    machine = template.named("AWS::StepFunctions::StateMachine")[machine_name]
     given = machine["DefinitionSubstitutions"]
     return json.loads(re.sub(r"\$\{(\w+)\}", lambda found: given[found[1]], machine["DefinitionString"]))

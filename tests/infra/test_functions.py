@@ -8,8 +8,8 @@ from infra.permissions import PERMISSIONS
 from leeward.adapters.settings import KubernetesAccess, Settings
 from tests.infra.conftest import EVERYTHING, LONG_NAME, TOPIC
 
-NAMES = ("interruption", "terminate", "drain", "sweep", "sync")
-ACCESS = {"interruption": "act", "terminate": "none", "drain": "act", "sweep": "act", "sync": "act"}
+NAMES = ("interruption", "terminate", "drain", "sweep", "sync", "upgrade")
+ACCESS = {"interruption": "act", "terminate": "none", "drain": "act", "sweep": "act", "sync": "act", "upgrade": "act"}
 FUNCTION = "AWS::Lambda::Function"
 FOR_LIBRARIES = {
     "LOG_LEVEL",
@@ -97,7 +97,7 @@ def test_no_two_functions_share_a_role_and_no_role_has_a_managed_policy(everythi
 
 def test_only_what_speaks_to_kubernetes_lives_in_the_vpc(template, everything):
     inside = {name for name, function in everything.named(FUNCTION).items() if "VpcConfig" in function}
-    assert inside == {"leeward-interruption", "leeward-drain", "leeward-sweep", "leeward-sync"}
+    assert inside == {"leeward-interruption", "leeward-drain", "leeward-sweep", "leeward-sync", "leeward-upgrade"}
     config = everything.named(FUNCTION)["leeward-drain"]["VpcConfig"]
     assert config == {"SubnetIds": ["subnet-0a1b2c3d", "subnet-0a1b2c3e"], "SecurityGroupIds": ["sg-0a1b2c3d"]}
     assert not [function for function in template.named(FUNCTION).values() if "VpcConfig" in function]
@@ -118,6 +118,7 @@ def test_concurrency_is_kept_for_interruptions_and_drains_are_capped(template, e
         "leeward-terminate": None,
         "leeward-sweep": None,
         "leeward-sync": None,
+        "leeward-upgrade": None,
     }
     assert not [f for f in everything.named(FUNCTION).values() if "ReservedConcurrentExecutions" in f]
 

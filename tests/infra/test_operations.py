@@ -10,6 +10,7 @@ from infra import dashboard
 from tests.infra.conftest import EVERYTHING
 
 ALARM = "AWS::CloudWatch::Alarm"
+UPGRADES = "arn:aws:states:us-east-1:111122223333:stateMachine:leeward-node-group-upgrade"
 ROOMS = Path("functions/leeward")
 
 
@@ -40,6 +41,8 @@ def dimensions(alarm):
         ),
         ("termination-failed", "ExecutionsFailed", None, 1, "notBreaching"),
         ("termination-timed-out", "ExecutionsTimedOut", None, 1, "notBreaching"),
+        ("upgrade-failed", "ExecutionsFailed", {"StateMachineArn": UPGRADES}, 1, "notBreaching"),
+        ("upgrade-timed-out", "ExecutionsTimedOut", {"StateMachineArn": UPGRADES}, 1, "notBreaching"),
         ("sweep-stopped", "Errors", {"FunctionName": "leeward-sweep"}, 1, "breaching"),
         ("sync-stopped", "Errors", {"FunctionName": "leeward-sync"}, 1, "breaching"),
     ],
@@ -57,7 +60,7 @@ def test_an_alarm_watches_what_its_name_says(template, name, metric, dimension, 
 
 
 def test_there_are_no_other_alarms(template):
-    assert len(alarms(template)) == 6
+    assert len(alarms(template)) == 8
 
 
 def test_a_sweep_that_has_not_come_to_a_good_end_for_five_minutes_alarms(template):

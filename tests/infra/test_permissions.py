@@ -6,13 +6,14 @@ from importlib.resources import files
 import pytest
 from aws_cdk import App, Stack
 
-from infra.permissions import EVERY_FUNCTION, IN_A_VPC, PERMISSIONS, STATE_MACHINE, Scope
+from infra.permissions import EVERY_FUNCTION, IN_A_VPC, PERMISSIONS, STATE_MACHINE, UPGRADE_MACHINE, Scope
 from infra.scopes import Scopes
 from infra.settings import LONGEST_NAMES, MOST_CLUSTERS, Cluster, Settings
 from tests.infra.conftest import LONG_NAME, NODES
 
 AWS_KNOWS = json.loads((files("cfnlint") / "data" / "AdditionalSpecs" / "Policies.json").read_text())
-TABLES = {**PERMISSIONS, "every function": EVERY_FUNCTION, "in a vpc": IN_A_VPC, "state machine": STATE_MACHINE}
+MACHINES = {"leeward-node-termination": STATE_MACHINE, "leeward-node-group-upgrade": UPGRADE_MACHINE}
+TABLES = {**PERMISSIONS, "every function": EVERY_FUNCTION, "in a vpc": IN_A_VPC, **MACHINES}
 ALL = [pytest.param(p, id=f"{who}: {p.action}") for who, table in TABLES.items() for p in table]
 WIDE = {
     Scope.ANYTHING,
@@ -25,13 +26,21 @@ WIDE = {
     Scope.LAUNCH_TEMPLATES,
     Scope.LAUNCH_TAGS,
     Scope.LAMBDA_ITSELF,
+    Scope.UPGRADE_EXECUTIONS,
+    Scope.GROUP_TEMPLATES,
+    Scope.ALARMS,
+    Scope.IMAGES,
+    Scope.ANY_ACT_ROLE,
 }
 CHANGES_A_GROUP = {
     "autoscaling:CompleteLifecycleAction",
     "autoscaling:LaunchInstances",
     "autoscaling:PutLifecycleHook",
     "autoscaling:RecordLifecycleActionHeartbeat",
+    "autoscaling:ResumeProcesses",
+    "autoscaling:SuspendProcesses",
     "autoscaling:TerminateInstanceInAutoScalingGroup",
+    "autoscaling:UpdateAutoScalingGroup",
 }
 
 
@@ -67,9 +76,9 @@ def test_the_roles_allow_what_the_tables_say_and_nothing_else(everything):
         expected = {p.action for p in (*table, *EVERY_FUNCTION, *(IN_A_VPC if "VpcConfig" in function else ()))}
         allowed = [action for statement in everything.statements(function["Role"]) for action in statement.actions]
         assert set(allowed) == expected
-    machine = everything.one("AWS::StepFunctions::StateMachine")
-    allowed = {action for statement in everything.statements(machine["RoleArn"]) for action in statement.actions}
-    assert allowed == {p.action for p in STATE_MACHINE}
+    for machine in everything.resources("AWS::StepFunctions::StateMachine").values():
+        allowed = {action for statement in everything.statements(machine["RoleArn"]) for action in statement.actions}
+        assert allowed == {p.action for p in MACHINES[machine["StateMachineName"]]}
 
 
 def test_every_wildcard_in_the_template_comes_from_a_scope_that_owes_a_reason(everything):
@@ -112,8 +121,17 @@ def test_roles_are_passed_to_ec2_only_and_only_those_named(template, everything)
         assert statement.conditions["StringEquals"]["iam:PassedToService"][0] == "ec2.amazonaws.com"
 
 
-def test_the_state_machine_writes_termination_records_and_calls_its_two_functions_only(template):
-    role = template.one("AWS::StepFunctions::StateMachine")["RoleArn"]
+def test_node_group_upgrade_calls_its_function_and_writes_nothing_itself(template):
+    machines = template.resources("AWS::StepFunctions::StateMachine").values()
+    (role,) = [one["RoleArn"] for one in machines if one["StateMachineName"] == "leeward-node-group-upgrade"]
+    by_action = {action: s for s in template.statements(role) for action in s.actions}
+    assert [arn.rsplit(":")[-1] for arn in by_action["lambda:InvokeFunction"].resources] == ["leeward-upgrade"]
+    assert not [action for action in by_action if action.startswith("dynamodb:")]
+
+
+def test_node_termination_writes_termination_records_and_calls_its_two_functions_only(template):
+    machines = template.resources("AWS::StepFunctions::StateMachine").values()
+    (role,) = [one["RoleArn"] for one in machines if one["StateMachineName"] == "leeward-node-termination"]
     by_action = {action: s for s in template.statements(role) for action in s.actions}
     assert by_action["dynamodb:UpdateItem"].conditions == {
         "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["termination#*"]}
@@ -131,14 +149,14 @@ def test_fn_sync_writes_facts_and_no_termination_record(template):
     assert statement.conditions == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["facts#*"]}}
 
 
-def test_only_fn_drain_may_launch(template):
+def test_only_drains_and_upgrades_may_launch(template):
     functions = template.named("AWS::Lambda::Function")
     launching = {
         name
         for name, function in functions.items()
         if any("autoscaling:LaunchInstances" in s.actions for s in template.statements(function["Role"]))
     }
-    assert launching == {"leeward-drain"}
+    assert launching == {"leeward-drain", "leeward-upgrade"}
 
 
 def test_only_the_configured_clusters_policies_are_read(everything):
@@ -170,6 +188,7 @@ def test_a_cluster_role_is_worn_by_the_functions_that_speak_to_kubernetes_and_ca
                 "InterruptionInterruption",
                 "TerminationDrain",
                 "TerminationSweep",
+                "UpgradeUpgrade",
                 "SyncSync",
             }
 

@@ -5,29 +5,37 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.infra.conftest import ROOT
 from tests.infra.template import substituted_definition
 
 MACHINE = "AWS::StepFunctions::StateMachine"
+TERMINATION, UPGRADE = "leeward-node-termination", "leeward-node-group-upgrade"
+FUNCTIONS = {TERMINATION: {"leeward-terminate", "leeward-drain"}, UPGRADE: {"leeward-upgrade"}}
+each_machine = pytest.mark.parametrize("name", [TERMINATION, UPGRADE])
 VALIDATOR = ROOT / "node_modules" / "asl-validator" / "dist" / "bin" / "asl-validator.js"
 
 
-def test_nothing_is_left_to_substitute(template):
-    definition = substituted_definition(template)
+@each_machine
+def test_nothing_is_left_to_substitute(template, name):
+    definition = substituted_definition(template, name)
     assert "${" not in json.dumps(definition)
     called = {s["Arguments"]["FunctionName"] for s in definition["States"].values() if "lambda:invoke" in str(s)}
-    assert {arn.rsplit(":")[-1] for arn in called} == {"leeward-terminate", "leeward-drain"}
+    assert {arn.rsplit(":")[-1] for arn in called} == FUNCTIONS[name]
 
 
-def test_every_substitution_is_used(template):
-    machine = template.one(MACHINE)
+@each_machine
+def test_every_substitution_is_used(template, name):
+    machine = template.named(MACHINE)[name]
     unused = [name for name in machine["DefinitionSubstitutions"] if f"${{{name}}}" not in machine["DefinitionString"]]
     assert not unused
 
 
-def test_the_definition_is_valid_amazon_states_language(template, tmp_path):
+@each_machine
+def test_the_definition_is_valid_amazon_states_language(template, tmp_path, name):
     file = tmp_path / "definition.json"
-    file.write_text(json.dumps(substituted_definition(template)))
+    file.write_text(json.dumps(substituted_definition(template, name)))
     done = _validate(file)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -45,9 +53,10 @@ def _validate(file: Path):
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_it_is_a_standard_machine_that_logs_and_traces_everything(template):
-    machine = template.one(MACHINE)
-    assert (machine["StateMachineName"], machine["StateMachineType"]) == ("leeward-node-termination", "STANDARD")
+@each_machine
+def test_it_is_a_standard_machine_that_logs_and_traces_everything(template, name):
+    machine = template.named(MACHINE)[name]
+    assert machine["StateMachineType"] == "STANDARD"
     assert machine["TracingConfiguration"] == {"Enabled": True}
     logging = machine["LoggingConfiguration"]
     assert (logging["Level"], logging["IncludeExecutionData"]) == ("ALL", True)
@@ -55,18 +64,21 @@ def test_it_is_a_standard_machine_that_logs_and_traces_everything(template):
     assert ":log-group:/aws/vendedlogs/states/" in group, "other names run into the limit of resource policies"
 
 
-def test_only_its_own_executions_wear_its_role(template):
-    (role,) = [r for n, r in template.resources("AWS::IAM::Role").items() if "StateMachine" in n]
+@each_machine
+def test_only_its_own_executions_wear_its_role(template, name):
+    prefix = "Upgrade" if name == UPGRADE else "Termination"
+    (role,) = [r for n, r in template.resources("AWS::IAM::Role").items() if n.startswith(f"{prefix}StateMachine")]
     (statement,) = role["AssumeRolePolicyDocument"]["Statement"]
-    own = "arn:aws:states:us-east-1:111122223333:stateMachine:leeward-node-termination"
+    own = f"arn:aws:states:us-east-1:111122223333:stateMachine:{name}"
     assert statement["Condition"] == {"ArnEquals": {"aws:SourceArn": own}}
 
 
-def test_a_step_outlasts_the_function_that_takes_it(template):
+@each_machine
+def test_a_step_outlasts_the_function_that_takes_it(template, name):
     """Else the state machine would start a step again while the first still works."""
     functions = template.named("AWS::Lambda::Function")
-    slowest = max(functions[f"leeward-{name}"]["Timeout"] for name in ("terminate", "drain"))
-    states = substituted_definition(template)["States"].values()
+    slowest = max(functions[one]["Timeout"] for one in FUNCTIONS[name])
+    states = substituted_definition(template, name)["States"].values()
     assert slowest < min(s["TimeoutSeconds"] for s in states if "lambda:invoke" in s.get("Resource", ""))
 
 

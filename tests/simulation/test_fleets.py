@@ -11,7 +11,17 @@ from leeward.policy.selection import policy_for
 from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec
 from local.cluster.objects import annotations_of, is_ready, name_of, node_of, phase_of
-from simulation.fleets import Arrival, ArrivalKind, arrivals, create_workloads, generate, nodes_by_zone
+from simulation.fleets import (
+    Arrival,
+    ArrivalKind,
+    arrivals,
+    create_workloads,
+    generate,
+    nodes_by_zone,
+    upgrades,
+)
+
+OF_UPGRADES = {ArrivalKind.UPGRADE, ArrivalKind.UPGRADE_TOLD, ArrivalKind.UPGRADE_STOPPED}
 
 SEEDS = range(40)
 HOUR = 3600
@@ -219,8 +229,13 @@ def test_arrivals_come_in_order_within_the_hours_about_as_often_as_asked():
 
 def test_every_kind_arrives_and_spot_warnings_most():
     kinds = Counter(arrival.kind for arrival in arrivals(fleet(1), Random(1), 10, 200))
-    assert set(kinds) == set(ArrivalKind)
+    assert set(kinds) == set(ArrivalKind) - OF_UPGRADES
     assert kinds.most_common(1)[0][0] is ArrivalKind.SPOT_WARNING
+
+
+def test_upgrades_and_what_is_done_to_them_have_a_plan_of_their_own():
+    assert {arrival.kind for arrival in upgrades(Random(1), 10, 5)} == OF_UPGRADES
+    assert upgrades(Random(1), 10, 0) == ()
 
 
 def test_warnings_come_in_bursts_at_times():

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from simulation.__main__ import run
+from simulation.case import Case
 from simulation.faults import Faults
 
 SEEDS = int(os.environ.get("SEEDS", "6"))  # make test-long asks for more
@@ -25,3 +26,10 @@ def test_without_faults_no_hook_of_ours_ever_times_out(seed):
     assert outcome.terminated > 0
     assert outcome.hooks_timed_out == 0
     assert [str(violation) for violation in outcome.violations] == []
+
+
+@pytest.mark.parametrize("seed", range(300, 300 + SEEDS))
+def test_groups_are_upgraded_paused_stopped_aborted_and_rolled_back_while_everything_else_goes_on(seed):
+    outcome = Case(seed=seed, hours=HOURS, per_hour=12.0, upgrades=4.0).run()
+    assert [str(violation) for violation in outcome.violations] == []
+    assert outcome.unexpected == ()

@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from leeward.cli.output import emit
+from leeward.cli.upgrade_live import LIVE, live_ports, live_status
 from leeward.cli.upgrade_scene import offline_preflight
 from leeward.cli.upgrade_tables import plan_table, status_table
+from leeward.errors import InvalidInputError
 from leeward.upgrade.findings import Code, blocking
 from leeward.upgrade.plan import plan_upgrade
 from leeward.upgrade.status import status_of
@@ -17,6 +19,7 @@ from leeward.upgrade.status import status_of
 _DESCRIPTION = """plan: the waves in which old nodes of an Auto Scaling group would drain, its sizes meanwhile, how long
 it takes, what it costs, and what stands in the way (blocker or warning, each with its fix).
 status: where the group stands: phase, gate, old and new nodes, what blocks the drains.
+start, pause, resume, abort, rollback (with --cluster): what runs, or shall run, in the deployment.
 
 The target is the group's launch template as it stands, unless --ami, --launch-template-version or
 --kubernetes-version names another."""
@@ -25,7 +28,7 @@ The target is the group's launch template as it stands, unless --ami, --launch-t
 def add_parser(subparsers: Any) -> None:
     """The verb, what to do, the group, and the target."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
-        "upgrade", help="roll a group to a new template: plan, status", description=_DESCRIPTION
+        "upgrade", help="roll a group to a new template: plan, status, start", description=_DESCRIPTION
     )
     parser.add_argument("action", metavar="ACTION", choices=tuple(ACTIONS), help=", ".join(ACTIONS))
     parser.add_argument("group", metavar="GROUP", help="name of the Auto Scaling group")
@@ -86,9 +89,23 @@ def _plan(arguments: argparse.Namespace) -> int:
 
 def _status(arguments: argparse.Namespace) -> int:
     """Always done: it only tells."""
-    status = status_of(offline_preflight(arguments))
+    live = arguments.snapshot is None and arguments.cluster
+    status = live_status(arguments, live_ports(arguments)) if live else status_of(offline_preflight(arguments))
     emit(status.to_json(), arguments.output, lambda: status_table(arguments.group, status))
     return 0
 
 
-ACTIONS: Mapping[str, Callable[[argparse.Namespace], int]] = {"plan": _plan, "status": _status}
+def _live(arguments: argparse.Namespace) -> int:
+    """Only a running deployment can be told something."""
+    if arguments.snapshot is not None:
+        raise InvalidInputError(
+            f"upgrade {arguments.action}: found --snapshot, expected --cluster NAME: it is live alone"
+        )
+    return LIVE[arguments.action](arguments, live_ports(arguments))
+
+
+ACTIONS: Mapping[str, Callable[[argparse.Namespace], int]] = {
+    "plan": _plan,
+    "status": _status,
+    **dict.fromkeys(LIVE, _live),
+}

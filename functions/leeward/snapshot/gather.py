@@ -68,6 +68,12 @@ def gather(ports: Ports, cluster: str, now: datetime) -> ClusterSnapshot:
     )
 
 
+def read_specs(kubernetes: Kubernetes) -> tuple[tuple[NodeSpec, ...], tuple[PodSpec, ...]]:
+    """All nodes, and all pods that have not finished, as a scheduler sees them."""
+    objects = _read_objects(kubernetes, specs_only=True)
+    return tuple(objects.node_specs), tuple(objects.pod_specs)
+
+
 @dataclass(slots=True, kw_only=True)
 class _Objects:
     """What the cluster's API tells, cut down."""
@@ -81,8 +87,8 @@ class _Objects:
     variables: dict[str, str] = field(default_factory=dict)
 
 
-def _read_objects(kubernetes: Kubernetes) -> _Objects:
-    """Storage and namespaces first: pods are read against them."""
+def _read_objects(kubernetes: Kubernetes, *, specs_only: bool = False) -> _Objects:
+    """Storage and namespaces first: pods are read against them. `specs_only`: without the pods themselves."""
     found = _Objects()
     volumes = kubernetes.read(Listed.VOLUMES, _volume)
     storage = Storage.from_json(
@@ -97,8 +103,9 @@ def _read_objects(kubernetes: Kubernetes) -> _Objects:
         found.node_specs.append(NodeSpec.from_json(raw, csi_nodes.get(raw["metadata"]["name"])))
 
     def pod(raw: Mapping[str, Any]) -> None:
-        found.pods.append(Pod.from_json(raw))
-        if found.pods[-1].phase not in FINISHED:
+        if not specs_only:
+            found.pods.append(Pod.from_json(raw))
+        if (raw.get("status") or {}).get("phase") not in FINISHED:
             found.pod_specs.append(reader.read(raw))
 
     def daemon_set(raw: Mapping[str, Any]) -> None:

@@ -183,11 +183,13 @@ def uncordon(members: list[Member] | tuple[Member, ...], record: UpgradeRecord, 
 def _hand_on(
     record: UpgradeRecord, scene: Scene, among: list[Member] | tuple[Member, ...], ports: Ports
 ) -> UpgradeRecord:
-    """Each debt that nobody pays to a named new node, the emptiest first; chosen and written down, then asked."""
+    """Each debt that nobody pays to a named node: new ones and those launched ahead before others, the emptiest first;
+    chosen and written down, then asked.
+    """
     taken = set(record.debts.values())
     free = sorted(
-        (one for one in among if one.age is Age.NEW and one.instance.id not in taken and not _leaving(one, ports)),
-        key=lambda one: (_pods(scene, one), one.name),
+        (one for one in among if one.instance.id not in taken and not _leaving(one, ports)),
+        key=lambda one: (one.age is Age.OLD and one.instance.id not in record.debts, _pods(scene, one), one.name),
     )
     payers = dict(zip(record.unassigned, (one.instance.id for one in free), strict=False))
     if payers:

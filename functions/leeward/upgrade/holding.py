@@ -19,10 +19,18 @@ MOVES: Mapping[Move, Next] = {Move.UNDO: Next.ABORT, Move.ROLL_BACK: Next.ROLLBA
 def allowed(record: UpgradeRecord, scene: Scene, ports: Ports) -> Permission:
     """Asks CloudWatch only while a canary is watched."""
     canary = scene.policy.update.canary
-    watched = canary.nodes > 0 and record.started > 0 and bool(canary.alarms) and not record.rolling_back
+    begun = record.finished + len(record.under_way)  # a canary whose drain has failed does not count
+    watched = canary.nodes > 0 and begun > 0 and bool(canary.alarms) and not record.rolling_back
     alarms = ports.alarms.ringing(canary.alarms) if watched else ()
     update = scene.policy.update if not record.rolling_back else replace(scene.policy.update, canary=type(canary)())
-    return permission(record, update, scene.settings, ports.clock.now(), finished=record.finished, alarms=alarms)
+    return permission(
+        replace(record, started=begun),
+        update,
+        scene.settings,
+        ports.clock.now(),
+        finished=record.finished,
+        alarms=alarms,
+    )
 
 
 def with_canary(record: UpgradeRecord, scene: Scene, now: datetime) -> UpgradeRecord:

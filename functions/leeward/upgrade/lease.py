@@ -99,6 +99,8 @@ def _take(record: UpgradeRecord | None, run: Run, asked: Asked, cluster: str, po
         again = replace(record, execution=run.execution, attempt=attempt, ended=None, error="")
         if not run.attempt:  # somebody has started it again: what has failed is tried again
             again = replace(again, failed=(), reasons={}, checked=record.checked and record.cordoned)
+            if record.error:  # an update of EKS that has failed is not looked at again
+                again = replace(again, update="")
         if asked.names_a_target and asked != record.asked:
             again = replace(again, asked=asked, prepared=False, rolling_back=False, checked=False)
         elif asked != record.asked and not run.attempt:
@@ -110,6 +112,13 @@ def _take(record: UpgradeRecord | None, run: Run, asked: Asked, cluster: str, po
         raise InvalidInputError(f"group {group.name}: found no cluster of ours in its tags, expected one of them")
     policy = policy_of(cluster, group, ports) or NodePolicy(name="(defaults)", selector=Selector())
     fresh = fresh_record(group, cluster, policy, asked, ports)
+    if record is not None:  # what the last one could not give back yet is owed on
+        fresh = replace(
+            fresh,
+            suspended=record.suspended,
+            raised_maximum=record.raised_maximum,
+            maximum=record.maximum if record.raised_maximum else fresh.maximum,
+        )
     return written(replace(fresh, execution=run.execution, attempt=attempt), ports)
 
 

@@ -55,9 +55,7 @@ def watch(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         if scene.policy.drain.force and not record.asked.force:
             forced = replace(record, asked=replace(record.asked, force=True), update="")
             return _begin(run, written(forced, ports), scene, ports, force=True)
-        written(replace(record, update=""), ports)
         return replace(run, next=Next.EVICTION_FAILURE, why=said)
-    written(replace(record, update=""), ports)
     return replace(run, next=Next.UPDATE_FAILURE, why=said)
 
 

@@ -11,7 +11,7 @@ from leeward.upgrade.books import remarked
 from leeward.upgrade.lease import written
 from leeward.upgrade.placing import places_for
 from leeward.upgrade.record import UpgradeRecord, launch_token
-from leeward.upgrade.scene import Scene
+from leeward.upgrade.scene import Scene, described
 
 
 def order(record: UpgradeRecord, scene: Scene, zones: Sequence[str], ports: Ports) -> UpgradeRecord:
@@ -28,6 +28,7 @@ def fulfil(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
     """Ask for every open order and write down what came of it."""
     if not record.orders:
         return record
+    record = _with_room(record, ports)
     found: dict[str, str] = {}  # new instance -> zone
     short: dict[str, str] = {}
     refusal = ""
@@ -40,6 +41,18 @@ def fulfil(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
         elif not answer.owed:
             refusal = answer.reason
     return written(_noted(record, found, short, refusal), ports)
+
+
+def _with_room(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
+    """Others may have launched meanwhile: the maximum size makes room for what was ordered, and is put back later."""
+    group = described(record.group, ports)
+    wanted = group.desired + len(record.orders)
+    if wanted <= group.maximum:
+        return record
+    if not record.raised_maximum:
+        record = written(replace(record, raised_maximum=True), ports)
+    ports.group_changes.raise_to(record.group, maximum=wanted)
+    return record
 
 
 def _noted(record: UpgradeRecord, found: Mapping[str, str], short: Mapping[str, str], refusal: str) -> UpgradeRecord:

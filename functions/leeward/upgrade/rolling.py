@@ -6,6 +6,7 @@ the write, nothing has happened; killed after it, the next turn finds in the rec
 from dataclasses import dataclass, replace
 
 from leeward.ports import Ports
+from leeward.snapshot.gather import read_specs
 from leeward.upgrade import turn
 from leeward.upgrade.books import Books, conclude, dropped, seen_sizes
 from leeward.upgrade.control import Move, Permission
@@ -14,6 +15,7 @@ from leeward.upgrade.lease import written
 from leeward.upgrade.members import Age
 from leeward.upgrade.ordering import fulfil, order
 from leeward.upgrade.record import UpgradeRecord, tag_for
+from leeward.upgrade.room import Room
 from leeward.upgrade.scene import Scene, has_shrunk, look, owed_by_others, terminations
 from leeward.upgrade.telling import tell
 
@@ -44,7 +46,7 @@ def take_turn(record: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
         exhausted = zones is None
         found = order(found, scene, zones or (), ports)
         if drains:
-            found, told = _begin(found, scene, permission.at_most)
+            found, told = _begin(found, scene, permission.at_most, ports)
             unclaimed += told
     if found != record:
         found = written(found, ports)
@@ -53,9 +55,15 @@ def take_turn(record: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
     return Turn(record=found, scene=scene, permission=permission, told=len(unclaimed), exhausted=exhausted)
 
 
-def _begin(record: UpgradeRecord, scene: Scene, at_most: int | None) -> tuple[UpgradeRecord, list[str]]:
+def _begin(record: UpgradeRecord, scene: Scene, at_most: int | None, ports: Ports) -> tuple[UpgradeRecord, list[str]]:
     """Write down who is told to go, and for which new node each pays."""
-    chosen = turn.starts(scene.preflight, record, at_most=at_most, seed=int(record.began.timestamp()))
+
+    def room() -> Room:
+        nodes, pods = read_specs(ports.clusters.kubernetes(record.cluster))
+        return Room(nodes=nodes, pods=pods)
+
+    seed = int(record.began.timestamp())
+    chosen = turn.starts(scene.preflight, record, at_most=at_most, seed=seed, room=room)
     debts, under_way = dict(record.debts), dict(record.under_way)
     for number, one in enumerate(chosen, record.started + 1):
         under_way[one.old] = tag_for(record, number)
@@ -108,8 +116,10 @@ def _raise_instead(record: UpgradeRecord, scene: Scene, ports: Ports) -> Upgrade
         return record
     if not record.wanted:
         lacking = max(min(record.surge, len(scene.preflight.old)) - len(record.debts), 0)
-        desired = ports.groups.describe([record.group])[record.group].desired
-        record = written(replace(record, wanted=desired + lacking, raised=lacking), ports)
+        group = ports.groups.describe([record.group])[record.group]
+        wanted = group.desired + lacking
+        above = record.raised_maximum or wanted > group.maximum
+        record = written(replace(record, wanted=wanted, raised=lacking, raised_maximum=above), ports)
     if record.raised:
         ports.group_changes.raise_to(record.group, desired=record.wanted, maximum=record.wanted)
     return record

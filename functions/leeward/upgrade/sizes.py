@@ -9,6 +9,7 @@ from enum import StrEnum
 from leeward.errors import InvalidInputError
 from leeward.policy.document import UpdatePolicy
 
+ON_THE_WAY = 3
 MOST_PARALLEL = 100  # EKS' quota on maxUnavailable, for percentages too
 
 
@@ -88,11 +89,20 @@ def next_increment(launched: int, zones: int, zones_without: int) -> int | None:
     return 1 if launched + 1 < 2 * zones else None
 
 
+def most_ahead(surge_limit: int, parallel: int) -> int:
+    """New nodes that are not paid for, at the most: the surge, for which nobody leaves yet, and those of old nodes that
+    are on their way out. Of these `parallel` drain and about twice as many settle and end: that lasts some 70 s, and
+    an unhindered drain half as long. None with MINIMAL.
+    """
+    return surge_limit + ON_THE_WAY * parallel if surge_limit else 0
+
+
 def launch_now(*, surge_limit: int, alive: int, gone: int, old_left: int) -> int:
     """New nodes to launch ahead of the drains now, never more than old nodes that none of them replaces yet.
 
-    `alive`: new nodes of this upgrade launched and not ended; `gone`: old ones terminated with decrement; `old_left`:
-    old nodes still there. Each old node that goes pays for one new node, so at the end the sizes are what they were.
+    `alive`: new nodes of this upgrade launched and not ended; `gone`: old ones that were told to go, each for one of
+    them; `old_left`: old nodes that were not. Each old node that goes pays for one new node, so at the end the sizes
+    are what they were.
     """
     unpaid = alive - gone
     return max(min(surge_limit - unpaid, old_left - unpaid), 0)

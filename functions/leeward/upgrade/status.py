@@ -147,6 +147,8 @@ def _seen(members: Sequence[Member], old: Sequence[Member], gate: Gate, *, begun
 def _told(record: UpgradeRecord) -> Phase | None:
     if record.ended is not None:
         return Phase.FAILED if record.error else Phase.ABORTED if record.wish is Wish.ABORT else Phase.DONE
+    if record.rolling_back and record.wish is Wish.RUN:
+        return Phase.ROLLING_BACK
     return {Wish.ABORT: Phase.ABORTING, Wish.ROLLBACK: Phase.ROLLING_BACK}.get(record.wish)
 
 

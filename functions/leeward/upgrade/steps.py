@@ -17,7 +17,7 @@ from leeward.upgrade import ending, managed
 from leeward.upgrade.checks import findings
 from leeward.upgrade.control import Move
 from leeward.upgrade.findings import Code, blocking
-from leeward.upgrade.gate import Gate
+from leeward.upgrade.gate import Gate, Lack
 from leeward.upgrade.holding import HELD, LONGEST, MOVES, SHORTEST, seconds_until
 from leeward.upgrade.lease import LeaseLostError, read, take_lease, written
 from leeward.upgrade.members import Age
@@ -26,7 +26,7 @@ from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.rolling import Turn, take_turn
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.scene import Scene, described, look
-from leeward.upgrade.sizes import Strategy, parallelism, surge
+from leeward.upgrade.sizes import Strategy, most_ahead, parallelism, surge
 from leeward.upgrade.status import gate_of
 from leeward.upgrade.stuck import creation_failures
 from leeward.upgrade.templates import expected, points_at, prepared
@@ -34,8 +34,9 @@ from leeward.upgrade.turn import to_try, waiting
 
 Step = Callable[[Run, Mapping[str, Any], Ports], Run]
 REBALANCE = "AZRebalance"
-BUSY_PAUSE = 10  # seconds between two looks while nodes drain
-BOOT_PAUSE = 15
+BUSY_PAUSES = (3, 10)  # seconds between two looks while nodes drain, the least and the most
+ONE_DRAIN = 30  # seconds of an unhindered drain: the usual grace of pods
+BOOT_PAUSE = 5
 STALLED = timedelta(minutes=40)  # longer than a group tries to launch before anybody should look
 
 
@@ -77,7 +78,8 @@ def point(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     group, strategy = scene.group, record.strategy
     zones = {one.zone for one in group.instances if one.zone}
     limit = surge(strategy, len(zones), parallelism(scene.policy.update, max(record.desired, 1)))
-    most = 2 * len(zones) if strategy is Strategy.INCREMENTAL else limit
+    parallel = scene.preflight.parallel
+    most = most_ahead(2 * len(zones) if strategy is Strategy.INCREMENTAL else limit, parallel)
     maximum = record.desired + min(most, max(len(scene.preflight.old), len(record.debts)))
     record = written(
         replace(
@@ -159,15 +161,26 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     turn = take_turn(read(run, ports), ports, drains=True)
     record, preflight = turn.record, turn.scene.preflight
     if not preflight.old and not record.under_way:
-        return replace(run, next=Next.SCALE_DOWN, why="no node of an older template version is left")
+        return _all_gone(run, turn, ports)
     if turn.permission.move is not Move.GO:
         return held(run, turn, ports)
     set_cordons(record, turn.scene, ports)
     left = waiting(preflight, record)
     told = f"{len(left)} old nodes wait, {len(record.under_way)} are on their way, {record.finished} are gone"
     if record.under_way or turn.told or len(left) < len(preflight.old):
-        return again(run, Next.WAIT, SHORTEST if turn.told else BUSY_PAUSE, told)
+        return again(run, Next.WAIT, SHORTEST if turn.told else busy_pause(preflight.parallel), told)
     return _nothing_goes(run, turn, told, ports)
+
+
+def _all_gone(run: Run, turn: Turn, ports: Ports) -> Run:
+    """Old nodes may have gone while their successors still booted: those have to join before this is called done."""
+    late = Gate(missing=tuple(one for one in gate_now(turn).missing if one.lack is Lack.NOT_JOINED))
+    if late.open:
+        return replace(run, next=Next.SCALE_DOWN, why="no node of an older template version is left")
+    failures = creation_failures(turn.record, turn.scene, late, ports.clock.now(), exhausted=False)
+    if failures:
+        return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
+    return again(run, Next.WAIT, BOOT_PAUSE, "; ".join(one.message for one in late.missing))
 
 
 def _nothing_goes(run: Run, turn: Turn, told: str, ports: Ports) -> Run:
@@ -186,6 +199,12 @@ def _nothing_goes(run: Run, turn: Turn, told: str, ports: Ports) -> Run:
         why = f"{told}: no Ready new node has come for them: look at the group's scaling activities and its budgets"
         return replace(run, next=Next.CREATION_FAILURE, why=why)
     return again(run, Next.WAIT, BOOT_PAUSE, f"{told}; waiting for new nodes")
+
+
+def busy_pause(parallel: int) -> int:
+    """Of so many nodes that drain side by side one is empty about then, and the next may start."""
+    least, most = BUSY_PAUSES
+    return min(max(ONE_DRAIN // parallel, least), most)
 
 
 def held(run: Run, turn: Turn, ports: Ports) -> Run:

@@ -4,18 +4,21 @@ Decides from one look and from the record. Launches come ahead of the drains, in
 replace; an old node starts when a Ready new node of its zone is not paid for yet (docs/designs/upgrade.md)."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from leeward.model.pod import Pod
 from leeward.upgrade.competition import WaveNode
 from leeward.upgrade.members import Age, Member
 from leeward.upgrade.preflight import Preflight, zone_of
 from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.sizes import Strategy, launch_now, next_increment
+from leeward.upgrade.room import Room
+from leeward.upgrade.sizes import Strategy, launch_now, most_ahead, next_increment
 from leeward.upgrade.waves import Limits, Order, next_nodes, plan_waves
 
 TRIES = 2  # of one node within one start
+LATE = timedelta(minutes=5)  # after its launch, for a new node that is not Ready
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +54,9 @@ def launches(preflight: Preflight, record: UpgradeRecord) -> tuple[str, ...] | N
         return ()
     old = waiting(preflight, record)
     alive = len(record.debts) + len(record.orders)
-    left = len(old) + sum(bool(payer) for payer in record.debts.values())
-    count: int | None = launch_now(surge_limit=record.surge, alive=alive, gone=0, old_left=left)
+    told = sum(bool(payer) for payer in record.debts.values())
+    ahead = launch_now(surge_limit=record.surge, alive=alive, gone=told, old_left=len(old))
+    count: int | None = min(ahead, max(most_ahead(record.surge, preflight.parallel) - alive, 0))
     if record.strategy is Strategy.INCREMENTAL and not record.cordoned:
         count = _increment(preflight, record, len(old))
     if count is None:
@@ -77,7 +81,7 @@ def _increment(preflight: Preflight, record: UpgradeRecord, old: int) -> int | N
     on_their_way = len(record.orders) + sum(new not in _ids(preflight) for new in record.debts)
     if on_their_way:
         return 0
-    more = next_increment(record.ordered, len(zones), len(zones - served))
+    more = next_increment(len(record.debts), len(zones), len(zones - served))
     return None if more is None else min(more, old)
 
 
@@ -86,9 +90,17 @@ def _ids(preflight: Preflight) -> set[str]:
 
 
 def starts(
-    preflight: Preflight, record: UpgradeRecord, *, at_most: int | None = None, seed: int = 0
+    preflight: Preflight,
+    record: UpgradeRecord,
+    *,
+    at_most: int | None = None,
+    seed: int = 0,
+    room: Callable[[], Room] | None = None,
 ) -> tuple[Start, ...]:
-    """Who is told to go now, beside those that are on their way. A node that is empty and settles holds nobody up."""
+    """Who is told to go now, beside those that are on their way. A node that is empty and settles holds nobody up.
+
+    `room`: the cluster as a scheduler sees it, asked for only where nodes could go before their successors are Ready.
+    """
     candidates = {one.name: one for one in to_try(preflight, record)}
     bare = [one for one in candidates.values() if one.node is None]
     busy = busy_nodes(preflight, record)
@@ -97,40 +109,74 @@ def starts(
     if with_decrement(record):
         limits = replace(limits, per_zone=_covered(preflight, record, limits, busy, ready))
     else:
-        room = limits.together - _missing(preflight, record)
-        at_most = max(room if at_most is None else min(room, at_most), 0)
-    chosen = _chosen(preflight, candidates, busy, limits, seed)
+        left = limits.together - _missing(preflight, record)
+        at_most = max(left if at_most is None else min(left, at_most), 0)
+    nodes = _preferred(preflight, candidates, seed) if len(busy) < limits.together else []
+    chosen = next_nodes(nodes, busy, limits, preflight.rivalry)
+    booting = [new for new in record.unassigned if new not in ready]
+    if room is not None and booting and with_decrement(record):
+        going = [*busy, *(one for one in nodes if one.name in chosen)]
+        ready = [*ready, *booting]
+        chosen += _early(preflight, record, nodes, going, ready, room)
     names = [*bare, *(candidates[name] for name in chosen)]
     if at_most is not None:
         names = names[:at_most]
     return _with_debts(preflight, record, names, ready)
 
 
-def _chosen(
-    preflight: Preflight, candidates: dict[str, Member], busy: Sequence[WaveNode], limits: Limits, seed: int
-) -> tuple[str, ...]:
-    nodes = [one for one in preflight.wave_nodes if one.name in candidates]
-    if not nodes or len(busy) >= limits.together:
-        return ()
+def _preferred(preflight: Preflight, candidates: Mapping[str, Member], seed: int) -> list[WaveNode]:
+    """Wave by wave."""
+    nodes = {one.name: one for one in preflight.wave_nodes if one.name in candidates}
     order = Order(preflight.policy.update.order)
-    by_name = {one.name: one for one in nodes}
-    planned = plan_waves(nodes, preflight.limits, preflight.rivalry, order=order, seed=seed)
-    return next_nodes([by_name[name] for wave in planned for name in wave], busy, limits, preflight.rivalry)
+    planned = plan_waves(nodes.values(), preflight.limits, preflight.rivalry, order=order, seed=seed)
+    return [nodes[name] for wave in planned for name in wave]
+
+
+def _early(
+    preflight: Preflight,
+    record: UpgradeRecord,
+    nodes: Sequence[WaveNode],
+    going: Sequence[WaveNode],
+    alive: Sequence[str],
+    room: Callable[[], Room],
+) -> tuple[str, ...]:
+    """Old nodes whose successors boot, and whose pods fit meanwhile on the new nodes that are Ready. `going`: those
+    that drain or are about to; `alive`: new instances that nobody pays for yet.
+    """
+    taken = {one.name for one in going}
+    limits = replace(preflight.limits, per_zone=_covered(preflight, record, preflight.limits, going, alive))
+    wanted = next_nodes([one for one in nodes if one.name not in taken], going, limits, preflight.rivalry)
+    if not wanted:
+        return ()
+    new = [one for one in preflight.members if one.age is Age.NEW]
+    if any(_is_late(preflight, one) for one in new):
+        return ()
+    serving = {one.node.name for one in new if one.node is not None and one.node.ready and not one.node.unschedulable}
+    return room().fitting(serving, [one.name for one in going], wanted)
+
+
+def _is_late(preflight: Preflight, new: Member) -> bool:
+    """It should have been Ready by now: until it is clear what is wrong, nobody goes before his successor is Ready."""
+    launched = preflight.world.instances.get(new.instance.id)
+    if launched is None or (new.node is not None and new.node.ready):
+        return False
+    return preflight.world.now - launched.launched > LATE
 
 
 def busy_nodes(preflight: Preflight, record: UpgradeRecord) -> list[WaveNode]:
     """Old nodes that are unavailable until their last pod is gone: told to go by whomever, deleted, or NotReady."""
     world = preflight.world
-    found: list[WaveNode] = []
+    old = {one.instance.id for one in preflight.old}
+    ids = {one.id for one in preflight.group.instances} | record.under_way.keys()
     known = {one.name: one for one in preflight.wave_nodes}
-    for member in preflight.members:
-        node = member.node
-        told = member.instance.id in record.under_way
-        if node is None or (member.age is Age.NEW and not node.marked and not told):
+    found: list[WaveNode] = []
+    for node in world.nodes:
+        name = node.instance_id
+        told = name in record.under_way or node.marked
+        if name not in ids or not (told or (name in old and (node.deleting or not node.ready))):
             continue
-        gone = told or node.marked or node.deleting or not node.ready
-        if gone and any(still_there(pod) for pod in world.pods_on(node.name)):
-            zone = zone_of(world, member)
+        if any(still_there(pod) for pod in world.pods_on(node.name)):
+            zone = world.zone_of(node)
             found.append(known.get(node.name) or WaveNode(name=node.name, zone=zone, created=node.created))
     return found
 
@@ -178,7 +224,10 @@ def _missing(preflight: Preflight, record: UpgradeRecord) -> int:
 def _with_debts(
     preflight: Preflight, record: UpgradeRecord, members: Sequence[Member], ready: Sequence[str]
 ) -> tuple[Start, ...]:
-    """Who pays for what. Where LaunchInstances is refused the last old nodes pay, the others are replaced."""
+    """Who pays for what. Where LaunchInstances is refused the last old nodes pay, the others are replaced.
+
+    `ready`: new instances that nobody pays for, those that still boot behind the others.
+    """
     if not with_decrement(record):
         left = len(waiting(preflight, record))
         free = list(record.unassigned) if record.refusal and record.others_scaled is None else []

@@ -1,0 +1,122 @@
+"""`leeward upgrade start|status|pause|resume|abort|rollback GROUP --cluster NAME`: speaking to the running machine.
+
+Decides nothing about upgrades: a start begins an execution, everything else writes the operator's wish, which whoever
+runs the upgrade reads within half a minute. Each may be said twice."""
+
+import argparse
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from leeward.cli.output import emit
+from leeward.errors import InvalidInputError, RecordChangedError
+from leeward.ports import Ports
+from leeward.upgrade.control import wished
+from leeward.upgrade.holding import allowed
+from leeward.upgrade.lease import ACTIONS as WISHES
+from leeward.upgrade.lease import held, written
+from leeward.upgrade.record import Asked, UpgradeRecord, execution_name
+from leeward.upgrade.scene import described, fresh_record, look, policy_of
+from leeward.upgrade.status import Status, status_of
+from leeward.upgrade.templates import expected
+
+RACES = 5
+
+
+def live_ports(arguments: argparse.Namespace) -> Ports:
+    """With the caller's credentials. Raises InvalidInputError without --cluster."""
+    if not arguments.cluster:
+        raise InvalidInputError(f"upgrade {arguments.action}: found no --cluster, expected --cluster NAME")
+    from leeward.adapters.wiring import command_line_ports  # late: offline needs no AWS library
+
+    return command_line_ports(arguments.cluster, arguments.region, arguments.account)
+
+
+def start(arguments: argparse.Namespace, ports: Ports) -> int:
+    """Begin it, or go on with what an earlier start has left; what runs already is named."""
+    described(arguments.group, ports)
+    record = ports.upgrades.read(arguments.group)
+    if record is not None and record.ended is None and held(record, ports):
+        return _tell(arguments, record.execution, "it runs already")
+    return _tell(arguments, _begin(arguments.group, record, _asked(arguments), ports), "started")
+
+
+def wish(arguments: argparse.Namespace, ports: Ports) -> int:
+    """Pause, resume, abort or roll back. Where nothing runs, an execution is begun that does it; a pause needs none."""
+    record = _wished(arguments.group, arguments.action, ports)
+    if record.ended is None and held(record, ports):
+        return _tell(arguments, record.execution, f"{arguments.action}: it is read within half a minute")
+    if arguments.action == "pause":
+        return _tell(arguments, "", "paused; nothing runs")
+    return _tell(arguments, _begin(arguments.group, record, {}, ports), f"{arguments.action} begun")
+
+
+def live_status(arguments: argparse.Namespace, ports: Ports) -> Status:
+    """From the record and the world; without a record the world alone tells."""
+    record = ports.upgrades.read(arguments.group)
+    probe = record
+    if probe is None:
+        group = described(arguments.group, ports)
+        policy = policy_of(arguments.cluster, group, ports)
+        if policy is None:
+            raise InvalidInputError(f"upgrade: found {group.name}, which no policy selects; expected a selected group")
+        probe = fresh_record(group, arguments.cluster, policy, Asked(), ports)
+        probe = replace(probe, target=expected(probe, group, ports))
+    scene = look(probe, ports)
+    runs = record is not None and record.ended is None
+    return status_of(scene.preflight, record, allowed(probe, scene, ports) if runs else None)
+
+
+LIVE: Mapping[str, Callable[[argparse.Namespace, Ports], int]] = {"start": start, **dict.fromkeys(WISHES, wish)}
+
+
+def _wished(group: str, action: str, ports: Ports) -> UpgradeRecord:
+    """Raises InvalidInputError for a wish that makes no sense now, RecordChangedError when others keep writing."""
+    for _ in range(RACES):
+        record = ports.upgrades.read(group)
+        if record is None:
+            raise InvalidInputError(f"upgrade of {group}: found none, expected one to {action}")
+        wanted = wished(record, WISHES[action])
+        if wanted == record:
+            return record
+        try:
+            return written(wanted, ports)
+        except RecordChangedError:
+            continue
+    raise RecordChangedError(f"upgrade of {group}: others wrote {RACES} times meanwhile; say it again")
+
+
+def _begin(group: str, record: UpgradeRecord | None, asked: Mapping[str, Any], ports: Ports) -> str:
+    """The name of the execution: the next attempt whose name is free."""
+    attempt = record.attempt if record is not None else 0
+    for _ in range(100):
+        attempt += 1
+        name = execution_name(group, attempt)
+        if ports.upgrade_executions.start(name, {"group": group, **asked}):
+            return name
+    raise RecordChangedError(f"upgrade of {group}: a hundred names of executions are taken")
+
+
+def _asked(arguments: argparse.Namespace) -> dict[str, Any]:
+    given = {
+        "cluster": arguments.cluster,
+        "ami": arguments.ami,
+        "launchTemplateVersion": arguments.launch_template_version,
+        "kubernetesVersion": arguments.kubernetes_version,
+        "force": arguments.force,
+        "override": [code.value for code in arguments.override],
+    }
+    found = {name: value for name, value in given.items() if value}
+    if len(found.keys() & {"ami", "launchTemplateVersion", "kubernetesVersion"}) > 1:
+        raise InvalidInputError(
+            "upgrade: found more than one target, expected one of --ami, --launch-template-version and "
+            "--kubernetes-version at most"
+        )
+    return found
+
+
+def _tell(arguments: argparse.Namespace, execution: str, said: str) -> int:
+    document = {"group": arguments.group, "execution": execution or None, "said": said}
+    named = f" (execution {execution})" if execution else ""
+    emit(document, arguments.output, lambda: f"{arguments.group}: {said}{named}")
+    return 0

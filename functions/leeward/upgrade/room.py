@@ -1,0 +1,47 @@
+"""Room on the new nodes: which old nodes may go although the nodes that replace them still boot.
+
+Decides by the scheduling rules (`leeward.scheduling`): every pod of such a node fits on new nodes that are Ready,
+beside all pods that are promised a place there already. So no pod waits for a node that boots, and full clusters go
+one for one, as if this were not there (docs/designs/upgrade.md)."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from leeward.scheduling.nodes import NodeSpec
+from leeward.scheduling.packing import pack
+from leeward.scheduling.pods import PodSpec
+from leeward.scheduling.world import World
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """The cluster as a scheduler sees it: all nodes, all pods that have not finished."""
+
+    nodes: tuple[NodeSpec, ...]
+    pods: tuple[PodSpec, ...]
+
+    def fitting(self, new: Collection[str], leaving: Sequence[str], candidates: Sequence[str]) -> tuple[str, ...]:
+        """Those of the candidates, in their order, whose pods find a place on the nodes `new` after those that wait for
+        one and those of `leaving` nodes. None where these do not fit themselves.
+        """
+        known = {node.name for node in self.nodes}
+        world = World([_only(node, new) for node in self.nodes], self.pods)
+        before = [pod for name in leaving if name in known for pod in world.remove(name)]
+        if pack(world, before, whole=True).unplaced:
+            return ()
+        pack(world, world.pending)  # those of others may find no place for reasons of their own
+        return tuple(name for name in candidates if name in known and _placed(world, name))
+
+
+def _only(node: NodeSpec, new: Collection[str]) -> NodeSpec:
+    """No other node takes a pod: capacity elsewhere is not counted on."""
+    return node if node.name in new else replace(node, unschedulable=True)
+
+
+def _placed(world: World, name: str) -> bool:
+    """Whether all its pods are, for good then; else the world is as it was."""
+    point = world.checkpoint()
+    if pack(world, world.remove(name), whole=True).unplaced:
+        world.rollback(point)
+        return False
+    return True

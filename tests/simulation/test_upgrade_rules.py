@@ -1,0 +1,84 @@
+"""Each rule about upgrades finds what breaks it."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from leeward.model import keys
+from leeward.model.group import GroupInstance
+from leeward.model.launch import LaunchTemplateRef
+from leeward.upgrade.members import Target
+from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.sizes import Strategy
+from local.cluster.nodes import NodeSpec
+from simulation.invariants import Checker, Rule
+from tests.fakes.builders import GROUP, ZONE
+from tests.simulation.view_stand_in import INSTANCE, NODE, World
+
+MINE = {Rule.PACE, Rule.UPGRADE, Rule.TARGET, Rule.RESTORED, Rule.LIFTED}
+WANTED = LaunchTemplateRef(id="lt-1", version="2")
+
+
+def a_world(**record):
+    world = World()
+    began = datetime.fromtimestamp(world.now, UTC)
+    found = UpgradeRecord(
+        group=GROUP,
+        target=Target(template=WANTED),
+        strategy=Strategy.DEFAULT,
+        desired=1,
+        maximum=10,
+        began=began,
+        version=1,
+        execution="web-1",
+        **record,
+    )
+    world.upgrades, world.maxima = {GROUP: found}, {GROUP: world.groups[GROUP].maximum}
+    return world, began
+
+
+def broken(world, checker=None):
+    """Of the rules about upgrades, each once."""
+    found = (checker or Checker()).at_the_end(world)
+    return sorted({violation.rule for violation in found} & MINE)
+
+
+def test_a_node_of_another_version_after_the_end_is_found():
+    world, began = a_world()
+    world.upgrades[GROUP] = replace(world.upgrades[GROUP], ended=began)
+    assert broken(world) == []
+    old = GroupInstance(id=INSTANCE, zone=ZONE, lifecycle="InService", template=replace(WANTED, version="1"))
+    world.groups[GROUP] = replace(world.groups[GROUP], instances=(old,))
+    assert broken(world) == [Rule.TARGET]
+
+
+def test_what_was_not_given_back_is_found():
+    world, _ = a_world()
+    assert broken(world) == []
+    world.groups[GROUP] = replace(world.groups[GROUP], suspended=("AZRebalance",))
+    assert broken(world) == [Rule.RESTORED]
+
+
+def test_a_cordon_without_an_upgrade_is_found():
+    world, _ = a_world()
+    world.cluster.patch("nodes", NODE, {"metadata": {"annotations": {keys.CORDONED_FOR: GROUP}}})
+    assert broken(world) == []
+    world.upgrades = {}
+    assert broken(world) == [Rule.LIFTED]
+
+
+def test_an_upgrade_that_gets_nowhere_is_found():
+    world, _ = a_world()
+    world.upgrading = {"web-1"}
+    checker = Checker()
+    checker.after_event(world)
+    world.clock.advance(seconds=7200)
+    assert broken(world, checker) == [Rule.UPGRADE]
+
+
+def test_more_nodes_at_once_than_allowed_are_found():
+    world, _ = a_world(under_way={"i-a": "1", "i-b": "2"})
+    for name in ("i-a", "i-b"):
+        world.cluster.add_node(NodeSpec(name=f"node-{name}", instance_id=name))
+        spec = {"nodeName": f"node-{name}", "containers": [{"name": "app", "image": "app"}]}
+        world.cluster.create("pods", {"metadata": {"name": f"pod-{name}"}, "spec": spec}, "default")
+    assert broken(world) == [Rule.PACE]

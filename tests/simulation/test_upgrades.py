@@ -1,0 +1,224 @@
+"""node-group-upgrade over its own steps and the terminations that they start: every way through the state machine."""
+
+from datetime import timedelta
+
+import pytest
+
+from leeward.model.termination import Replacement
+from leeward.policy.document import Canary, Window
+from leeward.upgrade import run
+from simulation import functions
+from simulation.faults import Faults, Killed
+from simulation.owners import set_desired
+from tests.simulation.fleet_stand_in import budget, deployment
+from tests.simulation.upgrade_stand_in import BEGIN, FIRST, GROUP, Upgraded, a_fleet
+
+NEVER = Window(schedule="0 0 29 2 *", duration=timedelta(hours=1))
+IMPOSSIBLE = (deployment("web", 8), budget("web", 0))
+
+
+@pytest.mark.parametrize("strategy", ["DEFAULT", "MINIMAL", "INCREMENTAL"])
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_every_node_is_replaced_and_sizes_are_what_they_were(strategy, parallel):
+    world = Upgraded(a_fleet(strategy=strategy, max_unavailable=parallel)).start(launchTemplateVersion="2").run()
+    assert world.ended() == "Upgraded"
+    assert world.at_rest()
+    assert world.zones == sorted(["us-east-1a", "us-east-1b", "us-east-1c"] * 2)
+
+
+def test_a_version_with_the_image_is_made_once():
+    world = Upgraded().start(ami="ami-00000000000000009").run()
+    assert (world.ended(), world.template.images[-1]) == ("Upgraded", "ami-00000000000000009")
+    assert world.at_rest(versions=("3",))
+
+
+def test_the_maximum_size_is_raised_for_the_surge_and_put_back():
+    world = Upgraded().start(launchTemplateVersion="2").run()
+    raised = [(group, maximum) for group, _, maximum in world.world.system.changes.raised]
+    assert raised == [(GROUP, 12)]
+    assert list(world.world.system.changes.put_back) == [(GROUP, 6)]
+
+
+def test_zone_balancing_rests_for_the_time():
+    world = Upgraded().start(launchTemplateVersion="2").run()
+    assert list(world.world.system.changes.switched) == [(GROUP, "AZRebalance", True), (GROUP, "AZRebalance", False)]
+
+
+def test_where_launching_by_name_is_refused_the_desired_size_is_raised_once_and_paid_back():
+    world = Upgraded(a_fleet(maximum=14)).start(launchTemplateVersion="2")
+    refused = Replacement(reason="LaunchInstances does not serve mixed purchase options")
+    world.world.system.groups.launch = lambda **_: refused
+    world.run(1.5)
+    assert (world.ended(), world.at_rest()) == ("Upgraded", True)
+    assert [(group, desired) for group, desired, _ in world.world.system.changes.raised] == [(GROUP, 12)]
+    assert "mixed purchase options" in world.record.remarks[0]
+
+
+def test_a_second_start_hands_over_to_the_first():
+    world = Upgraded().start(launchTemplateVersion="2").start("second", at=BEGIN + 60).run()
+    assert (world.ended(), world.ended("second")) == ("Upgraded", "HandedOver")
+
+
+def test_a_wrong_input_is_told_and_nothing_is_written():
+    world = Upgraded()
+    world.at(BEGIN, lambda: world.machine.start("first", {"group": "nobody"})).run()
+    assert world.ended() == "NotTaken"
+    assert not world.world.upgrades
+
+
+def test_paused_between_nodes_it_goes_on_when_resumed():
+    world = Upgraded().start(launchTemplateVersion="2")
+    world.start("pause", at=BEGIN + 80, action="pause").start("resume", at=BEGIN + 900, action="resume").run()
+    assert "Paused" in world.states["first"]
+    assert (world.ended("pause"), world.ended("resume")) == ("WishWrittenDown", "WishWrittenDown")
+    assert (world.ended(), world.at_rest()) == ("Upgraded", True)
+
+
+def test_an_abort_brings_the_group_back_to_its_size_and_uncordons_what_is_left():
+    world = Upgraded().start(launchTemplateVersion="2").start("abort", at=BEGIN + 150, action="abort").run()
+    assert world.ended() == "Aborted"
+    assert world.group.desired == 6
+    assert (world.group.maximum, world.group.suspended, world.cordoned) == (6, (), [])
+    assert world.group.launch.template.version == "1"
+
+
+def test_an_abort_before_the_first_drain_leaves_the_old_nodes():
+    world = Upgraded().start(launchTemplateVersion="2").start("abort", at=BEGIN + 10, action="abort").run()
+    assert (world.ended(), world.at_rest(versions=("1",))) == ("Aborted", True)
+
+
+@pytest.mark.parametrize("at", [BEGIN + 10, BEGIN + 120, BEGIN + 1500])
+def test_a_rollback_returns_to_the_version_before(at):
+    world = Upgraded().start(launchTemplateVersion="2").start("back", at=at, action="rollback").run()
+    assert "RolledBack" in {world.ended(), world.ended("back")}
+    assert world.at_rest(versions=("1",))
+
+
+def test_an_impossible_budget_blocks_it_before_anything_is_changed():
+    world = Upgraded(a_fleet(workloads=IMPOSSIBLE)).start(launchTemplateVersion="2").run()
+    assert (world.ended(), world.versions) == ("PreflightBlocked", ["1"])
+    assert "PdbNeverAllows (pdb default/web)" in world.why()
+    assert not world.world.system.changes.pointed
+
+
+def test_overridden_it_fails_at_the_pods_and_goes_on_when_they_can_leave():
+    world = Upgraded(a_fleet(workloads=IMPOSSIBLE)).start(launchTemplateVersion="2", override=["PdbNeverAllows"])
+
+    def allow():
+        world.world.cluster.patch("poddisruptionbudgets", "web", {"spec": {"maxUnavailable": 1}}, "default")
+
+    world.at(BEGIN + 6 * 3600, allow).start("again", at=BEGIN + 6 * 3600 + 60).run(7.5)
+    assert (world.ended(), world.ended("again")) == ("PodEvictionFailure", "Upgraded")
+    assert "pdb default/web" in world.why()
+    assert world.at_rest()
+
+
+def test_an_image_that_never_joins_is_a_node_creation_failure_and_nothing_is_drained():
+    world = Upgraded().start(launchTemplateVersion="2")
+    world.template.bad.add("2")
+    world.run()
+    assert world.ended() == "NodeCreationFailure"
+    assert "no node has joined the cluster" in world.why()
+    assert (world.record.finished, world.cordoned, world.group.suspended) == (0, [], ())
+
+
+def test_after_a_failure_an_abort_removes_what_came_ahead():
+    world = Upgraded().start(launchTemplateVersion="2").start("abort", at=BEGIN + 2400, action="abort")
+    world.template.bad.add("2")
+    world.run()
+    assert (world.ended(), world.ended("abort")) == ("NodeCreationFailure", "Aborted")
+    assert world.at_rest(versions=("1",))
+
+
+def test_a_canary_bakes_before_the_rest_goes():
+    fleet = a_fleet(canary=Canary(nodes=1, bake=timedelta(minutes=10)))
+    world = Upgraded(fleet).start(launchTemplateVersion="2").run(1.5)
+    assert "Bake" in world.states["first"]
+    assert (world.ended(), world.at_rest()) == ("Upgraded", True)
+
+
+def test_an_alarm_during_the_canary_ends_it():
+    fleet = a_fleet(canary=Canary(nodes=1, bake=timedelta(minutes=20), alarms=("errors",)))
+    world = Upgraded(fleet)
+    world.world.system.alarms.quiet("errors")
+    world.start(launchTemplateVersion="2").at(BEGIN + 400, lambda: world.world.system.alarms.ring("errors")).run()
+    assert (world.ended(), world.record.finished) == ("CanaryFailure", 1)
+
+
+def test_outside_its_windows_it_waits():
+    world = Upgraded(a_fleet(windows=(NEVER,))).start(launchTemplateVersion="2")
+    world.start("abort", at=BEGIN + 1800, action="abort").run()
+    assert (world.ended(), world.at_rest(versions=("1",))) == ("Aborted", True)
+
+
+def test_who_scales_up_meanwhile_keeps_the_larger_size():
+    world = Upgraded(a_fleet(maximum=14)).start(launchTemplateVersion="2")
+
+    def grow():
+        group = world.world.fleet.groups[GROUP]
+        set_desired(world.world, group, group.desired + 1, "a scaling policy")
+
+    world.at(BEGIN + 150, grow).run(1.5)
+    assert (world.ended(), world.versions, world.group.suspended) == ("Upgraded", ["2"], ())
+    assert world.record.others_scaled is not None
+    assert world.group.desired > 6
+
+
+def test_a_spot_interruption_in_the_middle_changes_nothing_at_the_end():
+    world = Upgraded(a_fleet(spot=True, maximum=14)).start(launchTemplateVersion="2")
+    warn = world.world.fleet.spot_warning
+    world.at(BEGIN + 130, lambda: warn(world.world.fleet.instances[FIRST])).run(1.5)
+    assert (world.ended(), world.at_rest()) == ("Upgraded", True)
+
+
+def test_a_full_history_goes_on_in_another_execution(monkeypatch):
+    monkeypatch.setattr(run, "MOST_ROUNDS", 5)
+    world = Upgraded().start(launchTemplateVersion="2").run()
+    assert world.ended() == "Continued"
+    assert world.at_rest()
+
+
+@pytest.mark.parametrize("after", [20, 60, 100, 140, 180, 220])
+def test_stopped_anywhere_and_started_again_it_goes_on_where_it_was(after):
+    world = Upgraded().start(launchTemplateVersion="2")
+    world.at(BEGIN + after, lambda: world.machine.stop("first"))
+    world.start("again", at=BEGIN + after + 200).run()
+    assert (world.ended("again"), world.at_rest()) == ("Upgraded", True)
+    assert len(world.world.launches) == 6
+
+
+def test_what_a_stopped_execution_had_suspended_is_resumed_by_the_sweeper():
+    world = Upgraded().start(launchTemplateVersion="2")
+    world.at(BEGIN + 60, lambda: world.machine.stop("first")).run()
+    assert (world.group.suspended, world.record.resumable) == ((), True)
+
+
+STEPS = ["take-lease", "check", "prepare", "point", "launch", "gate", "cordon", "drain", "scale-down", "restore"]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_killed_after_any_step_it_does_the_same_again_and_changes_nothing(step, monkeypatch):
+    """The function dies when its effects are done: the state machine takes the step once more."""
+    real, killed = functions.step, []
+
+    def dies(function, call, ports):
+        answer = real(function, call, ports)
+        if function == "upgrade" and call["step"] == step and len(killed) < 2:
+            killed.append(step)
+            raise Killed(step)
+        return answer
+
+    monkeypatch.setattr(functions, "step", dies)
+    world = Upgraded().start(launchTemplateVersion="2")
+    outcome = world.world.run(1.0, 900)
+    assert (killed, outcome.violations) == ([step, step], ())
+    assert world.at_rest()
+    assert len(world.world.launches) == 6
+
+
+@pytest.mark.parametrize("number", range(40, 1000, 120))
+@pytest.mark.parametrize("after", [False, True])
+def test_killed_at_a_port_call_it_comes_to_the_same_end(number, after):
+    world = Upgraded(faults=Faults(kill_call=number, kill_after=after)).start(launchTemplateVersion="2").run()
+    assert world.ended() == "Upgraded"
+    assert world.at_rest()

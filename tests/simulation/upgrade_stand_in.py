@@ -1,0 +1,111 @@
+"""One small group that is upgraded in the simulation, and what tests ask of it afterwards."""
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from leeward.policy.document import Canary, ClusterPolicies, UpdatePolicy
+from simulation.definitions import NODE_GROUP_UPGRADE
+from simulation.faults import Faults
+from simulation.world import World
+from tests.simulation.fleet_stand_in import Fleet, GroupPlan, budget, deployment, policies
+
+GROUP, OTHERS = "app", "other"
+FIRST, BEGIN = "i-00000000000000001", 300.0
+QUIET = 900.0  # seconds after the last hour
+
+
+def updating(**update) -> ClusterPolicies:
+    written = policies()
+    given = {"canary": Canary(), **update}
+    return replace(
+        written, policies=tuple(replace(one, update=replace(UpdatePolicy(), **given)) for one in written.policies)
+    )
+
+
+def a_fleet(size=6, *, maximum=6, spot=False, workloads=None, **update):
+    return Fleet(
+        groups=(
+            GroupPlan(name=GROUP, spot=spot, size=size, maximum=maximum),
+            GroupPlan(name=OTHERS, spot=False, size=3),
+        ),
+        workloads=workloads or (deployment("web", 8), budget("web"), deployment("api", 6), budget("api", 2)),
+        policies=updating(**update),
+    )
+
+
+@dataclass
+class Upgraded:
+    """A world in which group `app` has a second launch template version. `states`: those that each execution of
+    node-group-upgrade has entered, by name.
+    """
+
+    world: World
+
+    def __init__(self, fleet=None, faults=None, seed=1):
+        self.world = World(seed, fleet or a_fleet(), faults or Faults.none(), ())
+        self.template = self.world.fleet.groups[GROUP].template
+        self.template.add("ami-00000000000000002")
+        self.machine = self.world.system.machines[NODE_GROUP_UPGRADE]
+        self.states: dict[str, list[str]] = {}
+        self.world.seen = self._look
+        self.started = 0
+
+    def at(self, seconds, act):
+        self.world.timeline.after(seconds, act, "test")
+        return self
+
+    def start(self, name="first", at=BEGIN, **asked):
+        document = {"group": GROUP, **asked}
+        return self.at(at, lambda: self.machine.start(name, document))
+
+    def run(self, hours=1.0, rest=QUIET):
+        self.outcome = self.world.run(hours, rest)
+        assert (self.outcome.violations, self.outcome.unexpected) == ((), ())
+        return self
+
+    def ended(self, name="first"):
+        """The state in which the execution ended."""
+        said = [line for line in self.world.story if f"execution {name}: " in line]
+        return said[-1].split(f"execution {name}: ")[1].split()[1] if said else ""
+
+    def why(self, name="first"):
+        return next(line for line in self.world.story if f"execution {name}: " in line)
+
+    @property
+    def group(self):
+        return self.world.groups[GROUP]
+
+    @property
+    def record(self):
+        return self.world.upgrades[GROUP]
+
+    @property
+    def versions(self):
+        return sorted({member.template.version for member in self.group.instances if member.template})
+
+    @property
+    def zones(self):
+        return sorted(member.zone for member in self.group.instances)
+
+    @property
+    def cordoned(self):
+        return [n["metadata"]["name"] for n in self.world.cluster.store.each("nodes") if n["spec"].get("unschedulable")]
+
+    def at_rest(self, size=6, versions=("2",)):
+        """Sizes restored, every member on one version, nothing cordoned, zones balanced by the group again."""
+        return (self.group.desired, self.group.maximum, tuple(self.versions), self.cordoned, self.group.suspended) == (
+            size,
+            self.world.maxima[GROUP],
+            tuple(versions),
+            [],
+            (),
+        )
+
+    def _look(self):
+        for name, execution in self.machine.executions.items():
+            seen = self.states.setdefault(name, [])
+            if not seen or seen[-1] != execution.state:
+                seen.append(execution.state)
+
+
+__all__ = ["BEGIN", "FIRST", "GROUP", "OTHERS", "Upgraded", "a_fleet", "timedelta", "updating"]

@@ -1,0 +1,128 @@
+"""Launching ahead while old nodes leave, and old nodes that go before the nodes that replace them are Ready."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from leeward.model.instance import CapacityType, Instance
+from leeward.policy.document import UpdatePolicy
+from leeward.upgrade.members import Target
+from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.room import Room
+from leeward.upgrade.sizes import Strategy, most_ahead
+from leeward.upgrade.turn import launches, starts
+from tests.unit.upgrade.builders import NEW, NOON, a_node, a_pod, a_policy, an_instance, an_upgrade, template
+from tests.unit.upgrade.test_room import a_room, a_spec, some_pods
+
+TWO = UpdatePolicy(max_unavailable=2)
+
+
+def a_record(**fields):
+    given = {
+        "group": "web",
+        "target": Target(template=template(NEW)),
+        "strategy": Strategy.DEFAULT,
+        "desired": 4,
+        "maximum": 20,
+        "began": NOON - timedelta(hours=1),
+        "surge": 2,
+        "cordoned": True,
+    }
+    return UpgradeRecord(**(given | fields))
+
+
+def an_ec2_instance(name, *, seconds=60):
+    return Instance(
+        id=f"i-{name}",
+        state="running",
+        type="m5.large",
+        zone="a",
+        subnet="subnet-a",
+        capacity_type=CapacityType.ON_DEMAND,
+        tags={},
+        launched=NOON - timedelta(seconds=seconds),
+    )
+
+
+def rolling(*, old=4, new=("n1",), booting=("n2",), seconds=60, update=TWO, **fields):
+    """Old nodes with one pod each, new ones that are Ready, and new instances whose nodes have not joined."""
+    nodes = [a_node(f"o{number}", cordoned=True) for number in range(1, old + 1)]
+    serving = [a_node(name) for name in new]
+    instances = {f"i-{name}": an_ec2_instance(name, seconds=seconds) for name in booting}
+    on_their_way = tuple(an_instance(name, "a", NEW, "Pending") for name in booting)
+    joined = [an_instance(node.name, "a", NEW if node.name in new else "1") for node in (*nodes, *serving)]
+    return an_upgrade(
+        *nodes,
+        *serving,
+        new=new,
+        group={"instances": (*joined, *on_their_way)},
+        policy=a_policy(update),
+        pods=tuple(a_pod(f"p-{node.name}", node.name, app=node.name) for node in nodes),
+        instances=instances,
+        **fields,
+    )
+
+
+def never():
+    raise AssertionError("nobody has to ask for the room")
+
+
+def plenty():
+    nodes = [a_spec(name) for name in ("o1", "o2", "o3", "o4", "n1", "n2")]
+    return a_room(nodes, *(some_pods(f"o{number}", 1) for number in range(1, 5)))
+
+
+def full() -> Room:
+    return replace(plenty(), nodes=tuple(replace(node, allocatable={"pods": 0}) for node in plenty().nodes))
+
+
+def owing(*unassigned, **assigned):
+    debts = {f"i-{new}": "" for new in unassigned} | {f"i-{new}": f"i-{old}" for new, old in assigned.items()}
+    return {"debts": debts, "places": dict.fromkeys(debts, "a")}
+
+
+def test_a_node_goes_before_its_successor_is_ready_when_its_pods_fit_meanwhile():
+    found = starts(rolling(), a_record(**owing("n1", "n2")), room=plenty)
+    assert [(one.old, one.debt) for one in found] == [("i-o1", "i-n1"), ("i-o2", "i-n2")]
+
+
+def test_without_room_it_waits_for_its_successor():
+    found = starts(rolling(), a_record(**owing("n1", "n2")), room=full)
+    assert [one.old for one in found] == ["i-o1"]
+
+
+def test_nobody_goes_for_whom_nothing_was_launched():
+    found = starts(rolling(old=4), a_record(**owing("n1")), room=never)
+    assert [one.old for one in found] == ["i-o1"]
+
+
+def test_no_more_than_max_unavailable_go_however_much_room_there_is():
+    preflight = rolling(booting=("n2", "n3", "n4"))
+    found = starts(preflight, a_record(surge=4, **owing("n1", "n2", "n3", "n4")), room=plenty)
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize(("seconds", "early"), [(299, True), (301, False)])
+def test_a_new_node_that_is_late_ends_going_early(seconds, early):
+    found = starts(rolling(seconds=seconds), a_record(**owing("n1", "n2")), room=plenty)
+    assert ("i-o2" in {one.old for one in found}) is early
+
+
+def test_who_is_told_to_go_makes_room_for_the_next_launch():
+    waiting = launches(rolling(booting=()), a_record(surge=1, **owing("n1")))
+    told = launches(rolling(booting=()), a_record(surge=1, under_way={"i-o1": "t"}, **owing(n1="o1")))
+    assert (waiting, told) == ((), ("a",))
+
+
+def test_what_is_not_paid_for_never_exceeds_the_surge_and_what_is_on_its_way():
+    assert most_ahead(6, 1) == 9
+    assert most_ahead(33, 33) == 132
+    assert most_ahead(0, 10) == 0
+    one = UpdatePolicy(max_unavailable=1)
+    leaving = {f"n{number}": f"o{number}" for number in range(1, 5)}
+    record = a_record(surge=1, under_way={f"i-{old}": "t" for old in leaving.values()}, **owing(**leaving))
+    assert launches(rolling(old=9, new=tuple(leaving), booting=(), update=one), record) == ()
+    three = {new: old for new, old in leaving.items() if new != "n4"}
+    record = a_record(surge=1, under_way={f"i-{old}": "t" for old in three.values()}, **owing(**three))
+    assert launches(rolling(old=9, new=tuple(three), booting=(), update=one), record) == ("a",)

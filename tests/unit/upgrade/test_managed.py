@@ -1,0 +1,125 @@
+"""Managed node groups: EKS rolls them, we start, watch and name what blocks (U10, U12, U14)."""
+
+from dataclasses import replace
+
+import pytest
+
+from leeward.model import keys
+from leeward.model.node import Taint
+from leeward.model.pod import Owner, Pod, PodDisruptionBudget
+from leeward.policy.document import DrainPolicy
+from leeward.ports_upgrade import ManagedState
+from leeward.upgrade.run import Next, Run
+from leeward.upgrade.steps import STEPS
+from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, a_policy, an_instance, policies
+from tests.fakes.system import FakeSystem
+
+NAME = "web-1"
+EVICTION = "PodEvictionFailure: reached max retries while trying to evict pods: shop/web"
+
+
+@pytest.fixture
+def system():
+    tags = {keys.EKS_CLUSTER_TAGS[0]: CLUSTER, keys.NODEGROUP_TAG: "ng"}
+    group = replace(a_group(GROUP, "i-0abc"), tags=tags)
+    found = FakeSystem(instances=[an_instance()], groups=[group], nodes=[a_node()])
+    found.managed_updates.model.groups.add((CLUSTER, "ng"))
+    return found
+
+
+def step(system, name, run, **call):
+    return STEPS[name](run, {"step": name, "run": run.to_json() | call, "execution": NAME}, system.ports)
+
+
+def begun(system, **asked):
+    run = Run(group=GROUP, execution=NAME, next=Next.CHECK)
+    return step(system, "take-lease", run, **asked)
+
+
+def watched(system, run):
+    return step(system, "watch-managed", run)
+
+
+def test_a_managed_group_is_handed_to_eks_and_nothing_is_written_through_auto_scaling(system):
+    run = begun(system, launchTemplateVersion="2")
+    assert run.next is Next.MANAGED
+    run = step(system, "start-managed", run)
+    assert run.next is Next.WAIT, run.why
+    assert watched(system, run).next is Next.WAIT
+    system.managed_updates.end(system.upgrades.records[GROUP].update)
+    assert watched(system, run).next is Next.RESTORE
+    assert step(system, "restore", run).next is Next.UPGRADED
+    assert not system.group_changes.asked
+    assert not system.groups.launches
+
+
+def test_starting_it_again_starts_no_second_update(system):
+    run = begun(system)
+    step(system, "start-managed", run)
+    first = system.upgrades.records[GROUP].update
+    system.upgrades.write(replace(system.upgrades.records[GROUP], update=""))  # as if the answer had got lost
+    step(system, "start-managed", run)
+    assert system.upgrades.records[GROUP].update == first
+
+
+def test_what_holds_eks_is_named_meanwhile(system):
+    run = step(system, "start-managed", begun(system))
+    mark = Taint(key=keys.DISRUPTED_TAINT, effect="NoSchedule")
+    node = a_node(taints=(mark,))
+    system.kubernetes.put_node(node)
+    owner = Owner(api_version="apps/v1", kind="ReplicaSet", name="web")
+    labels = {"app": "web"}
+    system.kubernetes.put_pod(
+        Pod(
+            namespace="shop",
+            name="web-1",
+            uid="1",
+            node=node.name,
+            phase="Running",
+            labels=labels,
+            owner=owner,
+            ready=True,
+        )
+    )
+    system.kubernetes.budget_list.append(
+        PodDisruptionBudget(namespace="shop", name="web", selector={"matchLabels": labels}, disruptions_allowed=0)
+    )
+    assert "shop/web-1: pdb shop/web" in watched(system, run).why
+
+
+def test_pods_that_do_not_leave_fail_it_and_the_next_start_begins_another_update(system):
+    run = step(system, "start-managed", begun(system))
+    system.managed_updates.end(system.upgrades.records[GROUP].update, ManagedState.FAILED, EVICTION)
+    failed = watched(system, run)
+    assert (failed.next, failed.why) == (Next.EVICTION_FAILURE, EVICTION)
+    step(system, "note-failure", failed)
+    again = begun(system)
+    assert (again.next, again.attempt) == (Next.MANAGED, 2)
+    assert step(system, "start-managed", again).next is Next.WAIT
+
+
+def test_a_policy_that_forces_starts_it_again_by_force(system):
+    forcing = replace(a_policy(), drain=DrainPolicy(force=True))
+    system = FakeSystem(
+        instances=[an_instance()],
+        groups=[system.groups.by_name[GROUP]],
+        nodes=[a_node()],
+        written=policies(forcing),
+    )
+    system.managed_updates.model.groups.add((CLUSTER, "ng"))
+    run = step(system, "start-managed", begun(system))
+    first = system.upgrades.records[GROUP].update
+    system.managed_updates.end(first, ManagedState.FAILED, EVICTION)
+    again = watched(system, run)
+    assert again.next is Next.WAIT
+    assert system.upgrades.records[GROUP].update != first
+    assert system.upgrades.records[GROUP].asked.force
+
+
+def test_any_other_failure_is_told_in_eks_own_words(system):
+    run = step(system, "start-managed", begun(system))
+    said = "NodeCreationFailure: Couldn't proceed with upgrade process"
+    system.managed_updates.end(system.upgrades.records[GROUP].update, ManagedState.FAILED, said)
+    failed = watched(system, run)
+    assert (failed.next, failed.why) == (Next.UPDATE_FAILURE, said)
+    assert watched(system, run) == failed, "looked at twice, it is the same"
