@@ -2,7 +2,7 @@
 
 import sys
 
-from bench import imports, node_template, placement, scheduling, simulation, spot_path
+from bench import imports, node_template, placement, scheduling, simulation, spot_path, upgrade
 from bench.calibration import calibration_seconds
 
 BENCHMARKS = {
@@ -12,6 +12,7 @@ BENCHMARKS = {
     "scheduling": scheduling.run,
     "spot-path": spot_path.run,
     "simulation": simulation.run,
+    "upgrade": upgrade.run,
 }
 
 

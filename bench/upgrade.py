@@ -1,0 +1,151 @@
+"""An upgrade in virtual time on the fleet of `bench/fleet.yaml`: Leeward's own functions and state machines against
+what EKS documents for a managed node group (`bench/eks_reference.py`), in the same simulated world.
+
+Targets: at most half of EKS' time at 10 % and 33 %, 0.8 of it at one node; at most 1.25 times the bound; no budget
+exceeded, no pod moved twice by us. The bound: boot + the longer of the longest chain of turns under one budget and all
+drains / maxUnavailable + settle + termination."""
+
+import os
+import sys
+import time
+from dataclasses import dataclass
+
+from bench.eks_reference import EksUpdate
+from bench.upgrade_fleet import GROUP, Figures, a_world, update_policy
+from bench.upgrade_measure import Measure, Measured, marked_nodes
+from leeward.upgrade.record import execution_name
+from leeward.upgrade.sizes import parallelism
+from simulation.definitions import NODE_GROUP_UPGRADE
+from simulation.world import WARM_UP, World
+
+HOURS = 40.0  # no upgrade takes longer
+BOUND = 1.25
+TARGETS = {"1": 0.8}
+TARGET = 0.5
+TERMINATION = 25  # seconds from the request until EC2 says terminated, on the average
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """Both sides of one size and one maxUnavailable; `bound` in seconds, `lots` those of EKS in its slower reading."""
+
+    nodes: int
+    unavailable: str
+    ours: Measured
+    eks: Measured
+    lots: float
+    bound: float
+    cpu: float
+
+    @property
+    def ratio(self) -> float:
+        """Ours against EKS'."""
+        return self.ours.seconds / self.eks.seconds
+
+    @property
+    def missed(self) -> list[str]:
+        """Targets, each in words."""
+        target, found = TARGETS.get(self.unavailable, TARGET), list[str]()
+        if self.ratio > target:
+            why = f"{target} x EKS"
+            found.append(f"{why}, which is less than the bound" if target * self.eks.seconds < self.bound else why)
+        if self.ours.seconds > BOUND * self.bound:
+            found.append(f"{BOUND} x the bound")
+        if self.ours.moved_again or self.ours.exceeded:
+            found.append("no pod moved twice, no budget exceeded")
+        return found
+
+
+def run() -> bool:
+    """Print the table; whether every target is met. `NODES=500` in the place of 20 and 100: an hour."""
+    figures = Figures.read()
+    sizes = [int(count) for count in os.environ.get("NODES", "").split(",") if count] or figures.nodes[:2]
+    met = [shown(row(figures, nodes, share)) for nodes in sizes for share in figures.unavailable]
+    return all(met)
+
+
+def row(figures: Figures, nodes: int, unavailable: str) -> Row:
+    """Run both."""
+    began = time.process_time()
+    ours, bound = leeward(figures, nodes, unavailable)
+    reference = eks(figures, nodes, unavailable)
+    lots = eks(figures, nodes, unavailable, by_lots=True).seconds
+    cpu = time.process_time() - began
+    return Row(nodes=nodes, unavailable=unavailable, ours=ours, eks=reference, lots=lots, bound=bound, cpu=cpu)
+
+
+def leeward(figures: Figures, nodes: int, unavailable: str) -> tuple[Measured, float]:
+    """What was measured of our own upgrade, and the bound. Raises RuntimeError for one that fails."""
+    world = a_world(figures, nodes, unavailable, ours=True)
+    found: list[tuple[Measured, float]] = []
+    machine = world.system.machines[NODE_GROUP_UPGRADE]
+    name = execution_name(GROUP, 1)
+
+    def begin() -> None:
+        measure = Measure(world, nodes, lambda: marked_nodes(world))
+        bound = the_bound(figures, world, nodes, unavailable)
+        template = world.fleet.groups[GROUP].template
+        template.add("ami-00000000000000002")
+        started = machine.begin(name, {"group": GROUP, "launchTemplateVersion": "2"})
+        assert started is not None
+        started.on_end.append(lambda _: found.append((measure.result(), bound)))
+        started.on_end.append(lambda _: setattr(world.timeline, "stopped", True))
+
+    world.timeline.after(WARM_UP + 1, begin, "the upgrade starts")
+    world.run(HOURS, converge=0)
+    if machine.closed.get(name) != "SUCCEEDED" or world.violations:
+        raise RuntimeError("\n".join(["the upgrade failed", *map(str, world.violations), *list(world.story)[-20:]]))
+    return found[0]
+
+
+def eks(figures: Figures, nodes: int, unavailable: str, *, by_lots: bool = False) -> Measured:
+    """What was measured of the reference."""
+    world = a_world(figures, nodes, unavailable, ours=False)
+    found: list[Measured] = []
+
+    def begin() -> None:
+        at_once = parallelism(update_policy(unavailable), nodes)
+        update = EksUpdate(world, at_once, figures.seed, by_lots=by_lots)
+        measure = Measure(world, nodes, update.draining)
+        update.begin()
+        update.on_end.append(lambda: found.append(measure.result()))
+        update.on_end.append(lambda: setattr(world.timeline, "stopped", True))
+
+    world.timeline.after(WARM_UP + 1, begin, "the update starts")
+    world.run(HOURS, converge=0)
+    return found[0]
+
+
+def the_bound(figures: Figures, world: World, nodes: int, unavailable: str) -> float:
+    """Seconds. A turn under a budget lasts until the replacement is Ready; the pods of one turn stop side by side."""
+    chain, drains = 0, 0
+    budgets = world.kubernetes.budgets()
+    loads: dict[str, int] = {}
+    for node in world.kubernetes.nodes():
+        most = 1
+        for budget in budgets:
+            load = sum(budget.selects(pod) for pod in world.kubernetes.pods_on(node.name))
+            loads[budget.name] = loads.get(budget.name, 0) + load
+            most = max(most, load)
+        drains += figures.grace + (most - 1) * figures.ready
+    chain = figures.grace + (max(loads.values(), default=1) - 1) * figures.ready
+    together = drains / parallelism(update_policy(unavailable), nodes)
+    return figures.boot + max(chain, together) + figures.settle + TERMINATION
+
+
+def shown(row: Row) -> bool:
+    """One line on the time and one for each side; whether all targets are met."""
+    missed = f"\n  MISSED: {', '.join(row.missed)}" if row.missed else ""
+    print(
+        f"{row.nodes} nodes, maxUnavailable {row.unavailable}: {row.ours.seconds:,.0f} s, EKS {row.eks.seconds:,.0f} s:"
+        f" {row.ratio:.2f} x (lot by lot {row.lots:,.0f} s: {row.ours.seconds / row.lots:.2f} x);"
+        f" bound {row.bound:,.0f} s: {row.ours.seconds / row.bound:.2f} x; {row.cpu:.0f} s of CPU time{missed}"
+    )
+    for name, one in (("Leeward", row.ours), ("EKS", row.eks)):
+        print(
+            f"  {name:8} evictions refused {one.refused}, pods moved again {one.moved_again}, surge"
+            f" {one.surge_hours:.1f} node-hours (at most {one.most_surge} nodes), unavailable at most"
+            f" {one.most_unavailable}, budgets exceeded {one.exceeded}, pods without a place {one.pending:.1f} h"
+        )
+    sys.stdout.flush()
+    return not row.missed

@@ -1,0 +1,79 @@
+"""A node group upgrade on the deployed stack, started as somebody does it in the console."""
+
+import json
+
+import pytest
+
+from local import fleet
+from local.demo import ledger
+from tests.local.chain.test_placement import sync
+
+pytestmark = pytest.mark.local
+
+MACHINE = "leeward-node-group-upgrade"
+
+
+@pytest.fixture
+def rolled(stack, crew):
+    """Three nodes, a workload that may run anywhere under a budget of one, and everything that fn sync knows."""
+    team = crew(3)
+    workload = [fleet.deployment("rolled", 6, cpu="500m", grace=1), fleet.budget("rolled", maxUnavailable=1)]
+    stack.kubectl("apply", "-f", "-", stdin=fleet.manifests(workload))
+
+    def ready():
+        status = json.loads(stack.kubectl("get", "deployment", "rolled", "-o", "json")).get("status", {})
+        return status.get("readyReplicas") == 6
+
+    team.until(ready, 30, "the workload")
+    sync(stack)
+    yield team
+    stack.kubectl("delete", "deployment,pdb", "rolled")
+
+
+def start(stack, name, **asked):
+    machine = f"arn:aws:states:{stack.region}:{stack.account}:stateMachine:{MACHINE}"
+    answer = stack.client("stepfunctions").start_execution(stateMachineArn=machine, name=name, input=json.dumps(asked))
+    return answer["executionArn"]
+
+
+def ended(stack, team, execution, seconds=150):
+    def described():
+        return stack.client("stepfunctions").describe_execution(executionArn=execution)
+
+    team.until(lambda: described()["status"] != "RUNNING", seconds, f"the end of {execution}")
+    return described()
+
+
+def group_of(stack, name):
+    described = stack.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[name])
+    return described["AutoScalingGroups"][0]
+
+
+def another_image(stack, group):
+    template = group_of(stack, group)["LaunchTemplate"]["LaunchTemplateId"]
+    ec2 = stack.client("ec2")
+    versions = ec2.describe_launch_template_versions(LaunchTemplateId=template, Versions=["$Latest"])
+    now = versions["LaunchTemplateVersions"][0]["LaunchTemplateData"]["ImageId"]
+    return next(image["ImageId"] for image in ec2.describe_images()["Images"] if image["ImageId"] != now)
+
+
+def test_a_group_is_rolled_to_another_image_and_keeps_its_sizes(stack, rolled):
+    group, old = rolled.group, set(rolled.instances)
+    before = group_of(stack, group)
+    image = another_image(stack, group)
+    outcome = ended(stack, rolled, start(stack, f"{group}-by-hand", group=group, ami=image))
+    assert outcome["status"] == "SUCCEEDED", outcome
+    after = group_of(stack, group)
+    members = {member["InstanceId"]: member for member in after["Instances"]}
+    assert not old & members.keys()
+    assert len(members) == after["DesiredCapacity"] == 3
+    assert (after["MinSize"], after["MaxSize"]) == (before["MinSize"], before["MaxSize"])
+    assert {member["LaunchTemplate"]["Version"] for member in members.values()} == {"2"}
+    assert after["SuspendedProcesses"] == []
+    reservations = stack.client("ec2").describe_instances(InstanceIds=list(members))["Reservations"]
+    assert {one["ImageId"] for each in reservations for one in each["Instances"]} == {image}
+    nodes = ledger.nodes(stack)
+    assert not [
+        name for name in members if nodes[name]["spec"].get("unschedulable") or nodes[name]["spec"].get("taints")
+    ]
+    assert not old & nodes.keys()
