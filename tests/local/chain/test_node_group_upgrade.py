@@ -49,6 +49,14 @@ def group_of(stack, name):
     return described["AutoScalingGroups"][0]
 
 
+def pin(stack, group):
+    """As most Terraform does it: a version by its number, and no room above the size."""
+    template = group_of(stack, group)["LaunchTemplate"]["LaunchTemplateId"]
+    stack.client("autoscaling").update_auto_scaling_group(
+        AutoScalingGroupName=group, MaxSize=3, LaunchTemplate={"LaunchTemplateId": template, "Version": "1"}
+    )
+
+
 def another_image(stack, group):
     template = group_of(stack, group)["LaunchTemplate"]["LaunchTemplateId"]
     ec2 = stack.client("ec2")
@@ -59,6 +67,7 @@ def another_image(stack, group):
 
 def test_a_group_is_rolled_to_another_image_and_keeps_its_sizes(stack, rolled):
     group, old = rolled.group, set(rolled.instances)
+    pin(stack, group)
     before = group_of(stack, group)
     image = another_image(stack, group)
     outcome = ended(stack, rolled, start(stack, f"{group}-by-hand", group=group, ami=image))
@@ -69,6 +78,7 @@ def test_a_group_is_rolled_to_another_image_and_keeps_its_sizes(stack, rolled):
     assert len(members) == after["DesiredCapacity"] == 3
     assert (after["MinSize"], after["MaxSize"]) == (before["MinSize"], before["MaxSize"])
     assert {member["LaunchTemplate"]["Version"] for member in members.values()} == {"2"}
+    assert after["LaunchTemplate"]["Version"] == "2"
     assert after["SuspendedProcesses"] == []
     reservations = stack.client("ec2").describe_instances(InstanceIds=list(members))["Reservations"]
     assert {one["ImageId"] for each in reservations for one in each["Instances"]} == {image}

@@ -14,6 +14,14 @@ RARELY = {
     ("terminate", "autoscaling:RecordLifecycleActionHeartbeat"): "a run that failed while a hook holds its instance",
     ("sweep", "autoscaling:RecordLifecycleActionHeartbeat"): "a launch whose node is not Ready, a run that rests",
     ("interruption", "autoscaling:CompleteLifecycleAction"): "a hook of ours whose instance is gone or in a warm pool",
+    ("sweep", "autoscaling:UpdateAutoScalingGroup"): "an upgrade that was stopped while MaxSize was raised",
+    ("sweep", "autoscaling:ResumeProcesses"): "an upgrade that was stopped while AZRebalance was suspended",
+    ("upgrade", "states:DescribeExecution"): "an upgrade that another execution holds, or was left behind",
+    ("upgrade", "dynamodb:Query"): "an abort, or more nodes than old ones that could pay for them",
+    ("upgrade", "cloudwatch:DescribeAlarms"): "a policy with a canary",
+    ("upgrade", "ssm:GetParameter"): "an image by its alias, or a Kubernetes version",
+    ("upgrade", "eks:UpdateNodegroupVersion"): "a managed node group",
+    ("upgrade", "eks:DescribeUpdate"): "a managed node group",
     ("sync", "autoscaling:DescribeLaunchConfigurations"): "a group that still has a launch configuration",
 }
 SAME_ACTION = {"sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility"}
