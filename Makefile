@@ -6,7 +6,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubectl chromium demo local test test-long lint types check synth deploy simulate bench clean
+.PHONY: help setup kubectl chromium demo demo-upgrade local test test-long lint types check synth deploy simulate bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -31,6 +31,9 @@ chromium:
 
 demo: setup  ## the main job on the local stack: a spot warning, a scale-in, a maintenance, a duplicate, nonsense
 	$(PY) -m local.demo
+
+demo-upgrade: setup  ## a group of twelve nodes rolled on the local stack, two budgets in its way: KILL_AT=SEED stops it once
+	$(PY) -m local.demo_upgrade $(if $(KILL_AT),--kill-at $(KILL_AT))
 
 local: setup  ## the local AWS and Kubernetes, until Ctrl-C
 	$(PY) -m local

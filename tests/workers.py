@@ -10,7 +10,7 @@ from xdist.scheduler import LoadScopeScheduling
 ROOMS = {
     "the deployed stack": ("tests/local/chain/",),  # as a whole: the last of it looks at what the others have called
     "the local AWS": ("tests/local/aws/", "tests/contract/", "tests/adapters/test_nodegroups.py"),
-    "the demo": ("tests/local/test_demo.py",),
+    "the demo": ("tests/local/test_demo.py", "tests/local/test_demo_upgrade.py"),
     "the template": ("tests/infra/",),
 }
 

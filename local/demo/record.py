@@ -25,6 +25,7 @@ from local.stack import LocalStack
 
 Fact = Mapping[str, Any]
 BEFORE = timedelta(seconds=2)
+PLAYED = "played: a spot warning (twice), a maintenance of two instances, nonsense, a scale-in, another team's hook"
 BLOCKED_REASONS = frozenset({"DrainBlocked"})  # told more exactly by the refusals themselves
 
 
@@ -40,6 +41,7 @@ class Sources:
     replica_sets: Sequence[Fact]
     budgets: Sequence[Fact]
     played: datetime
+    story: str = PLAYED
 
 
 def read(stack: LocalStack, played: datetime) -> Sources:
@@ -160,8 +162,7 @@ def _owned(thing: Fact, uid: str) -> bool:
 
 
 def _played(sources: Sources) -> list[Mark]:
-    text = "played: a spot warning (twice), a maintenance of two instances, nonsense, a scale-in, another team's hook"
-    return [Mark(at=sources.played, kind=MarkKind.EVENT, text=text)]
+    return [Mark(at=sources.played, kind=MarkKind.EVENT, text=sources.story)]
 
 
 def _events(sources: Sources) -> list[Mark]:

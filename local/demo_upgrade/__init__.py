@@ -1,0 +1,1 @@
+"""Rolling a node group, watched live: pre-flight, budgets in the way, and what was promised, on the local stack."""

@@ -1,0 +1,105 @@
+"""`make demo-upgrade`: pre-flight, the upgrade watched live, what was promised. Exit code 0 only if all was kept."""
+
+import argparse
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from rich.console import Console
+
+from local.demo import view
+from local.demo.__main__ import wait_until
+from local.demo_upgrade import command, drawing, judge, scene, watch
+from local.stack import LocalStack, LocalStackError
+
+SETTLE_SECONDS = 120
+console = Console(width=None if sys.stdout.isatty() else int(command.WIDTH))
+
+
+def main() -> int:
+    """Stage, plan, upgrade, judge."""
+    parser = argparse.ArgumentParser(prog="python -m local.demo_upgrade", description=__doc__)
+    parser.add_argument(
+        "--kill-at", type=int, metavar="SEED", help="stop the execution at a moment of this seed's, and start it again"
+    )
+    seed = parser.parse_args().kill_at
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="leeward-demo-") as directory:
+        try:
+            with LocalStack(directory=Path(directory)) as stack:
+                verdict = run(stack, seed)
+        except LocalStackError as error:
+            console.print(f"[bold red]the demo could not run:[/] {error}")
+            return 1
+    console.print(f"\n{time.monotonic() - began:.0f} s in all; the local stack has stopped.")
+    return 0 if verdict else 1
+
+
+def run(stack: LocalStack, seed: int | None = None) -> bool:
+    """The whole demo on a started stack; whether every promise was kept."""
+    stage(stack)
+    before = scene.before(stack)
+    at_first = plan(stack, before.image, shown=True)
+    say(f"mended as the finding says: maxUnavailable 1 on pdb {scene.IMPOSSIBLE}; pre-flight once more")
+    mended_at = datetime.now(UTC)
+    scene.mend(stack)
+    wait_until(lambda: not plan(stack, before.image), SETTLE_SECONDS, "a budget that can be satisfied")
+    mended = plan(stack, before.image)
+    say(f"{len(mended)} blockers are left")
+    answer = command.start(stack, "--ami", before.image).document
+    say(f"leeward upgrade start {scene.GROUP} --ami {before.image}: {answer['said']} ({answer['execution']})")
+    seen = watch.watch(stack, console, answer["execution"], seed)
+    say(
+        f"{seen.ended.value if seen.ended else 'running'} after {seen.seconds:.0f} s; first estimate: {_estimate(seen)}"
+    )
+    say(f"the state machine: {'; '.join(scene.upgrades(stack))}")
+    story = judge.Story(before=before, seen=seen, at_first=at_first, mended=mended)
+    wait_until(lambda: scene.running(stack) == 0, SETTLE_SECONDS, "the end of every execution")
+    findings = judge.judge(stack, story)
+    console.print(view.findings_table(findings))
+    told = (mended_at, f"mended: pdb {scene.IMPOSSIBLE}, which never let anybody go")
+    seen.deeds[:0] = [told, (seen.began, f"leeward upgrade start: {answer['execution']}")]
+    say(f"drawn: {drawing.write_report(stack, mended_at, seen)}")
+    return all(finding.good for finding in findings)
+
+
+def stage(stack: LocalStack) -> None:
+    """The deployed stack, twelve nodes, workloads, and everything that fn sync knows."""
+    say(f"local AWS on {stack.endpoint}, Kubernetes API on {stack.api}")
+    scene.build_fleet(stack)
+    say(f"three zones, group {scene.GROUP} ({scene.SIZE}, which is its MaxSize too)")
+    say(f"cdk bootstrap and cdk deploy took {stack.deploy(scene.settings(stack)):.0f} s")
+    scene.apply_workloads(stack)
+    scene.let_in(stack)
+    wait_until(lambda: scene.settled(stack), SETTLE_SECONDS, "nodes Ready and pods running")
+    stack.client("lambda").invoke(FunctionName="leeward-sync")
+    say(f"{scene.SIZE} nodes Ready, workloads running, leeward-sync has put its terminate hook on the group")
+
+
+def plan(stack: LocalStack, image: str, *, shown: bool = False) -> list[tuple[str, str]]:
+    """`leeward upgrade plan` on a snapshot of now: its blockers, each with what it is about."""
+    folder = command.snapshot(stack, stack.directory / "snapshot")
+    asked = ("upgrade", "plan", scene.GROUP, "--ami", image, "--snapshot", str(folder))
+    if shown:
+        say(f"leeward upgrade plan {scene.GROUP} --ami {image} --snapshot {folder.name}")
+        console.print(command.leeward(stack, *asked).text, markup=False, highlight=False, soft_wrap=True)
+    found = command.leeward(stack, *asked, "-o", "json").document["findings"]
+    return [(one["code"], one["object"]) for one in found if one["severity"] == "blocker"]
+
+
+def _estimate(seen: watch.Watched) -> str:
+    if not seen.estimates:
+        return "none"
+    at, left = seen.estimates[0]
+    return f"{left} s left at {timedelta(seconds=round(at))}"
+
+
+def say(line: str) -> None:
+    """One line of progress."""
+    console.print(f"[dim]{time.strftime('%H:%M:%S')}[/] {line}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

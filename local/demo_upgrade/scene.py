@@ -1,0 +1,143 @@
+"""The fleet of the upgrade demo, and what its people do: two budgets of theirs are in the way."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from leeward.policy.document import UpdatePolicy
+from leeward.upgrade.sizes import parallelism
+from local import fleet
+from local.demo import scenario
+from local.fleet import GroupPlan
+from local.stack import ROOT, LocalStack
+
+GROUP, SIZE = "shop-workers", 12
+POLICY = Path(__file__).parent / "policy.yaml"
+TOGETHER = parallelism(UpdatePolicy(max_unavailable=None, max_unavailable_percentage=33), SIZE)
+TERMINATION, UPGRADE = "leeward-node-termination", "leeward-node-group-upgrade"
+MACHINES = (TERMINATION, UPGRADE)
+IMPOSSIBLE, BLOCKING = "vault", "orders"  # each a Deployment and the budget over it
+ENOUGH, TOO_FEW = 3, 2  # replicas of `orders`, whose budget wants two of them
+WORKLOADS = (
+    *(fleet.deployment("web", 24), fleet.budget("web", maxUnavailable="25%")),
+    *(fleet.deployment("api", 12), fleet.budget("api", minAvailable="60%")),
+    *(fleet.deployment(BLOCKING, ENOUGH), fleet.budget(BLOCKING, minAvailable=2)),
+    *(fleet.deployment(IMPOSSIBLE, 2), fleet.budget(IMPOSSIBLE, maxUnavailable=0)),
+    fleet.daemon_set("agent"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """The group before the upgrade: what has to be so again. `zones`: members in each; `image`: the one to come."""
+
+    instances: frozenset[str]
+    sizes: tuple[int, int, int]  # minimum, desired, maximum
+    zones: Mapping[str, int]
+    image: str
+
+
+def settings(stack: LocalStack) -> dict[str, Any]:
+    """The CDK context of the demo's deployment."""
+    return {"clusters": [{"name": stack.cluster, "policies": [str(POLICY.relative_to(ROOT))]}]}
+
+
+def build_fleet(stack: LocalStack) -> None:
+    """Twelve nodes in three zones; the group is as large as it may be, so that MaxSize has to be raised meanwhile."""
+    fleet.build_group(stack, fleet.build_network(stack), GroupPlan(name=GROUP, size=SIZE, maximum=SIZE))
+
+
+def apply_workloads(stack: LocalStack) -> None:
+    """The ClusterRole that a user applies once, and workloads with PodDisruptionBudgets."""
+    for document in (ROOT / "manifests").glob("*.yaml"):
+        stack.kubectl("apply", "--validate=false", "-f", str(document))
+    stack.kubectl("apply", "--validate=false", "-f", "-", stdin=fleet.manifests(WORKLOADS))
+
+
+def let_in(stack: LocalStack) -> None:
+    """The caller's access entry: whoever types `leeward` needs one, as for kubectl."""
+    arn = stack.client("sts").get_caller_identity()["Arn"]
+    stack.client("eks").create_access_entry(
+        clusterName=stack.cluster, principalArn=arn, kubernetesGroups=["leeward:act"]
+    )
+    stack.take_over_access_entries()
+
+
+def settled(stack: LocalStack) -> bool:
+    """Every node Ready and every pod running."""
+    nodes = stack.kubernetes("GET", "/api/v1/nodes")["items"]
+    wanted = sum(thing["spec"].get("replicas", 0) for thing in WORKLOADS)
+    return sum(scenario.is_ready(node) for node in nodes) == SIZE and ready_pods(stack) == wanted
+
+
+def ready_pods(stack: LocalStack) -> int:
+    """Of the workloads."""
+    return sum(scenario.is_ready(pod) for pod in stack.kubernetes("GET", "/api/v1/namespaces/default/pods")["items"])
+
+
+def described(stack: LocalStack) -> Mapping[str, Any]:
+    """The group as Auto Scaling sees it."""
+    answer = stack.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])
+    found: Mapping[str, Any] = answer["AutoScalingGroups"][0]
+    return found
+
+
+def zones_of(group: Mapping[str, Any]) -> dict[str, int]:
+    """Members in each zone."""
+    zones = [str(member["AvailabilityZone"]) for member in group["Instances"]]
+    return {zone: zones.count(zone) for zone in sorted(set(zones))}
+
+
+def sizes_of(group: Mapping[str, Any]) -> tuple[int, int, int]:
+    """Minimum, desired, maximum."""
+    return group["MinSize"], group["DesiredCapacity"], group["MaxSize"]
+
+
+def before(stack: LocalStack) -> Before:
+    """Taken once the fleet stands; the image to come is another one than the group has."""
+    group, ec2 = described(stack), stack.client("ec2")
+    versions = ec2.describe_launch_template_versions(LaunchTemplateName=GROUP, Versions=["$Latest"])
+    present = versions["LaunchTemplateVersions"][0]["LaunchTemplateData"]["ImageId"]
+    return Before(
+        instances=frozenset(str(member["InstanceId"]) for member in group["Instances"]),
+        sizes=sizes_of(group),
+        zones=zones_of(group),
+        image=next(str(one["ImageId"]) for one in ec2.describe_images()["Images"] if one["ImageId"] != present),
+    )
+
+
+def mend(stack: LocalStack) -> None:
+    """What the finding says: the impossible budget lets one pod go at a time."""
+    stack.kubectl("patch", "pdb", IMPOSSIBLE, "--type=merge", "-p", '{"spec": {"maxUnavailable": 1}}')
+
+
+def scale(stack: LocalStack, replicas: int) -> None:
+    """Somebody sets the size of `orders`; with TOO_FEW its budget lets nobody go."""
+    stack.kubectl("scale", "deployment", BLOCKING, f"--replicas={replicas}")
+
+
+def running(stack: LocalStack) -> int:
+    """Executions of either state machine that have not ended."""
+    found = [status for name in MACHINES for _, status in executions(stack, name)]
+    return found.count("RUNNING")
+
+
+def executions(stack: LocalStack, machine: str) -> list[tuple[str, str]]:
+    """ARN and status, the last one first."""
+    client = stack.client("stepfunctions")
+    arn = f"arn:aws:states:{stack.region}:{stack.account}:stateMachine:{machine}"
+    pages = client.get_paginator("list_executions").paginate(stateMachineArn=arn)
+    runs = sorted((run for page in pages for run in page["executions"]), key=lambda run: run["startDate"], reverse=True)
+    return [(str(run["executionArn"]), str(run["status"])) for run in runs]
+
+
+def upgrades(stack: LocalStack) -> list[str]:
+    """What became of each execution of the upgrade, the last one first, with its cause where it failed."""
+    client, found = stack.client("stepfunctions"), []
+    for arn, status in executions(stack, UPGRADE):
+        cause = (
+            client.describe_execution(executionArn=arn).get("cause") if status not in {"SUCCEEDED", "RUNNING"} else ""
+        )
+        found.append(f"{status}{f' ({cause})' if cause else ''}")
+    return found
