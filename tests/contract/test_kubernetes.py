@@ -256,11 +256,12 @@ def test_raw_objects_are_parsed_as_they_come(cluster):
     assert len(named(Listed.VOLUMES)) == 1
 
 
-def test_the_read_role_may_read_all_that_plans_are_made_from(emulated):
-    reader = emulated.connect("AKIDREAD")
+@pytest.mark.parametrize("key", sorted(ROLES))
+def test_both_roles_may_read_all_that_plans_are_made_from_and_a_stranger_may_not(emulated, key):
+    reader = emulated.connect(key)
     assert {what for what in Listed if reader.read(what, dict) is not None} == set(Listed)
-    with pytest.raises(AccessDeniedError, match="not allowed to list csinodes"):
-        emulated.api.read(Listed.CSI_NODES, dict)
+    with pytest.raises(AccessDeniedError):
+        emulated.connect("AKIDSTRANGER").read(Listed.CSI_NODES, dict)
 
 
 def test_a_label_is_put_on_where_it_is_missing_and_one_that_is_there_stays(cluster):
