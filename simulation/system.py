@@ -10,26 +10,21 @@ from leeward.errors import RecordChangedError
 from leeward.node_template.cache import NodegroupCache
 from leeward.policy.document import ClusterPolicies
 from leeward.ports import (
-    Alarms,
     Catalog,
     Claims,
     DeadLetters,
     Executions,
-    GroupChanges,
     Groups,
     Instances,
     Kubernetes,
     LaunchSources,
-    ManagedUpdates,
     Network,
     Nodegroups,
     Ports,
     PriceList,
     Redelivery,
-    Templates,
-    UpgradeExecutions,
-    Upgrades,
 )
+from leeward.ports_upgrade import Alarms, GroupChanges, ManagedUpdates, Templates, UpgradeExecutions, Upgrades
 from local.cluster.model import Cluster
 from simulation import functions
 from simulation.aws import events

@@ -6,7 +6,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from leeward.model.group import Group, HookResult, LifecycleHook, ScalingActivity
 from leeward.model.instance import Instance
@@ -14,17 +14,18 @@ from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, S
 from leeward.policy.document import ClusterPolicies
 from leeward.ports_cluster import EvictionRefusedError, Kubernetes
 from leeward.ports_facts import Catalog, KnownNodegroups, LaunchSources, Network, Nodegroups, PriceList
-from leeward.ports_upgrade import (
-    Alarms,
-    GroupChanges,
-    ManagedUpdates,
-    Templates,
-    UpgradeExecutions,
-    Upgrades,
-)
+
+if TYPE_CHECKING:  # most functions have nothing to do with upgrades and start cold without them
+    from leeward.ports_upgrade import (
+        Alarms,
+        GroupChanges,
+        ManagedUpdates,
+        Templates,
+        UpgradeExecutions,
+        Upgrades,
+    )
 
 __all__ = [
-    "Alarms",
     "Catalog",
     "Claims",
     "Clock",
@@ -32,21 +33,16 @@ __all__ = [
     "DeadLetters",
     "EvictionRefusedError",
     "Executions",
-    "GroupChanges",
     "Groups",
     "Instances",
     "KnownNodegroups",
     "Kubernetes",
     "LaunchSources",
-    "ManagedUpdates",
     "Network",
     "Nodegroups",
     "Ports",
     "PriceList",
     "Redelivery",
-    "Templates",
-    "UpgradeExecutions",
-    "Upgrades",
 ]
 
 
@@ -243,11 +239,11 @@ class Ports:
     executions: Executions
     dead_letters: DeadLetters
     redelivery: Redelivery
-    group_changes: GroupChanges
-    templates: Templates
-    managed_updates: ManagedUpdates
-    alarms: Alarms
-    upgrades: Upgrades
-    upgrade_executions: UpgradeExecutions
+    group_changes: "GroupChanges"
+    templates: "Templates"
+    managed_updates: "ManagedUpdates"
+    alarms: "Alarms"
+    upgrades: "Upgrades"
+    upgrade_executions: "UpgradeExecutions"
     queue_arns: frozenset[str] = frozenset()
     origins: frozenset[tuple[str, str]] = frozenset()

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from functools import cache
 
 from leeward.adapters.aws.access import Access, AssumedRole, NoAccess, OwnCredentials
-from leeward.adapters.aws.alarms import CloudWatchAlarms
 from leeward.adapters.aws.catalog import DynamoCatalog
 from leeward.adapters.aws.claims import DynamoClaims
 from leeward.adapters.aws.clients import AwsClients
@@ -17,20 +16,17 @@ from leeward.adapters.aws.clusters import EksClusters
 from leeward.adapters.aws.dead_letters import SqsDeadLetters
 from leeward.adapters.aws.errors import aws_call
 from leeward.adapters.aws.executions import StepFunctionsExecutions, StepFunctionsUpgrades
-from leeward.adapters.aws.group_changes import AutoScalingGroupChanges
 from leeward.adapters.aws.groups import AutoScalingGroups
 from leeward.adapters.aws.instances import Ec2Instances
 from leeward.adapters.aws.launch_templates import Ec2LaunchSources
-from leeward.adapters.aws.managed_updates import EksManagedUpdates
 from leeward.adapters.aws.network import Ec2Network
 from leeward.adapters.aws.nodegroups import EksNodegroups
 from leeward.adapters.aws.policies import ParameterStorePolicies
 from leeward.adapters.aws.prices import AwsPriceList
 from leeward.adapters.aws.redelivery import SqsRedelivery
 from leeward.adapters.aws.table import Table
-from leeward.adapters.aws.templates import Ec2Templates
-from leeward.adapters.aws.upgrades import DynamoUpgrades
 from leeward.adapters.clock import SystemClock
+from leeward.adapters.late import late
 from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
 from leeward.node_template.cache import NodegroupCache
 from leeward.ports import Clock, LaunchSources, Nodegroups, Ports
@@ -102,11 +98,11 @@ def build(
         executions=StepFunctionsExecutions(clients, settings.state_machine_arn),
         dead_letters=SqsDeadLetters(clients, settings.dead_letter_queue_url),
         redelivery=SqsRedelivery(clients, settings.queue_url),
-        group_changes=AutoScalingGroupChanges(clients),
-        templates=Ec2Templates(clients),
-        managed_updates=EksManagedUpdates(clients),
-        alarms=CloudWatchAlarms(clients),
-        upgrades=DynamoUpgrades(table),
+        group_changes=late("leeward.adapters.aws.group_changes", "AutoScalingGroupChanges", clients),
+        templates=late("leeward.adapters.aws.templates", "Ec2Templates", clients),
+        managed_updates=late("leeward.adapters.aws.managed_updates", "EksManagedUpdates", clients),
+        alarms=late("leeward.adapters.aws.alarms", "CloudWatchAlarms", clients),
+        upgrades=late("leeward.adapters.aws.upgrades", "DynamoUpgrades", table),
         upgrade_executions=StepFunctionsUpgrades(clients, _beside(settings.state_machine_arn, UPGRADE_MACHINE)),
         queue_arns=settings.queue_arns,
         origins=frozenset((cluster.account, cluster.region) for cluster in settings.clusters),
