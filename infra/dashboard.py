@@ -110,7 +110,7 @@ def _dead(queue: InterruptionQueue) -> cloudwatch.IWidget:
 
 
 def _executions(termination: Termination) -> cloudwatch.IWidget:
-    machine = termination.state_machine
+    machine = termination.machine.state_machine
     metrics = [
         machine.metric_started(label="started", period=_PERIOD),
         machine.metric_succeeded(label="succeeded", period=_PERIOD),
@@ -123,7 +123,7 @@ def _executions(termination: Termination) -> cloudwatch.IWidget:
 
 def _durations(termination: Termination) -> cloudwatch.IWidget:
     metrics = [
-        termination.state_machine.metric_time(label=label, statistic=statistic, period=_PERIOD)
+        termination.machine.state_machine.metric_time(label=label, statistic=statistic, period=_PERIOD)
         for label, statistic in (("median", "p50"), ("p90", "p90"), ("longest", "Maximum"))
     ]
     return _graph("From claim to gone", metrics, _HALF, "milliseconds")

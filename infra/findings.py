@@ -10,7 +10,7 @@ from aws_cdk import aws_iam as iam
 from cdk_nag import AwsSolutionsChecks
 
 from infra.function import LeewardFunction, permissions_of
-from infra.permissions import Permission
+from infra.permission import Permission
 from infra.scopes import Scopes
 
 _RUNTIME = (

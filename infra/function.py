@@ -10,8 +10,10 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from infra import names
-from infra.permissions import EVERY_FUNCTION, IN_A_VPC, PERMISSIONS, Permission
+from infra.permission import Permission
+from infra.permissions import PERMISSIONS
 from infra.scopes import Scopes
+from infra.service_permissions import EVERY_FUNCTION, IN_A_VPC
 from infra.settings import Settings
 
 
@@ -139,7 +141,7 @@ def function_environment(stack: Stack, scopes: Scopes, *, table: str, queue: str
     return {
         "CLUSTERS": stack.to_json_string(clusters),
         "TABLE_NAME": table,
-        "STATE_MACHINE_ARN": scopes.state_machine,
+        "STATE_MACHINE_ARN": scopes.machine(names.STATE_MACHINE),
         "QUEUE_ARN": queue,
         "DEAD_LETTER_QUEUE_URL": dead_letters,
         "POLICY_PREFIX": names.POLICY_PREFIX,

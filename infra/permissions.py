@@ -6,51 +6,8 @@ action that no recorded call shows because a service makes the call in the funct
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 
-
-class Scope(StrEnum):
-    """What an action is allowed on."""
-
-    ANYTHING = "anything"  # the action knows no resource, or none that could be named beforehand
-    OWN_LOGS = "own-logs"  # the streams of the function's own log group
-    TABLE = "table"
-    FACTS = "facts"  # of the table, only items whose key begins with facts#
-    TERMINATION_RECORDS = "termination-records"  # of the table, only items whose key begins with termination#
-    OPEN_INDEX = "open-index"
-    QUEUE = "queue"
-    DEAD_LETTERS = "dead-letters"
-    STATE_MACHINE = "state-machine"
-    EXECUTIONS = "executions"
-    STEP_FUNCTIONS = "step-functions"  # the two Lambda functions that the state machine calls
-    UPGRADE_MACHINE = "upgrade-machine"
-    UPGRADE_EXECUTIONS = "upgrade-executions"
-    UPGRADE_FUNCTION = "upgrade-function"  # the one that node-group-upgrade calls
-    GROUP_TEMPLATES = "group-templates"  # any launch template of this account
-    ALARMS = "alarms"  # CloudWatch's
-    IMAGES = "images"  # AWS's own parameters that name its recommended images
-    CLUSTER_GROUPS = "cluster-groups"  # Auto Scaling groups tagged for one of the configured clusters
-    POLICIES = "policies"  # SSM parameters of the configured clusters
-    CLUSTERS = "clusters"  # the configured EKS clusters
-    NODE_GROUPS = "node-groups"  # any managed node group of the configured clusters
-    ACT_ROLES = "act-roles"  # leeward-CLUSTER-act
-    ANY_ACT_ROLE = "any-act-role"  # the same without naming the clusters, where IAM's limit on a role's size forbids it
-    NODE_ROLES = "node-roles"  # what instances run as, passed to EC2 only
-    LAUNCH_TEMPLATES = "launch-templates"  # anything, but only when started from a launch template of this account
-    LAUNCH_TAGS = "launch-tags"  # anything, but only while it is being launched
-    LAMBDA_ITSELF = "lambda-itself"  # anything, but only when Lambda calls to run the function, never its code
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Permission:
-    """One action on one scope. `reason`: why a wildcard, or who makes the call; `indirect`: not by our own code."""
-
-    action: str
-    on: Scope
-    reason: str = ""
-    indirect: bool = False
-
+from infra.permission import Permission, Scope
 
 _LIST_ONLY = "the API describes lists and knows no resource to name; it changes nothing"
 _ONLY_TAGGED = "groups come and go after the deployment: any group, held to the configured clusters by its tag"
@@ -81,16 +38,6 @@ _LOOK_AT_RUN = Permission(
     reason="executions of this state machine are named after instances, which are not known beforehand",
 )
 _WAKE = Permission(action="states:SendTaskSuccess", on=Scope.STATE_MACHINE)
-
-_LOGS = tuple(
-    Permission(
-        action=action,
-        on=Scope.OWN_LOGS,
-        reason="Lambda writes the function's log; stream names are its own choice, inside the function's own group",
-        indirect=True,
-    )
-    for action in ("logs:CreateLogStream", "logs:PutLogEvents")
-)
 
 # Whoever speaks to Kubernetes: find the API server, then assume the role that the cluster knows.
 _SPEAK_TO_CLUSTERS = (
@@ -262,63 +209,4 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         *_SPEAK_TO_CLUSTERS,
     ),
 }
-"""Function name -> what it may do. What Lambda itself needs to run it is in EVERY_FUNCTION and IN_A_VPC."""
-
-EVERY_FUNCTION = _LOGS
-
-IN_A_VPC = tuple(
-    Permission(
-        action=f"ec2:{action}",
-        on=Scope.LAMBDA_ITSELF,
-        reason="Lambda makes and removes the function's network interfaces, whose ids it alone chooses",
-        indirect=True,
-    )
-    for action in (
-        "CreateNetworkInterface",
-        "DescribeNetworkInterfaces",
-        "DescribeSubnets",
-        "DeleteNetworkInterface",
-        "AssignPrivateIpAddresses",
-        "UnassignPrivateIpAddresses",
-    )
-)
-
-_TRACES_AND_LOGS = (
-    *(
-        Permission(
-            action=f"xray:{action}",
-            on=Scope.ANYTHING,
-            reason="traces belong to no resource; Step Functions writes them for its executions",
-            indirect=True,
-        )
-        for action in ("PutTraceSegments", "PutTelemetryRecords", "GetSamplingRules", "GetSamplingTargets")
-    ),
-    *(
-        Permission(
-            action=f"logs:{action}",
-            on=Scope.ANYTHING,
-            reason="Step Functions delivers logs through CloudWatch's delivery API, which knows no resource",
-            indirect=True,
-        )
-        for action in (
-            "CreateLogDelivery",
-            "GetLogDelivery",
-            "UpdateLogDelivery",
-            "DeleteLogDelivery",
-            "ListLogDeliveries",
-            "PutResourcePolicy",
-            "DescribeResourcePolicies",
-            "DescribeLogGroups",
-        )
-    ),
-)
-
-STATE_MACHINE = (
-    Permission(action="lambda:InvokeFunction", on=Scope.STEP_FUNCTIONS),
-    Permission(action="dynamodb:UpdateItem", on=Scope.TERMINATION_RECORDS),
-    *_TRACES_AND_LOGS,
-)
-"""What node-termination's own role may do."""
-
-UPGRADE_MACHINE = (Permission(action="lambda:InvokeFunction", on=Scope.UPGRADE_FUNCTION), *_TRACES_AND_LOGS)
-"""What node-group-upgrade's own role may do."""
+"""Function name -> what it may do. What Lambda itself needs to run it is in `service_permissions.py`."""

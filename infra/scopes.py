@@ -10,7 +10,7 @@ from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_iam as iam
 
 from infra import names
-from infra.permissions import Permission, Scope
+from infra.permission import Permission, Scope
 from infra.settings import Settings
 
 _Condition = Mapping[str, Mapping[str, Any]]
@@ -52,12 +52,12 @@ class Scopes:
             Scope.OPEN_INDEX: [f"{table}/index/{names.OPEN_INDEX}"],
             Scope.QUEUE: [self._arn("sqs", names.QUEUE)],
             Scope.DEAD_LETTERS: [self._arn("sqs", names.DEAD_LETTERS)],
-            Scope.STATE_MACHINE: [self.state_machine],
+            Scope.STATE_MACHINE: [self.machine(names.STATE_MACHINE)],
             Scope.EXECUTIONS: [self._arn("states", f"execution:{names.STATE_MACHINE}:*")],
             Scope.STEP_FUNCTIONS: [
                 self._arn("lambda", f"function:{names.function(name)}") for name in ("terminate", "drain")
             ],
-            Scope.UPGRADE_MACHINE: [self.upgrade_machine],
+            Scope.UPGRADE_MACHINE: [self.machine(names.UPGRADE_MACHINE)],
             Scope.UPGRADE_EXECUTIONS: [self._arn("states", f"execution:{names.UPGRADE_MACHINE}:*")],
             Scope.UPGRADE_FUNCTION: [self._arn("lambda", f"function:{names.function('upgrade')}")],
             Scope.GROUP_TEMPLATES: [self._arn("ec2", "launch-template/*")],
@@ -84,15 +84,9 @@ class Scopes:
             case _:
                 return None
 
-    @property
-    def state_machine(self) -> str:
-        """The ARN of node-termination."""
-        return self._arn("states", f"stateMachine:{names.STATE_MACHINE}")
-
-    @property
-    def upgrade_machine(self) -> str:
-        """The ARN of node-group-upgrade."""
-        return self._arn("states", f"stateMachine:{names.UPGRADE_MACHINE}")
+    def machine(self, name: str) -> str:
+        """The ARN of one of our state machines."""
+        return self._arn("states", f"stateMachine:{name}")
 
     def role(self, name: str) -> str:
         """The ARN of a role of this account."""

@@ -13,7 +13,6 @@ from infra.dashboard import operators_dashboard
 from infra.findings import accept
 from infra.function import Surroundings, function_environment
 from infra.interruption import TIMEOUT, Interruption
-from infra.permissions import STATE_MACHINE, UPGRADE_MACHINE
 from infra.policies import policy_parameters
 from infra.queue import InterruptionQueue
 from infra.scopes import Scopes
@@ -66,7 +65,8 @@ class LeewardStack(Stack):
         policy_parameters(self, settings)
         operators_dashboard(self, queue=queue, termination=self.termination, functions=self.functions, alarms=alarms)
         self._outputs(queue)
-        roles = {self.termination.role: STATE_MACHINE, self.upgrade.role: UPGRADE_MACHINE}
+        machines = (self.termination.machine, self.upgrade.machine)
+        roles = {each.role: each.permissions for each in machines}
         accept(app, scopes, functions=self.functions, state_machine_roles=roles)
 
     def _outputs(self, queue: InterruptionQueue) -> None:
@@ -75,8 +75,8 @@ class LeewardStack(Stack):
             ("QueueArn", queue.queue.queue_arn, "NotificationTargetARN for lifecycle hooks that notify us directly"),
             ("QueueUrl", queue.queue.queue_url, "The interruption queue"),
             ("DeadLetterQueueUrl", queue.dead_letters.queue_url, "What could not be read or handled"),
-            ("StateMachineArn", self.termination.state_machine.state_machine_arn, 'Start by hand: {"instance": "i-…"}'),
-            ("UpgradeMachineArn", self.upgrade.state_machine.state_machine_arn, 'Start by hand: {"group": "NAME"}'),
+            ("StateMachineArn", self.termination.machine.arn, 'Start by hand: {"instance": "i-…"}'),
+            ("UpgradeMachineArn", self.upgrade.machine.arn, 'Start by hand: {"group": "NAME"}'),
             ("DashboardName", names.DASHBOARD, "In CloudWatch"),
         ):
             CfnOutput(self, name, value=value, description=description)

@@ -6,8 +6,10 @@ from importlib.resources import files
 import pytest
 from aws_cdk import App, Stack
 
-from infra.permissions import EVERY_FUNCTION, IN_A_VPC, PERMISSIONS, STATE_MACHINE, UPGRADE_MACHINE, Scope
+from infra.permission import Scope
+from infra.permissions import PERMISSIONS
 from infra.scopes import Scopes
+from infra.service_permissions import EVERY_FUNCTION, IN_A_VPC, STATE_MACHINE, UPGRADE_MACHINE
 from infra.settings import LONGEST_NAMES, MOST_CLUSTERS, Cluster, Settings
 from tests.infra.conftest import LONG_NAME, NODES
 

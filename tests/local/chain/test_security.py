@@ -2,7 +2,8 @@
 
 import pytest
 
-from infra.permissions import EVERY_FUNCTION, PERMISSIONS
+from infra.permissions import PERMISSIONS
+from infra.service_permissions import EVERY_FUNCTION
 
 pytestmark = pytest.mark.local
 

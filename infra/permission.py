@@ -1,0 +1,46 @@
+"""What one line of the table of permissions is made of: an action, and a scope that `scopes.py` turns into ARNs."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Scope(StrEnum):
+    """What an action is allowed on."""
+
+    ANYTHING = "anything"  # the action knows no resource, or none that could be named beforehand
+    OWN_LOGS = "own-logs"  # the streams of the function's own log group
+    TABLE = "table"
+    FACTS = "facts"  # of the table, only items whose key begins with facts#
+    TERMINATION_RECORDS = "termination-records"  # of the table, only items whose key begins with termination#
+    OPEN_INDEX = "open-index"
+    QUEUE = "queue"
+    DEAD_LETTERS = "dead-letters"
+    STATE_MACHINE = "state-machine"
+    EXECUTIONS = "executions"
+    STEP_FUNCTIONS = "step-functions"  # the two Lambda functions that the state machine calls
+    UPGRADE_MACHINE = "upgrade-machine"
+    UPGRADE_EXECUTIONS = "upgrade-executions"
+    UPGRADE_FUNCTION = "upgrade-function"  # the one that node-group-upgrade calls
+    GROUP_TEMPLATES = "group-templates"  # any launch template of this account
+    ALARMS = "alarms"  # CloudWatch's
+    IMAGES = "images"  # AWS's own parameters that name its recommended images
+    CLUSTER_GROUPS = "cluster-groups"  # Auto Scaling groups tagged for one of the configured clusters
+    POLICIES = "policies"  # SSM parameters of the configured clusters
+    CLUSTERS = "clusters"  # the configured EKS clusters
+    NODE_GROUPS = "node-groups"  # any managed node group of the configured clusters
+    ACT_ROLES = "act-roles"  # leeward-CLUSTER-act
+    ANY_ACT_ROLE = "any-act-role"  # the same without naming the clusters, where IAM's limit on a role's size forbids it
+    NODE_ROLES = "node-roles"  # what instances run as, passed to EC2 only
+    LAUNCH_TEMPLATES = "launch-templates"  # anything, but only when started from a launch template of this account
+    LAUNCH_TAGS = "launch-tags"  # anything, but only while it is being launched
+    LAMBDA_ITSELF = "lambda-itself"  # anything, but only when Lambda calls to run the function, never its code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permission:
+    """One action on one scope. `reason`: why a wildcard, or who makes the call; `indirect`: not by our own code."""
+
+    action: str
+    on: Scope
+    reason: str = ""
+    indirect: bool = False

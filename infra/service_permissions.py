@@ -1,0 +1,73 @@
+"""What Lambda needs to run any of the functions, and what the state machines' own roles may do.
+
+Plain data as in `permissions.py`; almost all of it is used by AWS in our name."""
+
+from infra.permission import Permission, Scope
+
+EVERY_FUNCTION = tuple(
+    Permission(
+        action=action,
+        on=Scope.OWN_LOGS,
+        reason="Lambda writes the function's log; stream names are its own choice, inside the function's own group",
+        indirect=True,
+    )
+    for action in ("logs:CreateLogStream", "logs:PutLogEvents")
+)
+"""What each function's role holds beside its own line of the table."""
+
+IN_A_VPC = tuple(
+    Permission(
+        action=f"ec2:{action}",
+        on=Scope.LAMBDA_ITSELF,
+        reason="Lambda makes and removes the function's network interfaces, whose ids it alone chooses",
+        indirect=True,
+    )
+    for action in (
+        "CreateNetworkInterface",
+        "DescribeNetworkInterfaces",
+        "DescribeSubnets",
+        "DeleteNetworkInterface",
+        "AssignPrivateIpAddresses",
+        "UnassignPrivateIpAddresses",
+    )
+)
+
+_TRACES_AND_LOGS = (
+    *(
+        Permission(
+            action=f"xray:{action}",
+            on=Scope.ANYTHING,
+            reason="traces belong to no resource; Step Functions writes them for its executions",
+            indirect=True,
+        )
+        for action in ("PutTraceSegments", "PutTelemetryRecords", "GetSamplingRules", "GetSamplingTargets")
+    ),
+    *(
+        Permission(
+            action=f"logs:{action}",
+            on=Scope.ANYTHING,
+            reason="Step Functions delivers logs through CloudWatch's delivery API, which knows no resource",
+            indirect=True,
+        )
+        for action in (
+            "CreateLogDelivery",
+            "GetLogDelivery",
+            "UpdateLogDelivery",
+            "DeleteLogDelivery",
+            "ListLogDeliveries",
+            "PutResourcePolicy",
+            "DescribeResourcePolicies",
+            "DescribeLogGroups",
+        )
+    ),
+)
+
+STATE_MACHINE = (
+    Permission(action="lambda:InvokeFunction", on=Scope.STEP_FUNCTIONS),
+    Permission(action="dynamodb:UpdateItem", on=Scope.TERMINATION_RECORDS),
+    *_TRACES_AND_LOGS,
+)
+"""What node-termination's own role may do."""
+
+UPGRADE_MACHINE = (Permission(action="lambda:InvokeFunction", on=Scope.UPGRADE_FUNCTION), *_TRACES_AND_LOGS)
+"""What node-group-upgrade's own role may do."""
