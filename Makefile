@@ -42,7 +42,7 @@ test: setup  ## all suites, in WORKERS=2 processes
 	$(PY) -m pytest -m "not long" --numprocesses $(WORKERS)
 
 test-long: setup  ## all suites with their long forms
-	EXAMPLES=2000 SEEDS=200 $(PY) -m pytest --numprocesses $(WORKERS)
+	EXAMPLES=5000 SEEDS=200 $(PY) -m pytest --numprocesses $(WORKERS)
 
 lint: setup
 	.venv/bin/ruff check .
