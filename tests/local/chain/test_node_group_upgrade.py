@@ -1,6 +1,7 @@
 """A node group upgrade on the deployed stack, started as somebody does it in the console."""
 
 import json
+from collections import Counter
 
 import pytest
 
@@ -57,6 +58,10 @@ def pin(stack, group):
     )
 
 
+def zones_of(group):
+    return Counter(member["AvailabilityZone"] for member in group["Instances"])
+
+
 def another_image(stack, group):
     template = group_of(stack, group)["LaunchTemplate"]["LaunchTemplateId"]
     ec2 = stack.client("ec2")
@@ -78,6 +83,7 @@ def test_a_group_is_rolled_to_another_image_and_keeps_its_sizes(stack, rolled):
     assert len(members) == after["DesiredCapacity"] == 3
     assert (after["MinSize"], after["MaxSize"]) == (before["MinSize"], before["MaxSize"])
     assert {member["LaunchTemplate"]["Version"] for member in members.values()} == {"2"}
+    assert zones_of(after) == zones_of(before)
     assert after["LaunchTemplate"]["Version"] == "2"
     assert after["SuspendedProcesses"] == []
     reservations = stack.client("ec2").describe_instances(InstanceIds=list(members))["Reservations"]
