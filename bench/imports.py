@@ -13,7 +13,12 @@ from pathlib import Path
 
 TARGET = 1.5
 RUNS = 9
-HANDLERS = ("leeward.interruption.handler", "leeward.termination.handler", "leeward.sync.handler")
+HANDLERS = (
+    "leeward.interruption.handler",
+    "leeward.termination.handler",
+    "leeward.sync.handler",
+    "leeward.upgrade.handler",
+)
 FUNCTIONS = Path(__file__).resolve().parent.parent / "functions"
 
 

@@ -8,7 +8,6 @@ from leeward.ports import Ports
 from leeward.termination import draining, steps, telemetry
 from leeward.termination.run import Run
 from leeward.termination.steps import Step
-from leeward.termination.sweep import sweep_once
 
 
 def terminate(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
@@ -23,6 +22,8 @@ def drain(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
 
 def sweep(_event: Mapping[str, Any], _context: object) -> dict[str, Any]:
     """Once a minute: what no Catch can finish."""
+    from leeward.termination.sweep import sweep_once  # late: the steps share this module and start cold without it
+
     found = sweep_once(wiring.lambda_ports())
     telemetry.swept(found)
     return found.to_json()

@@ -27,6 +27,7 @@ from leeward.termination.draining import mark
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, beat
 from leeward.termination.situation import survey
 from leeward.termination.starting import start
+from leeward.upgrade.sweep import sweep_upgrades
 
 LAUNCH_WAIT = "Pending:Wait"
 TERMINATE_WAIT = "Terminating:Wait"
@@ -150,8 +151,6 @@ def _sweep_cluster(cluster: str, records: Mapping[str, TerminationRecord], ports
         with _apart(member.id, found):
             _settle_hooks(cluster, group, member, policies, nodes.get(member.id), ports, found)
     with _apart(f"{cluster}: upgrades", found):
-        from leeward.upgrade.sweep import sweep_upgrades  # late: drains share this handler and start cold without it
-
         found.restored += sweep_upgrades(groups, ports)
     with _apart(f"{cluster}: labels", found):
         found.labelled += label_nodes(cluster, groups, nodes.values(), ports)
