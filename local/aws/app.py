@@ -1,4 +1,4 @@
-"""The ASGI application: the control API, then recording and faults, then ministack (and behind it moto)."""
+"""The ASGI application: the control API, then recording, faults and prices, then ministack (and behind it moto)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from local.aws import faults
 from local.aws.calls import recognise
 from local.aws.control import Control
+from local.aws.prices import Prices
 from local.aws.recording import Recording
 
 Message = MutableMapping[str, Any]
@@ -21,11 +22,14 @@ Answer = tuple[int, dict[str, str], bytes]
 class Gateway:
     """What stands between a client and ministack."""
 
-    def __init__(self, inner: Asgi, control: Control, recording: Recording, injected: faults.Faults) -> None:
+    def __init__(
+        self, inner: Asgi, control: Control, recording: Recording, injected: faults.Faults, prices: Prices
+    ) -> None:
         self._inner = inner
         self._control = control
         self._recording = recording
         self._faults = injected
+        self._prices = prices
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         """Serve one connection as the ASGI specification has it."""
@@ -52,7 +56,7 @@ class Gateway:
             return None
         self._recording.add(call)
         fault = self._faults.take(call)
-        return None if fault is None else faults.answer(fault, call)
+        return self._prices.answer(call, body) if fault is None else faults.answer(fault, call)
 
 
 async def _read(receive: Receive) -> tuple[bytes, Receive]:

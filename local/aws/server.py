@@ -32,6 +32,7 @@ from local.aws.lambdas import queues, workers
 from local.aws.lambdas.kills import Kills
 from local.aws.outbox import Outbox
 from local.aws.pins import check_versions
+from local.aws.prices import Prices
 from local.aws.recording import Recording
 from local.aws.settings import HOST, Settings, clear_environment
 from local.aws.stepfunctions import branches, sdk, timing
@@ -52,6 +53,8 @@ def build(settings: Settings) -> Gateway:
     moto_backend.install()
     ec2.install(outbox, timeline, journal, pace)
     Tenants().install(control)
+    prices = Prices()
+    prices.install(control)
     launch_templates.install()
     engine, health = Engine(outbox, timeline, journal, pace), autoscaling_patches.HealthSwitch()
     autoscaling_patches.install(engine, health)
@@ -82,7 +85,7 @@ def build(settings: Settings) -> Gateway:
     add_routes(control, parts)
     outbox.start()
     timeline.start()
-    return Gateway(ministack_app.app, control, recording, faults)
+    return Gateway(ministack_app.app, control, recording, faults, prices)
 
 
 async def run(settings: Settings) -> None:
