@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from local.stack import LocalStack
+from local.stack import ROOT, LocalStack
 
 ZONES = ("a", "b", "c")
 
@@ -17,6 +17,7 @@ class GroupPlan:
 
     name: str
     size: int
+    type: str = "m5.large"
     spot: bool = False
     maximum: int = 12
     tags: Mapping[str, str] = field(default_factory=dict)
@@ -50,7 +51,7 @@ def build_group(stack: LocalStack, network: Network, plan: GroupPlan) -> None:
     user_data = base64.b64encode(f"cluster={stack.cluster}".encode()).decode()
     template = ec2.create_launch_template(
         LaunchTemplateName=plan.name,
-        LaunchTemplateData={"ImageId": image, "InstanceType": "m5.large", "UserData": user_data},
+        LaunchTemplateData={"ImageId": image, "InstanceType": plan.type, "UserData": user_data},
     )["LaunchTemplate"]["LaunchTemplateId"]
     specification = {"LaunchTemplateId": template, "Version": "$Latest"}
     source: dict[str, Any] = {"LaunchTemplate": specification}
@@ -59,7 +60,7 @@ def build_group(stack: LocalStack, network: Network, plan: GroupPlan) -> None:
             "MixedInstancesPolicy": {
                 "LaunchTemplate": {
                     "LaunchTemplateSpecification": specification,
-                    "Overrides": [{"InstanceType": "m5.large"}],
+                    "Overrides": [{"InstanceType": plan.type}],
                 },
                 "InstancesDistribution": {"OnDemandPercentageAboveBaseCapacity": 0, "OnDemandBaseCapacity": 0},
             }
@@ -82,8 +83,32 @@ def instances_of(stack: LocalStack, group: str) -> list[Mapping[str, Any]]:
     return list(groups["AutoScalingGroups"][0]["Instances"])
 
 
-def deployment(name: str, replicas: int, *, cpu: str = "250m", grace: int = 20) -> dict[str, Any]:
-    """A Deployment whose pods end within `grace` seconds."""
+def apply(stack: LocalStack, objects: Sequence[Mapping[str, Any]]) -> None:
+    """The ClusterRole that a user applies once, and these workloads."""
+    for document in (ROOT / "manifests").glob("*.yaml"):
+        stack.kubectl("apply", "--validate=false", "-f", str(document))
+    stack.kubectl("apply", "--validate=false", "-f", "-", stdin=manifests(objects))
+
+
+def let_in(stack: LocalStack) -> None:
+    """The caller's access entry: whoever types `leeward` needs one, as for kubectl."""
+    arn = stack.client("sts").get_caller_identity()["Arn"]
+    stack.client("eks").create_access_entry(
+        clusterName=stack.cluster, principalArn=arn, kubernetesGroups=["leeward:act"]
+    )
+    stack.take_over_access_entries()
+
+
+def deployment(
+    name: str,
+    replicas: int,
+    *,
+    cpu: str = "250m",
+    grace: int = 20,
+    on: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """A Deployment whose pods end within `grace` seconds. `on`: labels of the nodes that they want."""
     labels = {"app": name}
     container = {"name": "app", "image": "app", "resources": {"requests": {"cpu": cpu, "memory": "128Mi"}}}
     return {
@@ -94,8 +119,12 @@ def deployment(name: str, replicas: int, *, cpu: str = "250m", grace: int = 20) 
             "replicas": replicas,
             "selector": {"matchLabels": labels},
             "template": {
-                "metadata": {"labels": labels},
-                "spec": {"terminationGracePeriodSeconds": grace, "containers": [container]},
+                "metadata": {"labels": labels, "annotations": dict(annotations or {})},
+                "spec": {
+                    "terminationGracePeriodSeconds": grace,
+                    "nodeSelector": dict(on or {}),
+                    "containers": [container],
+                },
             },
         },
     }

@@ -3,24 +3,22 @@
 import argparse
 import json
 import sys
-import tempfile
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rich.console import Console
 from rich.live import Live
 
 from leeward.report.page import page
 from leeward.report.record import RunRecord
+from local import fleet
 from local.demo import judge, ledger, record, scenario, view
-from local.stack import ROOT, LocalStack, LocalStackError
+from local.stack import ROOT, LocalStack
+from local.stage import console, perform, say, wait_until
 
 SETTLE_SECONDS = 90
 PLAY_SECONDS = 150
 REPORT = ROOT / "build" / "demo" / "report.html"
-console = Console(width=None if sys.stdout.isatty() else 140)
 
 
 def main() -> int:
@@ -28,16 +26,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m local.demo", description=__doc__)
     parser.add_argument("--picture", type=Path, help="also draw the two tables at the end into this SVG file")
     picture = parser.parse_args().picture
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="leeward-demo-") as directory:
-        try:
-            with LocalStack(directory=Path(directory)) as stack:
-                verdict = run(stack, picture)
-        except LocalStackError as error:
-            console.print(f"[bold red]the demo could not run:[/] {error}")
-            return 1
-    console.print(f"\n{time.monotonic() - began:.0f} s in all; the local stack has stopped.")
-    return 0 if verdict else 1
+    return perform(lambda stack: run(stack, picture))
 
 
 def run(stack: LocalStack, picture: Path | None = None) -> bool:
@@ -46,7 +35,7 @@ def run(stack: LocalStack, picture: Path | None = None) -> bool:
     scenario.build_fleet(stack)
     say("three zones, groups web-spot (5), web-on-demand (4), and other-team (1), which no policy selects")
     say(f"cdk bootstrap and cdk deploy took {stack.deploy(scenario.settings(stack)):.0f} s")
-    scenario.apply_workloads(stack)
+    fleet.apply(stack, scenario.WORKLOADS)
     wait_until(lambda: scenario.settled(stack), SETTLE_SECONDS, "nodes Ready and pods running")
     stack.client("lambda").invoke(FunctionName="leeward-sync")
     say(f"{scenario.NODES} nodes Ready, workloads running, leeward-sync has put its terminate hook on the web groups")
@@ -99,20 +88,6 @@ def done(stack: LocalStack) -> bool:
         and judge.settled_sizes(stack)
         and (ledger.queue_depth(stack) == 0)
     )
-
-
-def wait_until(true: Callable[[], bool], seconds: float, what: str) -> None:
-    """Look again until it is so. Raises LocalStackError naming what was waited for."""
-    deadline = time.monotonic() + seconds
-    while not true():
-        if time.monotonic() > deadline:
-            raise LocalStackError(f"{what}: not within {seconds:.0f} s")
-        time.sleep(0.3)
-
-
-def say(line: str) -> None:
-    """One line of progress."""
-    console.print(f"[dim]{time.strftime('%H:%M:%S')}[/] {line}")
 
 
 if __name__ == "__main__":

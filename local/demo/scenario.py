@@ -56,13 +56,6 @@ def build_fleet(stack: LocalStack) -> None:
     )
 
 
-def apply_workloads(stack: LocalStack) -> None:
-    """The ClusterRole that a user applies once, and workloads with PodDisruptionBudgets."""
-    for document in (ROOT / "manifests").glob("*.yaml"):
-        stack.kubectl("apply", "--validate=false", "-f", str(document))
-    stack.kubectl("apply", "--validate=false", "-f", "-", stdin=fleet.manifests(WORKLOADS))
-
-
 def settled(stack: LocalStack) -> bool:
     """Every node Ready and every pod running."""
     nodes = stack.kubernetes("GET", "/api/v1/nodes")["items"]

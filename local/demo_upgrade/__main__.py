@@ -2,20 +2,16 @@
 
 import argparse
 import sys
-import tempfile
-import time
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
-from rich.console import Console
-
+from local import fleet
+from local.command import leeward
 from local.demo import view
-from local.demo.__main__ import wait_until
 from local.demo_upgrade import command, drawing, judge, scene, watch
-from local.stack import LocalStack, LocalStackError
+from local.stack import LocalStack
+from local.stage import console, perform, say, wait_until
 
 SETTLE_SECONDS = 120
-console = Console(width=None if sys.stdout.isatty() else int(command.WIDTH))
 
 
 def main() -> int:
@@ -25,16 +21,7 @@ def main() -> int:
         "--kill-at", type=int, metavar="SEED", help="stop the execution at a moment of this seed's, and start it again"
     )
     seed = parser.parse_args().kill_at
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="leeward-demo-") as directory:
-        try:
-            with LocalStack(directory=Path(directory)) as stack:
-                verdict = run(stack, seed)
-        except LocalStackError as error:
-            console.print(f"[bold red]the demo could not run:[/] {error}")
-            return 1
-    console.print(f"\n{time.monotonic() - began:.0f} s in all; the local stack has stopped.")
-    return 0 if verdict else 1
+    return perform(lambda stack: run(stack, seed))
 
 
 def run(stack: LocalStack, seed: int | None = None) -> bool:
@@ -71,8 +58,8 @@ def stage(stack: LocalStack) -> None:
     scene.build_fleet(stack)
     say(f"three zones, group {scene.GROUP} ({scene.SIZE}, which is its MaxSize too)")
     say(f"cdk bootstrap and cdk deploy took {stack.deploy(scene.settings(stack)):.0f} s")
-    scene.apply_workloads(stack)
-    scene.let_in(stack)
+    fleet.apply(stack, scene.WORKLOADS)
+    fleet.let_in(stack)
     wait_until(lambda: scene.settled(stack), SETTLE_SECONDS, "nodes Ready and pods running")
     stack.client("lambda").invoke(FunctionName="leeward-sync")
     say(f"{scene.SIZE} nodes Ready, workloads running, leeward-sync has put its terminate hook on the group")
@@ -84,8 +71,8 @@ def plan(stack: LocalStack, image: str, *, shown: bool = False) -> list[tuple[st
     asked = ("upgrade", "plan", scene.GROUP, "--ami", image, "--snapshot", str(folder))
     if shown:
         say(f"leeward upgrade plan {scene.GROUP} --ami {image} --snapshot {folder.name}")
-        console.print(command.leeward(stack, *asked).text, markup=False, highlight=False, soft_wrap=True)
-    found = command.leeward(stack, *asked, "-o", "json").document["findings"]
+        console.print(leeward(stack, *asked).text, markup=False, highlight=False, soft_wrap=True)
+    found = leeward(stack, *asked, "-o", "json").document["findings"]
     return [(one["code"], one["object"]) for one in found if one["severity"] == "blocker"]
 
 
@@ -94,11 +81,6 @@ def _estimate(seen: watch.Watched) -> str:
         return "none"
     at, left = seen.estimates[0]
     return f"{left} s left at {timedelta(seconds=round(at))}"
-
-
-def say(line: str) -> None:
-    """One line of progress."""
-    console.print(f"[dim]{time.strftime('%H:%M:%S')}[/] {line}")
 
 
 if __name__ == "__main__":

@@ -1,18 +1,15 @@
-"""The `leeward` command as a person types it, and the snapshot folder that `upgrade plan` reads."""
+"""The upgrade as a person starts it, and the snapshot folder that `upgrade plan` reads."""
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from local.command import Said, leeward
 from local.demo_upgrade import scene
-from local.stack import LocalStack, LocalStackError
+from local.stack import LocalStack
 
-WIDTH = "140"
 KUBECTL = {
     "nodes": ("nodes",),
     "pods": ("pods", "-A"),
@@ -20,34 +17,6 @@ KUBECTL = {
     "daemonsets": ("daemonsets", "-A"),
     "namespaces": ("namespaces",),
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """What the command printed, and its exit code."""
-
-    code: int
-    text: str
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """Of `-o json`."""
-        found: dict[str, Any] = json.loads(self.text)
-        return found
-
-
-def leeward(stack: LocalStack, *arguments: str) -> Said:
-    """Run it in a process of its own. Raises LocalStackError where it finds its input bad."""
-    done = subprocess.run(
-        [sys.executable, "-m", "leeward.cli.main", *arguments],
-        env={**stack.environment(), "COLUMNS": WIDTH},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode not in {0, 1} or (done.returncode and not done.stdout):
-        raise LocalStackError(f"leeward {' '.join(arguments)}: {done.stderr.strip()}")
-    return Said(code=done.returncode, text=done.stdout)
 
 
 def start(stack: LocalStack, *more: str) -> Said:

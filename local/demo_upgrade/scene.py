@@ -48,22 +48,6 @@ def build_fleet(stack: LocalStack) -> None:
     fleet.build_group(stack, fleet.build_network(stack), GroupPlan(name=GROUP, size=SIZE, maximum=SIZE))
 
 
-def apply_workloads(stack: LocalStack) -> None:
-    """The ClusterRole that a user applies once, and workloads with PodDisruptionBudgets."""
-    for document in (ROOT / "manifests").glob("*.yaml"):
-        stack.kubectl("apply", "--validate=false", "-f", str(document))
-    stack.kubectl("apply", "--validate=false", "-f", "-", stdin=fleet.manifests(WORKLOADS))
-
-
-def let_in(stack: LocalStack) -> None:
-    """The caller's access entry: whoever types `leeward` needs one, as for kubectl."""
-    arn = stack.client("sts").get_caller_identity()["Arn"]
-    stack.client("eks").create_access_entry(
-        clusterName=stack.cluster, principalArn=arn, kubernetesGroups=["leeward:act"]
-    )
-    stack.take_over_access_entries()
-
-
 def settled(stack: LocalStack) -> bool:
     """Every node Ready and every pod running."""
     nodes = stack.kubernetes("GET", "/api/v1/nodes")["items"]

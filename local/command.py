@@ -1,0 +1,38 @@
+"""The `leeward` command on the local stack, as a person types it."""
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from local.stack import LocalStack, LocalStackError
+from local.stage import WIDTH
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What the command printed, and its exit code."""
+
+    code: int
+    text: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Of `-o json`."""
+        found: dict[str, Any] = json.loads(self.text)
+        return found
+
+
+def leeward(stack: LocalStack, *arguments: str) -> Said:
+    """Run it in a process of its own. Raises LocalStackError where it finds its input bad."""
+    done = subprocess.run(
+        [sys.executable, "-m", "leeward.cli.main", *arguments],
+        env={**stack.environment(), "COLUMNS": str(WIDTH)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode not in {0, 1} or (done.returncode and not done.stdout):
+        raise LocalStackError(f"leeward {' '.join(arguments)}: {done.stderr.strip()}")
+    return Said(code=done.returncode, text=done.stdout)

@@ -1,0 +1,1 @@
+"""Voluntary disruption, watched live: drift under a budget, an empty node, three nodes that become one, a held node."""

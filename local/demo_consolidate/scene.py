@@ -1,0 +1,102 @@
+"""The fleet of the consolidation demo: one group whose image is old, an empty node, three large nodes with little on
+them, and a pod whose owner has opted out."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from local import fleet
+from local.demo import scenario
+from local.fleet import GroupPlan
+from local.stack import ROOT, LocalStack
+
+POLICY = Path(__file__).parent / "policy.yaml"
+WEB, BATCH, WIDE, SMALL = "shop-web", "shop-batch", "shop-wide", "shop-small"
+POOL = "shop.example/pool"
+PRICES = {"m5.large": 0.096, "m5.xlarge": 0.192, "m5.2xlarge": 0.384}
+HELD = "ledger"  # the Deployment whose pod has opted out
+
+
+def group(name: str, pool: str, size: int, kind: str = "m5.large") -> GroupPlan:
+    """A group whose nodes carry the pool's label, which a tag tells as Cluster Autoscaler has it."""
+    tag = f"k8s.io/cluster-autoscaler/node-template/label/{POOL}"
+    return GroupPlan(name=name, size=size, type=kind, maximum=6, tags={tag: pool})
+
+
+GROUPS = (
+    group(WEB, "web", 3),
+    group(BATCH, "batch", 1),
+    group(WIDE, "shop", 3, "m5.2xlarge"),
+    group(SMALL, "shop", 0, "m5.xlarge"),
+)
+TYPES = {plan.name: plan.type for plan in GROUPS}
+WORKLOADS = (
+    *(fleet.deployment("web", 6, cpu="700m", on={POOL: "web"}), fleet.budget("web", maxUnavailable=1)),
+    fleet.deployment(
+        HELD, 1, cpu="100m", on={POOL: "web"}, annotations={"karpenter.sh/do-not-disrupt": "true"}, grace=5
+    ),
+    *(fleet.deployment("cart", 6, cpu="400m", on={POOL: "shop"}), fleet.budget("cart", maxUnavailable=2)),
+    fleet.daemon_set("agent"),
+)
+NODES = sum(plan.size for plan in GROUPS)
+
+
+def settings(stack: LocalStack) -> dict[str, Any]:
+    """The CDK context of the demo's deployment."""
+    return {"clusters": [{"name": stack.cluster, "policies": [str(POLICY.relative_to(ROOT))]}]}
+
+
+def build_fleet(stack: LocalStack) -> None:
+    """Seven nodes of three groups, a fourth group at zero, and what their types cost."""
+    network = fleet.build_network(stack)
+    for plan in GROUPS:
+        fleet.build_group(stack, network, plan)
+    stack.control("PUT", "prices", {"on-demand": PRICES})
+
+
+def settled(stack: LocalStack) -> bool:
+    """Every node Ready and every pod running."""
+    ready = sum(scenario.is_ready(node) for node in stack.kubernetes("GET", "/api/v1/nodes")["items"])
+    return ready == NODES and ready_pods(stack) == pods()
+
+
+def pods() -> int:
+    """That the workloads want."""
+    return sum(thing["spec"].get("replicas", 0) for thing in WORKLOADS)
+
+
+def ready_pods(stack: LocalStack) -> int:
+    """Of the workloads."""
+    return sum(scenario.is_ready(pod) for pod in stack.kubernetes("GET", "/api/v1/namespaces/default/pods")["items"])
+
+
+def publish_image(stack: LocalStack) -> str:
+    """Another image in the web group's launch template, of which the group launches the latest version: its nodes have
+    drifted from now on. The image's id.
+    """
+    ec2 = stack.client("ec2")
+    found = ec2.describe_launch_template_versions(LaunchTemplateName=WEB, Versions=["$Latest"])
+    present = str(found["LaunchTemplateVersions"][0]["LaunchTemplateData"]["ImageId"])
+    image = next(str(one["ImageId"]) for one in ec2.describe_images()["Images"] if one["ImageId"] != present)
+    ec2.create_launch_template_version(
+        LaunchTemplateName=WEB, SourceVersion="$Latest", LaunchTemplateData={"ImageId": image}
+    )
+    return image
+
+
+def sizes(stack: LocalStack) -> Mapping[str, int]:
+    """Desired sizes by group."""
+    answer = stack.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[*TYPES])
+    return {str(one["AutoScalingGroupName"]): int(one["DesiredCapacity"]) for one in answer["AutoScalingGroups"]}
+
+
+def cost(stack: LocalStack) -> float:
+    """Dollars an hour of all nodes that there are."""
+    return sum(PRICES[TYPES[name]] * len(fleet.instances_of(stack, name)) for name in TYPES)
+
+
+def images(stack: LocalStack, name: str) -> Mapping[str, str]:
+    """Image by instance, of the members of a group."""
+    ids = [str(member["InstanceId"]) for member in fleet.instances_of(stack, name)]
+    found = stack.client("ec2").describe_instances(InstanceIds=ids)["Reservations"]
+    return {str(one["InstanceId"]): str(one["ImageId"]) for each in found for one in each["Instances"]}
