@@ -4,7 +4,8 @@ LeewardError
 ├── RetryableError            the same call may go through later
 │   ├── ClusterUnreachableError   the Kubernetes API did not answer, or answered 5xx
 │   ├── ThrottledError            AWS or the Kubernetes API asked to slow down
-│   └── AwsUnavailableError       an AWS call failed on AWS's side or on the way
+│   ├── AwsUnavailableError       an AWS call failed on AWS's side or on the way
+│   └── GroupBusyError            a disruption round holds the group for some minutes
 └── TerminalError             the same call will fail again
     ├── AccessDeniedError         a permission is missing, the message names the call
     ├── ObjectGoneError           the object named is not there (any more)
@@ -36,6 +37,10 @@ class ThrottledError(RetryableError):
 
 class AwsUnavailableError(RetryableError):
     """An AWS call failed on AWS's side or on the way."""
+
+
+class GroupBusyError(RetryableError):
+    """A disruption round holds the group; it ends within minutes."""
 
 
 class TerminalError(LeewardError):

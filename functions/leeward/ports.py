@@ -9,15 +9,19 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from leeward.model.group import Group, HookResult, LifecycleHook, ScalingActivity
+from leeward.model.impairment import Impairment
 from leeward.model.instance import Instance
 from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Subject, TerminationRecord
 from leeward.policy.document import ClusterPolicies
 from leeward.ports_cluster import EvictionRefusedError, Kubernetes
 from leeward.ports_facts import Catalog, KnownNodegroups, LaunchSources, Network, Nodegroups, PriceList
 
-if TYPE_CHECKING:  # most functions have nothing to do with upgrades and start cold without them
+if TYPE_CHECKING:  # most functions have nothing to do with upgrades or rounds and start cold without them
+    from leeward.ports_balancing import LoadBalancers
+    from leeward.ports_disruption import RoundExecutions, Rounds
     from leeward.ports_upgrade import (
         Alarms,
+        Beforehand,
         GroupChanges,
         ManagedUpdates,
         Templates,
@@ -81,6 +85,10 @@ class Instances(Protocol):
         """Those that EC2 knows, by id, looked up by filter in batches: an unknown id is merely absent."""
         ...
 
+    def impaired(self) -> Mapping[str, Impairment]:
+        """All running instances of the account and Region whose status checks fail, by id."""
+        ...
+
 
 class Groups(Protocol):
     """Auto Scaling."""
@@ -103,6 +111,12 @@ class Groups(Protocol):
 
     def put_hook(self, hook: LifecycleHook, *, default_result: HookResult) -> None:
         """Create or overwrite; the same call twice is one hook."""
+        ...
+
+    def delete_hook(self, *, group: str, hook: str) -> None:
+        """Take a hook off; one that is not there counts as done. Instances that it holds are let go: launches are
+        abandoned, all others continue.
+        """
         ...
 
     def complete(self, *, group: str, hook: str, instance: str, result: HookResult) -> bool:
@@ -147,8 +161,8 @@ class Claims(Protocol):
     def begin_attempt(self, instance: str, after: int) -> TerminationRecord:
         """attempt = `after` + 1 if it still is `after` and the record is open; the record as it then stands either way.
 
-        A new attempt (also one that `claim` opens) starts its clocks anew: times draining, drained and retry and
-        `blocked_by` go, everything else stays.
+        A new attempt (also one that `claim` opens) starts its clocks anew: times draining, until, evicting, drained and
+        retry, `blocked_by` and `failure` go, everything else stays.
         """
         ...
 
@@ -167,6 +181,14 @@ class Claims(Protocol):
         """Write progress; never touches version, causes or status. `times` and `payers` already set are kept, except
         the time `retry`.
         """
+        ...
+
+    def failed(self, instance: str, why: str) -> None:
+        """Write why the present attempt does not come to a good end. Raises ObjectGoneError."""
+        ...
+
+    def surge(self, instance: str, surges: Mapping[str, bool]) -> None:
+        """Write which Deployments have a second replica for its sake, over what was written. Raises ObjectGoneError."""
         ...
 
     def plan(self, instance: str, plan: LaunchPlan) -> None:
@@ -239,11 +261,15 @@ class Ports:
     executions: Executions
     dead_letters: DeadLetters
     redelivery: Redelivery
+    load_balancers: "LoadBalancers"
     group_changes: "GroupChanges"
     templates: "Templates"
     managed_updates: "ManagedUpdates"
+    beforehand: "Beforehand"
     alarms: "Alarms"
     upgrades: "Upgrades"
     upgrade_executions: "UpgradeExecutions"
+    rounds: "Rounds"
+    round_executions: "RoundExecutions"
     queue_arns: frozenset[str] = frozenset()
     origins: frozenset[tuple[str, str]] = frozenset()

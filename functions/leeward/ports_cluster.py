@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
 from leeward.model.attachment import VolumeAttachment
+from leeward.model.deployment import Deployment
 from leeward.model.node import Node, Taint
 from leeward.model.pod import Pod, PodDisruptionBudget
 
@@ -23,6 +24,8 @@ class Listed(StrEnum):
     STORAGE_CLASSES = "storageclasses"
     CSI_NODES = "csinodes"
     NAMESPACES = "namespaces"
+    SERVICES = "services"
+    ENDPOINT_SLICES = "endpointslices"
 
 
 class EvictionRefusedError(Exception):
@@ -37,7 +40,27 @@ class EvictionRefusedError(Exception):
         self.permanent = permanent
 
 
-class Kubernetes(Protocol):
+class Workloads(Protocol):
+    """Deployments, as far as a pod's last replica needs a second one before it goes."""
+
+    def deployment_of(self, pod: Pod) -> Deployment | None:
+        """The Deployment behind the pod's ReplicaSet, fresh; None where there is none."""
+        ...
+
+    def deployment(self, namespace: str, name: str) -> Deployment | None:
+        """One, fresh; None when it is not there."""
+        ...
+
+    def autoscaled(self, namespace: str) -> frozenset[str]:
+        """Names of the Deployments there whose replicas a HorizontalPodAutoscaler decides."""
+        ...
+
+    def scale(self, deployment: Deployment, replicas: int) -> bool:
+        """Write its replicas, if it is as it was read; False when it has changed since or is gone."""
+        ...
+
+
+class Kubernetes(Workloads, Protocol):
     """One cluster's API. Raises ClusterUnreachableError, ThrottledError, AccessDeniedError, ObjectGoneError."""
 
     def nodes(self) -> Sequence[Node]:
@@ -86,16 +109,38 @@ class Kubernetes(Protocol):
         """Put on those labels that the node lacks; others are never changed. Raises ObjectGoneError."""
         ...
 
-    def mark(self, node: Node, taint: Taint, *, unschedulable: bool = True) -> Node:
-        """Taint and cordon; nothing happens when both are there. Retries a conflict on a fresh copy. A cordon that was
-        there before is remembered as somebody else's.
+    def annotate(self, node: Node, annotations: Mapping[str, str | None]) -> Node:
+        """Write these annotations over what is there, None: take that one off. Nothing happens when all is so. Raises
+        ObjectGoneError.
+        """
+        ...
+
+    def hold(self, node: Node, finalizer: str) -> Node:
+        """Put the finalizer on; nothing happens when it is there, or when the node is being deleted. Raises
+        ObjectGoneError.
+        """
+        ...
+
+    def release(self, node: Node, finalizer: str) -> None:
+        """Take the finalizer off, others' stay; a node that is being deleted may go with it. Gone counts as done."""
+        ...
+
+    def strip(self, node: Node) -> None:
+        """Take off everything that Leeward has put on it, in one patch. Gone counts as done."""
+        ...
+
+    def mark(self, node: Node, taint: Taint, *, unschedulable: bool = True, exclude: bool = False) -> Node:
+        """Taint and cordon, with `exclude` also out of external load balancers; nothing happens when all is there.
+        Retries a conflict on a fresh copy. A cordon or a label that was there before is somebody else's.
 
         Raises ObjectGoneError when the node is not there any more.
         """
         ...
 
     def unmark(self, node: Node, taint_key: str) -> Node:
-        """Take the taint off and uncordon, unless somebody else had cordoned it before; nothing without the taint."""
+        """Take the taint off, uncordon and include in load balancers again, unless somebody else had cordoned or
+        excluded it before. Without the taint only a label of ours comes off.
+        """
         ...
 
     def cordon(self, node: Node, by: str, *, exclude: bool = False) -> Node:
@@ -108,8 +153,9 @@ class Kubernetes(Protocol):
         """Undo `cordon`, and nothing that others did. Raises ObjectGoneError."""
         ...
 
-    def evict(self, pod: Pod) -> None:
+    def evict(self, pod: Pod, grace_seconds: int | None = None) -> None:
         """Ask the Eviction API with the pod's uid as precondition; a pod that is gone or replaced counts as done.
+        Without grace seconds the pod's own apply.
 
         Raises EvictionRefusedError when a PodDisruptionBudget forbids it now.
         """

@@ -11,7 +11,7 @@ from leeward.model.group import Group
 from leeward.model.instance_type import InstanceType
 from leeward.model.launch import LaunchSettings
 from leeward.model.nodegroup import Nodegroup
-from leeward.model.promise import Promise, Promises
+from leeward.model.promise import Pool, Promise, Promises
 from leeward.model.subnet import Subnet
 
 
@@ -51,7 +51,11 @@ class Catalog(Protocol):
         ...
 
     def promises(self, cluster: str) -> Promises:
-        """What launches that are being made will take, strongly consistent."""
+        """What launches that are being made will take, and which spot capacity is short; strongly consistent."""
+        ...
+
+    def run_short(self, cluster: str, pool: Pool, until: datetime) -> None:
+        """Write down that spot capacity is short; a repeat writes the same, promises are left alone."""
         ...
 
     def promise(self, cluster: str, instance: str, promise: Promise, *, after: int) -> bool:

@@ -3,11 +3,13 @@ EKS' own updates, the alarms that a canary watches, and the record of an upgrade
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
 from leeward.model.group import Group
 from leeward.model.launch import LaunchTemplateRef
+from leeward.model.nodegroup import Nodegroup
 from leeward.upgrade.record import UpgradeRecord
 
 
@@ -93,7 +95,41 @@ class ManagedUpdates(Protocol):
         ...
 
     def look(self, cluster: str, nodegroup: str, update: str) -> ManagedUpdate:
-        """How it stands."""
+        """How it stands. Raises ObjectGoneError."""
+        ...
+
+    def nodegroup(self, cluster: str, name: str) -> Nodegroup:
+        """As EKS describes it at this moment. Raises ObjectGoneError, InvalidInputError for an answer that cannot be
+        used.
+        """
+        ...
+
+
+class Beforehand(Protocol):
+    """What nobody but pre-flight asks: what runs beside a group, and what the account and the cluster allow. Any of it
+    may be denied: what cannot be had is not judged.
+    """
+
+    def refreshes(self, group: str) -> tuple[str, ...]:
+        """Ids of the group's instance refreshes that have not ended."""
+        ...
+
+    def scheduled(self, group: str) -> tuple[str, ...]:
+        """Names of its scheduled actions that are still to come."""
+        ...
+
+    def control_plane(self, cluster: str) -> str:
+        """The Kubernetes version of the cluster, such as 1.33; empty where EKS does not tell."""
+        ...
+
+    def architecture(self, image: str) -> str:
+        """Of an AMI, in Kubernetes' word; empty for an image that EC2 does not know."""
+        ...
+
+    def vcpus_left(self, types: Iterable[str], now: datetime, *, spot: bool) -> int | None:
+        """vCPUs that the account may still start in the Region, by its quota less what CloudWatch says is used; None
+        where the types do not share the quota of standard instances, or nothing is measured yet.
+        """
         ...
 
 
@@ -116,6 +152,14 @@ class Upgrades(Protocol):
         """The record with version + 1, written if the version that it carries is still the newest (0: there is no
         record, or the last one has ended); None when somebody else was faster.
         """
+        ...
+
+    def keep_plan(self, group: str, document: Mapping[str, Any]) -> None:
+        """What pre-flight found before the group's latest upgrade, over what was there; of JSON's types alone."""
+        ...
+
+    def plan(self, group: str) -> Mapping[str, Any] | None:
+        """That document, None where there is none."""
         ...
 
 

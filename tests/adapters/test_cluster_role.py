@@ -10,15 +10,18 @@ import yaml
 from leeward.adapters.kubernetes.answers import Answer
 from leeward.adapters.kubernetes.api import ClusterApi
 from leeward.model.node import Node, Taint
-from leeward.model.pod import Pod
+from leeward.model.pod import Owner, Pod
 from leeward.ports_cluster import Listed
 from tests.adapters.kubernetes_objects import raw_node, raw_pod
 
 DOCUMENTS = list(yaml.safe_load_all(Path("manifests/cluster-role.yaml").read_text()))
 NODE, POD = Node.from_json(raw_node()), Pod.from_json(raw_pod())
+OWNER = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "controller": True}
 GROUPS = {
     "/api/v1": "",
     "/apis/apps/v1": "apps",
+    "/apis/autoscaling/v2": "autoscaling",
+    "/apis/discovery.k8s.io/v1": "discovery.k8s.io",
     "/apis/policy/v1": "policy",
     "/apis/storage.k8s.io/v1": "storage.k8s.io",
 }
@@ -43,7 +46,13 @@ class Recorder:
 
     def ask(self, request):
         self._note(request)
-        fresh = {"nodes": raw_node(uid="uid-new"), "pods": raw_pod(uid="uid-new"), "daemonsets": {}}
+        fresh = {
+            "nodes": raw_node(uid="uid-new"),
+            "pods": raw_pod(uid="uid-new"),
+            "daemonsets": {},
+            "replicasets": {"metadata": {"name": "web-5d4", "ownerReferences": [OWNER]}},
+            "deployments": {"metadata": {"name": "web"}},
+        }
         return fresh[request.resource]
 
     def list(self, request, parse):
@@ -75,6 +84,15 @@ def act(api):
         api.unmark(replace(NODE, taints=(Taint(key="k", effect="NoSchedule"),)), "k")
     with pytest.raises(Exception, match="not there any more"):
         api.label(NODE, {"leeward.dev/subnet-id": "subnet-a"})
+    with pytest.raises(Exception, match="not there any more"):
+        api.annotate(NODE, {"leeward.dev/expired": "true"})
+    with pytest.raises(Exception, match="not there any more"):
+        api.hold(NODE, "leeward.dev/termination")
+    api.release(replace(NODE, finalizers=("leeward.dev/termination",)), "leeward.dev/termination")
+    api.strip(replace(NODE, finalizers=("leeward.dev/termination",)))
+    deployment = api.deployment_of(replace(POD, owner=Owner(api_version="apps/v1", kind="ReplicaSet", name="web-5d4")))
+    assert not api.scale(deployment, 2)
+    assert api.autoscaled("shop") == frozenset()
     api.evict(POD)
     api.delete_pod(POD)
     api.delete_node(NODE)

@@ -7,7 +7,8 @@ import pytest
 from leeward.adapters.aws.groups import AutoScalingGroups
 from leeward.adapters.aws.instances import Ec2Instances
 from leeward.errors import AccessDeniedError, TerminalError, ThrottledError
-from leeward.model.group import TERMINATING, HookResult, LifecycleHook
+from leeward.model.group import TERMINATING, Group, HookResult, LifecycleHook
+from leeward.model.impairment import Impairment
 from leeward.model.termination import Replacement
 from tests.fakes.clock import FakeClock
 
@@ -45,6 +46,30 @@ def raw_group(name, **tags):
         "CreatedTime": "2026-03-01T00:00:00Z",
         "Tags": [{"Key": key, "Value": value} for key, value in tags.items()],
     }
+
+
+@pytest.mark.parametrize(("trigger", "retains"), [("retain", True), ("terminate", False), (None, False)])
+def test_a_group_tells_whether_it_retains_what_a_hook_was_abandoned_for(trigger, retains):
+    triggers = {"TerminateHookAbandon": trigger} if trigger else {}
+    raw = raw_group("web-a") | {"InstanceLifecyclePolicy": {"RetentionTriggers": triggers}}
+    assert Group.from_json(raw).retains is retains
+    assert not Group.from_json(raw_group("web-a")).retains
+
+
+def test_a_hook_tells_its_default_answer_which_is_abandon_at_auto_scaling():
+    raw = {"LifecycleHookName": "h", "AutoScalingGroupName": "web-a"}
+    assert LifecycleHook.from_json(raw).default is HookResult.ABANDON
+    assert LifecycleHook.from_json(raw | {"DefaultResult": "CONTINUE"}).default is HookResult.CONTINUE
+
+
+class TestImpairedInstances:
+    def test_each_kind_of_check_is_asked_for_those_that_fail_it(self, aws):
+        for check in ("system-status.status", "instance-status.status", "attached-ebs-status.status"):
+            status = {"Status": "impaired", "Details": []}
+            found = [{"InstanceId": "i-0abc", "SystemStatus": status}] if check.startswith("system") else []
+            asked = {"Filters": [{"Name": check, "Values": ["impaired"]}]}
+            aws.expect("ec2", "describe_instance_status", asked, {"InstanceStatuses": found})
+        assert Ec2Instances(aws.clients).impaired() == {"i-0abc": Impairment(instance="i-0abc", checks=("system",))}
 
 
 class TestInstances:
@@ -238,6 +263,12 @@ class TestTerminating:
     def test_an_instance_on_its_way_out_is_never_decremented_again(self, aws, groups, state):
         self._expect_state(aws, state)
         assert not groups.terminate(instance="i-0abc", decrement=True)
+
+    def test_one_that_its_group_retains_is_told_to_end(self, aws, groups):
+        self._expect_state(aws, "Terminating:Retained")
+        parameters = {"InstanceId": "i-0abc", "ShouldDecrementDesiredCapacity": False}
+        aws.expect("autoscaling", "terminate_instance_in_auto_scaling_group", parameters, retries=False)
+        assert groups.terminate(instance="i-0abc", decrement=False)
 
     def test_an_instance_that_left_in_between_is_no_error(self, aws, groups):
         self._expect_state(aws, "InService")

@@ -10,7 +10,7 @@ from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.table import Table
 from leeward.model.facts import ClusterFacts, FactKind, Sheet, subnets_content, types_content
 from leeward.model.instance_type import Accelerator, InstanceType
-from leeward.model.promise import Promise, Promises
+from leeward.model.promise import Pool, Promise, Promises
 from leeward.model.subnet import Subnet
 from simulation.aws.catalog import SimCatalog
 from tests.contract.test_claims import make_table
@@ -107,3 +107,31 @@ def test_a_promise_of_the_same_instance_is_written_over_and_old_ones_are_dropped
 def test_promises_of_clusters_are_kept_apart(catalog):
     catalog.promise("blue", "i-a", a_promise(), after=0)
     assert catalog.promises("green") == Promises()
+
+
+POOL = Pool(instance_type="m5.large", zone="us-east-1a")
+OTHER = Pool(instance_type="m5.large", zone="us-east-1b")
+
+
+def test_spot_capacity_is_short_until_its_time_is_over_and_beside_the_promises(catalog):
+    assert catalog.promise("blue", "i-a", a_promise(), after=0)
+    catalog.run_short("blue", POOL, NOW + timedelta(minutes=10))
+    catalog.run_short("blue", OTHER, NOW + timedelta(minutes=5))
+    found = catalog.promises("blue")
+    assert found.by_instance == {"i-a": a_promise()}
+    assert found.short_at(NOW) == {POOL, OTHER}
+    assert found.short_at(NOW + timedelta(minutes=5)) == {POOL}
+    assert found.short_at(NOW + timedelta(minutes=10)) == frozenset()
+
+
+def test_a_promise_after_a_shortage_finds_its_version_and_keeps_the_shortage(catalog):
+    catalog.run_short("blue", POOL, NOW + timedelta(minutes=10))
+    assert catalog.promise("blue", "i-a", a_promise(), after=catalog.promises("blue").version)
+    assert catalog.promises("blue").short_at(NOW) == {POOL}
+    assert catalog.promises("green").short == {}
+
+
+def test_another_warning_makes_a_shortage_last_longer(catalog):
+    catalog.run_short("blue", POOL, NOW + timedelta(minutes=10))
+    catalog.run_short("blue", POOL, NOW + timedelta(minutes=12))
+    assert catalog.promises("blue").short == {POOL: NOW + timedelta(minutes=12)}

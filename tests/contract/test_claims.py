@@ -14,6 +14,7 @@ from leeward.adapters.aws.claims import DynamoClaims
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.table import Table
 from leeward.errors import ObjectGoneError, RecordChangedError
+from leeward.model.drain_options import NEVER, DrainOptions
 from leeward.model.instance import CapacityType
 from leeward.model.termination import (
     Cause,
@@ -91,7 +92,15 @@ def a_cause(id="event-1", kind=CauseKind.SPOT_INTERRUPTION, at=NOW, **more):
     return Cause(id=id, kind=kind, at=at, **more)
 
 
-FULL = a_cause(deadline=NOW + timedelta(minutes=2), reason="spot", hook="leeward-terminate", hook_ours=True)
+FLAGS = DrainOptions(evict_unmanaged=True, ignore_daemon_sets=False, grace_seconds=0, skip_wait_for_delete=NEVER)
+FULL = a_cause(
+    deadline=NOW + timedelta(minutes=2),
+    reason="spot",
+    hook="leeward-terminate",
+    hook_ours=True,
+    force=True,
+    options=FLAGS,
+)
 OTHER = a_cause("event-2", CauseKind.ASG_TERMINATE, at=LATER)
 
 
@@ -159,12 +168,15 @@ def test_a_new_attempt_starts_its_clocks_anew_and_keeps_the_rest(claims):
     claims.claim(a_subject(), FULL, NOW)
     claims.note(
         INSTANCE,
-        times={"tainted": NOW, "draining": NOW, "drained": NOW, "retry": NOW},
+        times={"tainted": NOW, "draining": NOW, "until": LATER, "evicting": NOW, "drained": NOW, "retry": NOW},
         blocked_by=["shop/web: pdb shop/web"],
         replacement=Replacement(launched=("i-0new",)),
     )
+    claims.failed(INSTANCE, "ThrottledError: too fast")
+    assert claims.read(INSTANCE).failure == "ThrottledError: too fast"
     claims.begin_attempt(INSTANCE, 1)
     record = claims.read(INSTANCE)
+    assert record.failure == ""
     assert set(record.times) == {"claimed", "tainted"}
     assert record.blocked_by == ()
     assert record.replacement == Replacement(launched=("i-0new",))
@@ -175,6 +187,8 @@ def test_nothing_can_be_written_to_a_record_that_is_not_there(claims):
         claims.begin_attempt(INSTANCE, 1)
     with pytest.raises(ObjectGoneError):
         claims.note(INSTANCE, times={"tainted": NOW})
+    with pytest.raises(ObjectGoneError):
+        claims.failed(INSTANCE, "it is not there")
     with pytest.raises(ObjectGoneError):
         claims.close(INSTANCE, version=1, outcome=Outcome.TERMINATED, now=NOW)
 
@@ -305,3 +319,23 @@ def test_a_launch_plan_is_written_over_and_stays_when_the_record_is_opened_again
 def test_nobody_plans_a_launch_without_a_record(claims):
     with pytest.raises(ObjectGoneError):
         claims.plan("i-0unknown", LaunchPlan(nowhere="nobody asked"))
+
+
+def test_what_was_raised_is_written_over_and_stays_through_attempts_and_when_the_record_is_opened_again(claims):
+    """Nobody else would put it back."""
+    claims.claim(a_subject(), a_cause(), NOW)
+    assert claims.read(INSTANCE).surges == {}
+    claims.surge(INSTANCE, {"shop/web": False})
+    claims.surge(INSTANCE, {"shop/web": True, "shop/api": False})
+    expected = {"shop/web": True, "shop/api": False}
+    claims.begin_attempt(INSTANCE, 1)
+    assert claims.read(INSTANCE).surges == expected
+    claims.close(INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
+    assert claims.claim(a_subject(), a_cause(id="event-2"), LATER).surges == expected
+    claims.surge(INSTANCE, {})
+    assert claims.read(INSTANCE).surges == {}
+
+
+def test_nobody_raises_anything_without_a_record(claims):
+    with pytest.raises(ObjectGoneError):
+        claims.surge("i-0unknown", {"shop/web": True})

@@ -280,6 +280,93 @@ def test_a_node_that_is_gone_cannot_be_labelled(cluster):
         cluster.api.label(node, {"leeward.dev/subnet-id": "subnet-a"})
 
 
+def test_annotations_are_written_over_and_taken_off_and_a_repeat_changes_nothing(cluster):
+    since = {"leeward.dev/drifted-since": "2026-03-01T00:00:00Z", "leeward.dev/drift-reasons": "ami"}
+    stale = cluster.api.annotate(cluster.api.node("node-a"), since)
+    cluster.api.mark(stale, MARK)
+    changes = {"leeward.dev/drifted-since": "2026-03-02T00:00:00Z", "leeward.dev/drift-reasons": None}
+    for _ in range(2):
+        found = cluster.api.annotate(stale, changes)
+        assert found.annotations["leeward.dev/drifted-since"] == "2026-03-02T00:00:00Z"
+        assert "leeward.dev/drift-reasons" not in found.annotations
+        assert found.marked
+    assert cluster.api.annotate(found, changes).resource_version == found.resource_version
+    assert cluster.api.node("node-a").annotations == found.annotations
+
+
+def test_a_node_that_is_gone_cannot_be_annotated(cluster):
+    node = cluster.api.node("node-b")
+    cluster.api.delete_node(node)
+    with pytest.raises(ObjectGoneError):
+        cluster.api.annotate(node, {"leeward.dev/expired": "true"})
+
+
+FINALIZER = "leeward.dev/termination"
+
+
+def test_a_finalizer_keeps_a_deleted_node_until_it_is_taken_off(cluster):
+    before = cluster.api.node("node-b")
+    for _ in range(2):
+        stale = cluster.api.hold(before, FINALIZER)
+        assert stale.finalizers == (FINALIZER,)
+    cluster.api.delete_node(stale)
+    assert cluster.api.node("node-b").deleting
+    assert cluster.api.node("node-b").finalizers == (FINALIZER,)
+    for _ in range(2):
+        cluster.api.release(stale, FINALIZER)
+        assert cluster.api.node("node-b") is None
+
+
+def test_a_finalizer_is_taken_off_a_node_that_stays_and_others_are_left(cluster):
+    node = cluster.api.hold(cluster.api.hold(cluster.api.node("node-a"), "other.dev/backup"), FINALIZER)
+    cluster.api.release(node, FINALIZER)
+    assert cluster.api.node("node-a").finalizers == ("other.dev/backup",)
+    cluster.api.release(node, FINALIZER)
+    assert not cluster.api.node("node-a").deleting
+
+
+def test_a_node_that_is_being_deleted_takes_no_finalizer_and_one_that_is_gone_cannot_be_held(cluster):
+    node = cluster.api.hold(cluster.api.node("node-a"), "other.dev/backup")
+    cluster.api.delete_node(node)
+    assert cluster.api.hold(cluster.api.node("node-a"), FINALIZER).finalizers == ("other.dev/backup",)
+    cluster.api.release(node, "other.dev/backup")
+    with pytest.raises(ObjectGoneError):
+        cluster.api.hold(node, FINALIZER)
+
+
+def test_a_node_is_stripped_of_all_that_is_ours_and_of_nothing_else(cluster):
+    api = cluster.api
+    node = api.label(api.node("node-a"), {"leeward.dev/subnet-id": "subnet-a", "team": "web"})
+    theirs = {"leeward.dev/do-not-disrupt": "true", "team": "web"}
+    kept = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+    node = api.annotate(node, {**theirs, "leeward.dev/expired": "true", "leeward.dev/kept-for": "web", kept: "true"})
+    node = api.hold(api.hold(node, "other.dev/backup"), FINALIZER)
+    before = node.taints
+    node = api.mark(api.cordon(node, "upgrade-1", exclude=True), MARK)
+    for _ in range(2):
+        api.strip(node)
+        bare = api.node("node-a")
+        assert (bare.taints, bare.unschedulable, bare.finalizers) == (before, False, ("other.dev/backup",))
+        assert not [key for key in bare.labels if key.startswith("leeward.dev/") or "exclude-from" in key]
+        assert {key: bare.annotations.get(key) for key in theirs} == theirs
+        assert bare.annotations.keys() & {"leeward.dev/expired", "leeward.dev/kept-for", kept} == set()
+        assert bare.labels["team"] == "web"
+
+
+def test_what_somebody_else_keeps_from_cluster_autoscaler_outlives_the_stripping(cluster):
+    theirs = {"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}
+    cluster.api.strip(cluster.api.annotate(cluster.api.node("node-a"), {**theirs, "leeward.dev/expired": "true"}))
+    assert cluster.api.node("node-a").annotations.items() >= theirs.items()
+
+
+def test_a_cordon_of_somebody_else_outlives_the_stripping(cluster):
+    theirs = cluster.api.mark(cluster.api.node("node-a"), Taint(key="somebody/else", effect="NoExecute"))
+    cluster.api.strip(cluster.api.mark(theirs, MARK))
+    node = cluster.api.node("node-a")
+    assert (node.unschedulable, node.marked) == (True, False)
+    assert "somebody/else" in {taint.key for taint in node.taints}
+
+
 def test_budgets_come_with_what_they_allow(cluster):
     assert {budget.name: budget.disruptions_allowed for budget in cluster.api.budgets()}["web"] == 0
 
@@ -312,6 +399,16 @@ def test_unmarking_puts_a_node_back_into_service(cluster):
     assert other.key in {taint.key for taint in node.taints}
 
 
+def test_a_node_is_taken_out_of_load_balancers_with_its_mark_and_put_back_with_it(cluster):
+    label = "node.kubernetes.io/exclude-from-external-load-balancers"
+    for _ in range(2):
+        assert cluster.api.mark(cluster.api.node("node-a"), MARK, exclude=True).labels[label] == "true"
+    assert label not in cluster.api.unmark(cluster.api.node("node-a"), MARK.key).labels
+    cluster.api.label(cluster.api.node("node-b"), {label: "theirs"})
+    cluster.api.mark(cluster.api.node("node-b"), MARK, exclude=True)
+    assert cluster.api.unmark(cluster.api.node("node-b"), MARK.key).labels[label] == "theirs"
+
+
 def test_a_cordon_that_was_there_before_stays_when_the_mark_comes_off(cluster):
     """An operator's: taking it away would put a node into service that somebody wants out of it."""
     theirs = Taint(key="somebody/else", effect="NoExecute")
@@ -337,6 +434,14 @@ def test_a_pod_without_a_budget_is_evicted(cluster):
     cluster.api.evict(pods(cluster)["free"])
     assert leaving(cluster, "free")
     assert not leaving(cluster, "web-1")
+
+
+def test_an_eviction_may_shorten_the_pods_grace(cluster):
+    free, web = (pods(cluster)[name] for name in ("free", "web-1"))
+    cluster.api.evict(free, web.grace_seconds - 20)
+    cluster.api.delete_pod(web)
+    earlier = pods(cluster)["web-1"].deletion - pods(cluster)["free"].deletion
+    assert timedelta(seconds=18) <= earlier <= timedelta(seconds=22)
 
 
 def test_a_budget_that_allows_none_forbids_the_eviction_by_name(cluster):

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from leeward.adapters.aws.alarms import CloudWatchAlarms
+from leeward.adapters.aws.beforehand import AwsBeforehand
 from leeward.adapters.aws.managed_updates import EksManagedUpdates
 from leeward.errors import InvalidInputError, ObjectGoneError, TerminalError
 from leeward.model.launch import LaunchSource, LaunchTemplateRef, Override
@@ -17,7 +18,7 @@ from simulation.aws.templates import SimTemplates, template_of
 from simulation.timeline import Timeline
 from tests.fakes.builders import a_group
 from tests.fakes.groups import FakeGroups
-from tests.fakes.upgrades import FakeAlarms, FakeGroupChanges, FakeManagedUpdates, FakeTemplates
+from tests.fakes.upgrades import FakeAlarms, FakeBeforehand, FakeGroupChanges, FakeManagedUpdates, FakeTemplates
 
 EVERYWHERE = ["the model", "the fake", pytest.param("the emulator", marks=pytest.mark.local)]
 PATIENCE = 20.0
@@ -30,7 +31,7 @@ class Modelled:
 
     def __init__(self, port, model, timeline=None):
         self.port, self._model, self._timeline = port, model, timeline
-        model.groups.add((self.cluster, self.nodegroup))
+        model.know(self.cluster, self.nodegroup)
 
     def until_ended(self, update):
         if self._timeline:
@@ -119,6 +120,95 @@ def test_what_eks_does_not_know_is_gone(eks):
         eks.port.start(eks.cluster, "no-such-group", token="t")
     with pytest.raises(ObjectGoneError):
         eks.port.look(eks.cluster, eks.nodegroup, "no-such-update")
+
+
+def test_a_node_group_is_described_as_it_stands_and_says_that_it_is_being_updated(eks):
+    assert eks.port.nodegroup(eks.cluster, eks.nodegroup).status == "ACTIVE"
+    update = eks.port.start(eks.cluster, eks.nodegroup, token="t", version="1.33")
+    assert eks.port.nodegroup(eks.cluster, eks.nodegroup).status == "UPDATING"
+    eks.until_ended(update)
+    there = eks.port.nodegroup(eks.cluster, eks.nodegroup)
+    assert (there.name, there.cluster, there.status) == (eks.nodegroup, eks.cluster, "ACTIVE")
+    with pytest.raises(ObjectGoneError):
+        eks.port.nodegroup(eks.cluster, "no-such-group")
+
+
+def test_a_token_serves_one_request(eks):
+    first = eks.port.start(eks.cluster, eks.nodegroup, token="t", version="1.33")
+    with pytest.raises(TerminalError, match="InvalidParameterException"):
+        eks.port.start(eks.cluster, eks.nodegroup, token="t", version="1.32")
+    eks.until_ended(first)
+
+
+class ModelledBeforehand:
+    """An account and a cluster of which a test says how they are."""
+
+    group, cluster, image = "web", "blue", "ami-1"
+
+    def __init__(self, port, model):
+        self.port = port
+        model.versions[self.cluster], model.images[self.image] = "1.33", "amd64"
+        self._model = model
+
+    def refresh(self):
+        self._model.running[self.group] = ("refresh-1",)
+        return "refresh-1"
+
+    def schedule(self):
+        self._model.actions[self.group] = ("nightly",)
+
+
+class EmulatedBeforehand:
+    """The same on the local AWS, with a group of its own."""
+
+    def __init__(self, local_aws, clients):
+        self.port, self._asg = AwsBeforehand(clients), local_aws.client("autoscaling")
+        self.cluster = self.group = f"b-{uuid.uuid4().hex[:8]}"
+        role = "arn:aws:iam::000000000000:role/eks"
+        local_aws.client("eks").create_cluster(name=self.cluster, roleArn=role, resourcesVpcConfig={"subnetIds": []})
+        ec2 = local_aws.client("ec2")
+        self.image = ec2.describe_images(Filters=[{"Name": "architecture", "Values": ["x86_64"]}])["Images"][0][
+            "ImageId"
+        ]
+        data = {"ImageId": self.image, "InstanceType": "m5.large"}
+        ec2.create_launch_template(LaunchTemplateName=self.group, LaunchTemplateData=data)
+        self._asg.create_auto_scaling_group(
+            AutoScalingGroupName=self.group,
+            LaunchTemplate={"LaunchTemplateName": self.group, "Version": "1"},
+            MinSize=0,
+            MaxSize=0,
+            AvailabilityZones=["us-east-1a"],
+        )
+
+    def refresh(self):
+        return self._asg.start_instance_refresh(AutoScalingGroupName=self.group)["InstanceRefreshId"]
+
+    def schedule(self):
+        self._asg.put_scheduled_update_group_action(
+            AutoScalingGroupName=self.group, ScheduledActionName="nightly", DesiredCapacity=0, Recurrence="0 3 * * *"
+        )
+
+
+@pytest.fixture(params=EVERYWHERE)
+def account(request):
+    if request.param == "the emulator":
+        return EmulatedBeforehand(*(request.getfixturevalue(name) for name in ("local_aws", "emulator_clients")))
+    fake = FakeBeforehand()
+    return ModelledBeforehand(fake if request.param == "the fake" else fake.model, fake.model)
+
+
+def test_what_runs_beside_a_group_is_told(account):
+    assert (account.port.refreshes(account.group), account.port.scheduled(account.group)) == ((), ())
+    refresh = account.refresh()
+    account.schedule()
+    assert account.port.refreshes(account.group) == (refresh,)
+    assert account.port.scheduled(account.group) == ("nightly",)
+
+
+def test_versions_and_images_are_told_and_an_unknown_image_is_not(account):
+    assert account.port.control_plane(account.cluster) == "1.33"
+    assert account.port.architecture(account.image) == "amd64"
+    assert account.port.architecture("ami-0123456789abcdef0") == ""
 
 
 class LiveAlarms:

@@ -7,7 +7,8 @@ import pytest
 
 from leeward.adapters.aws.launch_templates import Ec2LaunchSources
 from leeward.adapters.aws.network import Ec2Network
-from simulation.aws.fleet import Listeners, SimFleet
+from simulation.aws.fleet import SimFleet
+from simulation.aws.listeners import Listeners
 from simulation.aws.network import SimLaunchSources, SimNetwork
 from simulation.faults import Crowd, Faults, Injector
 from simulation.timeline import Streams, Timeline

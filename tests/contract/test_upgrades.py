@@ -99,6 +99,16 @@ def test_one_that_has_ended_may_be_rolled_back(upgrades):
     assert upgrades.read("web-a").ended is None
 
 
+def test_what_pre_flight_found_is_kept_beside_the_record_over_what_was_there(upgrades):
+    assert upgrades.plan("web-a") is None
+    upgrades.keep_plan("web-a", {"at": "then", "plan": {}})
+    document = {"at": "now", "plan": {"surgeCost": 0.25, "waves": [["node-a"]], "findings": []}}
+    upgrades.keep_plan("web-a", document)
+    assert upgrades.plan("web-a") == document
+    assert upgrades.plan("web") is None
+    assert upgrades.read("web-a") is None
+
+
 class Colour(StrEnum):
     RED = "red"
 

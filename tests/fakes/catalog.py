@@ -1,9 +1,10 @@
 """The sheets of fn sync: the simulation's, with calls counted and failures planned."""
 
 from collections.abc import Mapping
+from datetime import datetime
 
 from leeward.model.facts import FactKind, Sheet
-from leeward.model.promise import Promise, Promises
+from leeward.model.promise import Pool, Promise, Promises
 from simulation.aws.catalog import SimCatalog
 from tests.fakes.calls import Calls
 
@@ -34,3 +35,8 @@ class FakeCatalog(Calls):
         """Only at the version that the caller read."""
         self._call("promise")
         return self._sheets.promise(cluster, instance, promise, after=after)
+
+    def run_short(self, cluster: str, pool: Pool, until: datetime) -> None:
+        """Beside the promises."""
+        self._call("run_short")
+        self._sheets.run_short(cluster, pool, until)

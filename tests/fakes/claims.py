@@ -1,6 +1,6 @@
 """The table's termination records: the simulation's, with calls counted, failures planned, and safe between threads."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from threading import RLock
 from typing import Any
@@ -45,6 +45,18 @@ class FakeClaims(Calls):
         with self._lock:
             self._call("note")
             self._table.note(instance, **what)
+
+    def failed(self, instance: str, why: str) -> None:
+        """Of the present attempt."""
+        with self._lock:
+            self._call("failed")
+            self._table.failed(instance, why)
+
+    def surge(self, instance: str, surges: Mapping[str, bool]) -> None:
+        """Over what was written before."""
+        with self._lock:
+            self._call("surge")
+            self._table.surge(instance, surges)
 
     def plan(self, instance: str, plan: LaunchPlan) -> None:
         """Over what was planned before."""

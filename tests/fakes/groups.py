@@ -6,6 +6,7 @@ from datetime import datetime
 
 from leeward.model.group import (
     LAUNCHING,
+    RETAINED,
     TERMINATING,
     Group,
     GroupInstance,
@@ -84,6 +85,14 @@ class FakeGroups(Calls):
         others = [old for old in self.hooks_of.get(hook.group, ()) if old.name != hook.name]
         self.hooks_of[hook.group] = [*others, hook]
 
+    def delete_hook(self, *, group: str, hook: str) -> None:
+        """What it holds goes on."""
+        self._call("delete_hook")
+        held = sorted(instance for where, name, instance in self.waiting if (where, name) == (group, hook))
+        for instance in held:
+            self.complete(group=group, hook=hook, instance=instance, result=HookResult.CONTINUE)
+        self.hooks_of[group] = [one for one in self.hooks_of.get(group, ()) if one.name != hook]
+
     def complete(self, *, group: str, hook: str, instance: str, result: HookResult) -> bool:
         """False when nothing waits. The last answer, or one ABANDON, lets the instance go on."""
         self._call("complete")
@@ -126,9 +135,13 @@ class FakeGroups(Calls):
         """False when no group holds it or it is leaving; terminate hooks hold it in Terminating:Wait."""
         self._call("terminate")
         where = self._where(instance)
-        if where is None or where[1].startswith(LEAVING):
+        if where is None or (where[1].startswith(LEAVING) and where[1] != RETAINED):
             return False
         group = where[0]
+        if where[1] == RETAINED:
+            self.terminated.append((instance, decrement))
+            self._end(group, instance)
+            return True
         desired = self.by_name[group].desired
         if decrement:
             self.by_name[group] = replace(self.by_name[group], desired=desired - 1)
@@ -187,7 +200,9 @@ class FakeGroups(Calls):
         where = self._where(instance)
         if where is None:
             return
-        if where[1].startswith("Terminating") or result is HookResult.ABANDON:
+        if result is HookResult.ABANDON and where[1].startswith("Terminating") and self.by_name[group].retains:
+            self.set_lifecycle(group, instance, RETAINED)
+        elif where[1].startswith("Terminating") or result is HookResult.ABANDON:
             self._end(group, instance)
         else:
             self.set_lifecycle(group, instance, "InService")

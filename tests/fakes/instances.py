@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from leeward.model.impairment import Impairment
 from leeward.model.instance import Instance
 from tests.fakes.calls import Calls
 
@@ -14,6 +15,7 @@ class FakeInstances(Calls):
         super().__init__()
         self.known = {instance.id: instance for instance in instances}
         self.asked_ids: list[frozenset[str]] = []
+        self.failing: dict[str, Impairment] = {}
 
     def describe(self, ids: Iterable[str]) -> Mapping[str, Instance]:
         """An unknown id is absent."""
@@ -21,6 +23,12 @@ class FakeInstances(Calls):
         self._call("describe")
         self.asked_ids.append(wanted)
         return {id_: self.known[id_] for id_ in wanted if id_ in self.known}
+
+    def impaired(self) -> Mapping[str, Impairment]:
+        """What the test put into `failing`, of instances that run."""
+        self._call("impaired")
+        running = {name for name, instance in self.known.items() if instance.state == "running"}
+        return {name: one for name, one in self.failing.items() if name in running}
 
     def put(self, instance: Instance) -> None:
         """EC2 knows it from now on."""

@@ -3,17 +3,16 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from threading import RLock
 from typing import Any, TypeVar
 
-from leeward.errors import ClusterUnreachableError, ObjectGoneError
 from leeward.model.attachment import VolumeAttachment
-from leeward.model.node import Node, Taint, cordoned, labelled, marked, uncordoned, unmarked
+from leeward.model.deployment import Deployment
+from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.ports import Clock, EvictionRefusedError
 from leeward.ports_cluster import Listed
-from tests.fakes.calls import Calls
 from tests.fakes.clock import FakeClock
+from tests.fakes.nodes import FakeNodes
 
 T = TypeVar("T")
 EVENT_EVERY = timedelta(minutes=10)
@@ -30,7 +29,7 @@ class WrittenEvent:
     at: datetime
 
 
-class FakeKubernetes(Calls):
+class FakeKubernetes(FakeNodes):
     """An evicted or deleted pod goes when its grace has passed (`settle` or the next list); `down` cuts the API off.
 
     `done` lists evictions and deletions as `evict ns/name` or `delete ns/name`, in order.
@@ -44,8 +43,7 @@ class FakeKubernetes(Calls):
         daemon_sets: Iterable[str] = (),
         clock: Clock | None = None,
     ) -> None:
-        super().__init__()
-        self.by_name = {node.name: node for node in nodes}
+        super().__init__(nodes)
         self.by_key = {pod.key: pod for pod in pods}
         self.budget_list = list(budgets)
         self.daemon_set_names = frozenset(daemon_sets)
@@ -54,21 +52,11 @@ class FakeKubernetes(Calls):
         self.volume_list: list[Mapping[str, Any]] = []
         self.raw: dict[Listed, list[Mapping[str, Any]]] = {}
         self.attachment_list: list[VolumeAttachment] = []
+        self.deployment_by_key: dict[str, Deployment] = {}
+        self.autoscaled_keys: set[str] = set()
         self.events: list[WrittenEvent] = []
         self.done: list[str] = []
-        self.down = False
         self.stuck: set[str] = set()  # keys of pods whose kubelet never confirms their end
-        self._lock = RLock()
-
-    def nodes(self) -> Sequence[Node]:
-        """All of them."""
-        self._reach("nodes")
-        return tuple(self.by_name.values())
-
-    def node(self, name: str) -> Node | None:
-        """One, fresh."""
-        self._reach("node")
-        return self.by_name.get(name)
 
     def pods_on(self, node: str) -> Sequence[Pod]:
         """Those bound to the node."""
@@ -112,39 +100,40 @@ class FakeKubernetes(Calls):
         self._reach("attachments")
         return tuple(self.attachment_list)
 
-    def label(self, node: Node, labels: Mapping[str, str]) -> Node:
-        """Only labels that are missing."""
-        self._reach("label")
-        with self._lock:
-            return self._write(labelled(self._present(node), labels))
+    def deployment_of(self, pod: Pod) -> Deployment | None:
+        """By the name that its ReplicaSet's begins with."""
+        self._reach("deployment_of")
+        if pod.owner is None or pod.owner.kind != "ReplicaSet":
+            return None
+        return self.deployment_by_key.get(f"{pod.namespace}/{pod.owner.name.rpartition('-')[0]}")
 
-    def mark(self, node: Node, taint: Taint, *, unschedulable: bool = True) -> Node:
-        """Taint if absent (by key and effect) and cordon."""
-        self._reach("mark")
-        with self._lock:
-            now = self._present(node)
-            return self._write(marked(now, taint, cordon=unschedulable))
+    def deployment(self, namespace: str, name: str) -> Deployment | None:
+        """One."""
+        self._reach("deployment")
+        return self.deployment_by_key.get(f"{namespace}/{name}")
 
-    def unmark(self, node: Node, taint_key: str) -> Node:
-        """Take the taint off and uncordon."""
-        self._reach("unmark")
-        with self._lock:
-            now = self._present(node)
-            return self._write(unmarked(now, taint_key))
+    def autoscaled(self, namespace: str) -> frozenset[str]:
+        """What the test put there, `namespace/name`."""
+        self._reach("autoscaled")
+        return frozenset(key.partition("/")[2] for key in self.autoscaled_keys if key.startswith(f"{namespace}/"))
 
-    def cordon(self, node: Node, by: str, *, exclude: bool = False) -> Node:
-        """Without a taint."""
-        self._reach("cordon")
+    def scale(self, deployment: Deployment, replicas: int) -> bool:
+        """At the version that was read; a test says when new pods are available."""
+        self._reach("scale")
         with self._lock:
-            return self._write(cordoned(self._present(node), by, exclude=exclude))
+            now = self.deployment_by_key.get(deployment.key)
+            if now is None or now.resource_version != deployment.resource_version:
+                return False
+            version = str(int(now.resource_version) + 1)
+            self.put_deployment(replace(now, replicas=replicas, resource_version=version))
+            self.done.append(f"scale {deployment.key} {replicas}")
+            return True
 
-    def uncordon(self, node: Node) -> Node:
-        """Only what `cordon` did."""
-        self._reach("uncordon")
-        with self._lock:
-            return self._write(uncordoned(self._present(node)))
+    def put_deployment(self, deployment: Deployment) -> None:
+        """One comes or changes."""
+        self.deployment_by_key[deployment.key] = deployment
 
-    def evict(self, pod: Pod) -> None:
+    def evict(self, pod: Pod, grace_seconds: int | None = None) -> None:
         """429 where a budget allows none; several budgets on one pod forbid it for good; gone counts as done."""
         self._reach("evict")
         with self._lock:
@@ -153,7 +142,7 @@ class FakeKubernetes(Calls):
                 return
             if not now.finished and now.phase != "Pending":
                 self._pay(now)
-            self._delete(now, now.grace_seconds)
+            self._delete(now, now.grace_seconds if grace_seconds is None else grace_seconds)
             self.done.append(f"evict {pod.key}")
 
     def delete_pod(self, pod: Pod, grace_seconds: int | None = None) -> None:
@@ -166,16 +155,6 @@ class FakeKubernetes(Calls):
             self._delete(now, now.grace_seconds if grace_seconds is None else grace_seconds)
             self.done.append(f"delete {pod.key}")
 
-    def delete_node(self, node: Node) -> None:
-        """Gone or replaced by another of the same name counts as done; its pods go with it (pod garbage collection)."""
-        self._reach("delete_node")
-        with self._lock:
-            now = self.by_name.get(node.name)
-            if now is None or now.uid != node.uid:
-                return
-            del self.by_name[node.name]
-            self.by_key = {key: pod for key, pod in self.by_key.items() if pod.node != node.name}
-
     def event(self, about: Node | Pod, *, reason: str, message: str, warning: bool, now: datetime) -> None:
         """At most one of an object and reason in ten minutes."""
         self._reach("event")
@@ -184,10 +163,6 @@ class FakeKubernetes(Calls):
             recent = (e for e in self.events if (e.about, e.reason) == (name, reason) and now - e.at < EVENT_EVERY)
             if next(recent, None) is None:
                 self.events.append(WrittenEvent(about=name, reason=reason, message=message, warning=warning, at=now))
-
-    def put_node(self, node: Node) -> None:
-        """A node joins or changes."""
-        self.by_name[node.name] = node
 
     def put_pod(self, pod: Pod) -> None:
         """A pod is bound or changes."""
@@ -212,23 +187,10 @@ class FakeKubernetes(Calls):
             for key in ended:
                 del self.by_key[key]
 
-    def _reach(self, method: str) -> None:
-        with self._lock:
-            self._call(method)
-        if self.down:
-            raise ClusterUnreachableError("the fake API is down")
-
-    def _present(self, node: Node) -> Node:
-        now = self.by_name.get(node.name)
-        if now is None or now.uid != node.uid:
-            raise ObjectGoneError(f"node {node.name} is not there any more")
-        return now
-
-    def _write(self, node: Node) -> Node:
-        if node != self.by_name[node.name]:
-            node = replace(node, resource_version=str(int(node.resource_version or "0") + 1))
-        self.by_name[node.name] = node
-        return node
+    def _remove(self, node: str) -> None:
+        """Its pods go with it (pod garbage collection)."""
+        super()._remove(node)
+        self.by_key = {key: pod for key, pod in self.by_key.items() if pod.node != node}
 
     def _pay(self, pod: Pod) -> None:
         selecting = [budget for budget in self.budget_list if budget.selects(pod)]

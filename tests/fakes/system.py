@@ -18,10 +18,19 @@ from tests.fakes.executions import FakeExecutions, FakeUpgradeExecutions
 from tests.fakes.groups import FakeGroups
 from tests.fakes.instances import FakeInstances
 from tests.fakes.kubernetes import FakeKubernetes
+from tests.fakes.load_balancers import FakeLoadBalancers
 from tests.fakes.network import FakeLaunchSources, FakeNetwork, FakePriceList
 from tests.fakes.nodegroups import FakeNodegroups
 from tests.fakes.redelivery import FakeRedelivery
-from tests.fakes.upgrades import FakeAlarms, FakeGroupChanges, FakeManagedUpdates, FakeTemplates, FakeUpgrades
+from tests.fakes.rounds import FakeRounds
+from tests.fakes.upgrades import (
+    FakeAlarms,
+    FakeBeforehand,
+    FakeGroupChanges,
+    FakeManagedUpdates,
+    FakeTemplates,
+    FakeUpgrades,
+)
 
 QUEUE_ARN = "arn:aws:sqs:us-east-1:111122223333:leeward-interruption"
 
@@ -55,12 +64,16 @@ class FakeSystem:
         self.executions = FakeExecutions()
         self.dead_letters = FakeDeadLetters()
         self.redelivery = FakeRedelivery()
+        self.load_balancers = FakeLoadBalancers()
         self.group_changes = FakeGroupChanges(self.groups)
         self.templates = FakeTemplates()
         self.managed_updates = FakeManagedUpdates()
+        self.beforehand = FakeBeforehand()
         self.alarms = FakeAlarms()
         self.upgrades = FakeUpgrades()
         self.upgrade_executions = FakeUpgradeExecutions()
+        self.rounds = FakeRounds()
+        self.round_executions = FakeUpgradeExecutions()
         self.ports = Ports(
             clock=self.clock,
             clusters=self.clusters,
@@ -75,12 +88,16 @@ class FakeSystem:
             executions=self.executions,
             dead_letters=self.dead_letters,
             redelivery=self.redelivery,
+            load_balancers=self.load_balancers,
             group_changes=self.group_changes,
             templates=self.templates,
             managed_updates=self.managed_updates,
+            beforehand=self.beforehand,
             alarms=self.alarms,
             upgrades=self.upgrades,
             upgrade_executions=self.upgrade_executions,
+            rounds=self.rounds,
+            round_executions=self.round_executions,
             queue_arns=frozenset({QUEUE_ARN}),
             origins=origins,
         )

@@ -1,15 +1,19 @@
 """What upgrades need beside the other ports: the simulation's models, with calls counted and failures planned."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from threading import RLock
+from typing import Any
 
 from leeward.errors import InvalidInputError, ObjectGoneError
 from leeward.model.group import Group
 from leeward.model.launch import LaunchSource, LaunchTemplateRef
+from leeward.model.nodegroup import Nodegroup
 from leeward.ports_upgrade import ManagedState, ManagedUpdate
 from leeward.upgrade.record import UpgradeRecord
 from simulation.aws.alarms import SimAlarms
+from simulation.aws.beforehand import SimBeforehand
 from simulation.aws.managed import SimManagedUpdates
 from simulation.aws.templates import SimTemplate, SimTemplates, template_of
 from simulation.aws.upgrades import SimUpgrades
@@ -99,7 +103,7 @@ class FakeTemplates(Calls):
 
 
 class FakeManagedUpdates(Calls):
-    """`model.groups`: the node groups that there are; `model.end` ends an update."""
+    """`model.know` makes a node group be there; `model.end` ends an update."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -126,9 +130,47 @@ class FakeManagedUpdates(Calls):
         self._call("look")
         return self.model.look(cluster, nodegroup, update)
 
+    def nodegroup(self, cluster: str, name: str) -> Nodegroup:
+        """As it stands."""
+        self._call("nodegroup")
+        return self.model.nodegroup(cluster, name)
+
     def end(self, update: str, state: ManagedState = ManagedState.SUCCESSFUL, *errors: str) -> None:
         """It ends so."""
         self.model.end(update, state, *errors)
+
+
+class FakeBeforehand(Calls):
+    """What `model` says."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model = SimBeforehand()
+
+    def refreshes(self, group: str) -> tuple[str, ...]:
+        """Of the group."""
+        self._call("refreshes")
+        return self.model.refreshes(group)
+
+    def scheduled(self, group: str) -> tuple[str, ...]:
+        """Of the group."""
+        self._call("scheduled")
+        return self.model.scheduled(group)
+
+    def control_plane(self, cluster: str) -> str:
+        """Of the cluster."""
+        self._call("control_plane")
+        return self.model.control_plane(cluster)
+
+    def architecture(self, image: str) -> str:
+        """Of the image."""
+        self._call("architecture")
+        return self.model.architecture(image)
+
+    def vcpus_left(self, types: Iterable[str], now: datetime, *, spot: bool) -> int | None:
+        """Of the quota."""
+        self._call("vcpus_left")
+        return self.model.vcpus_left(types, now, spot=spot)
 
 
 class FakeAlarms(Calls):
@@ -164,3 +206,13 @@ class FakeUpgrades(Calls):
         with self._lock:
             self._call("write")
             return self._table.write(record)
+
+    def keep_plan(self, group: str, document: Mapping[str, Any]) -> None:
+        """The latest."""
+        self._call("keep_plan")
+        self._table.keep_plan(group, document)
+
+    def plan(self, group: str) -> Mapping[str, Any] | None:
+        """The latest."""
+        self._call("plan")
+        return self._table.plan(group)

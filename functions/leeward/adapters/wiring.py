@@ -15,14 +15,11 @@ from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.clusters import EksClusters
 from leeward.adapters.aws.dead_letters import SqsDeadLetters
 from leeward.adapters.aws.errors import aws_call
-from leeward.adapters.aws.executions import StepFunctionsExecutions, StepFunctionsUpgrades
+from leeward.adapters.aws.executions import StepFunctionsExecutions, StepFunctionsRounds, StepFunctionsUpgrades
 from leeward.adapters.aws.groups import AutoScalingGroups
 from leeward.adapters.aws.instances import Ec2Instances
-from leeward.adapters.aws.launch_templates import Ec2LaunchSources
 from leeward.adapters.aws.network import Ec2Network
-from leeward.adapters.aws.nodegroups import EksNodegroups
 from leeward.adapters.aws.policies import ParameterStorePolicies
-from leeward.adapters.aws.prices import AwsPriceList
 from leeward.adapters.aws.redelivery import SqsRedelivery
 from leeward.adapters.aws.table import Table
 from leeward.adapters.clock import SystemClock
@@ -34,9 +31,12 @@ from leeward.ports import Clock, LaunchSources, Nodegroups, Ports
 TABLE = "leeward"
 STATE_MACHINE = "leeward-node-termination"
 UPGRADE_MACHINE = "leeward-node-group-upgrade"
+ROUND_MACHINE = "leeward-disruption-round"
 QUEUE = "leeward-interruption"
 DEAD_LETTER_QUEUE = "leeward-interruption-dead-letters"
 POLICY_PREFIX = "/leeward"
+_NODEGROUPS = "leeward.adapters.aws.nodegroups", "EksNodegroups"
+_LAUNCHES = "leeward.adapters.aws.launch_templates", "Ec2LaunchSources"
 
 
 @cache
@@ -68,7 +68,7 @@ def command_line_ports(cluster: str, region: str | None = None, account: str | N
 def command_line_templates(region: str | None = None) -> tuple[Nodegroups, LaunchSources]:
     """What `leeward template` reads beside the other ports, with the caller's own credentials."""
     clients = AwsClients(region)
-    return EksNodegroups(clients), Ec2LaunchSources(clients)
+    return late(*_NODEGROUPS, clients), late(*_LAUNCHES, clients)
 
 
 def build(
@@ -89,21 +89,25 @@ def build(
         clusters=EksClusters(clients, clock, settings.clusters, policies, access),
         instances=Ec2Instances(clients),
         network=Ec2Network(clients),
-        price_list=AwsPriceList(clients),
+        price_list=late("leeward.adapters.aws.prices", "AwsPriceList", clients),
         catalog=DynamoCatalog(table),
-        nodegroups=NodegroupCache(EksNodegroups(clients), clock, chance=random.random, say=say),
-        launches=Ec2LaunchSources(clients),
+        nodegroups=NodegroupCache(late(*_NODEGROUPS, clients), clock, chance=random.random, say=say),
+        launches=late(*_LAUNCHES, clients),
         groups=AutoScalingGroups(clients, clock),
         claims=DynamoClaims(table, clock),
         executions=StepFunctionsExecutions(clients, settings.state_machine_arn),
         dead_letters=SqsDeadLetters(clients, settings.dead_letter_queue_url),
         redelivery=SqsRedelivery(clients, settings.queue_url),
+        load_balancers=late("leeward.adapters.aws.load_balancers", "AwsLoadBalancers", clients, clock),
         group_changes=late("leeward.adapters.aws.group_changes", "AutoScalingGroupChanges", clients),
         templates=late("leeward.adapters.aws.templates", "Ec2Templates", clients),
         managed_updates=late("leeward.adapters.aws.managed_updates", "EksManagedUpdates", clients),
+        beforehand=late("leeward.adapters.aws.beforehand", "AwsBeforehand", clients),
         alarms=late("leeward.adapters.aws.alarms", "CloudWatchAlarms", clients),
         upgrades=late("leeward.adapters.aws.upgrades", "DynamoUpgrades", table),
         upgrade_executions=StepFunctionsUpgrades(clients, _beside(settings.state_machine_arn, UPGRADE_MACHINE)),
+        rounds=late("leeward.adapters.aws.rounds", "DynamoRounds", table),
+        round_executions=StepFunctionsRounds(clients, _beside(settings.state_machine_arn, ROUND_MACHINE)),
         queue_arns=settings.queue_arns,
         origins=frozenset((cluster.account, cluster.region) for cluster in settings.clusters),
     )

@@ -13,6 +13,7 @@ from leeward.model.times import as_instant
 
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
 LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
+RETAINED = "Terminating:Retained"  # its terminate hook was abandoned: it runs on and waits to be told to end
 
 
 class HookResult(StrEnum):
@@ -24,7 +25,7 @@ class HookResult(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LifecycleHook:
-    """One hook of a group. `heartbeat_timeout` in seconds."""
+    """One hook of a group. `heartbeat_timeout` in seconds; `default`: its answer when nobody gives one in time."""
 
     name: str
     group: str
@@ -32,6 +33,7 @@ class LifecycleHook:
     heartbeat_timeout: int = 3600
     target_arn: str | None = None
     metadata: str | None = None
+    default: HookResult = HookResult.CONTINUE
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -43,6 +45,7 @@ class LifecycleHook:
             heartbeat_timeout=int(raw.get("HeartbeatTimeout", 3600)),
             target_arn=raw.get("NotificationTargetARN"),
             metadata=raw.get("NotificationMetadata"),
+            default=HookResult(raw.get("DefaultResult") or HookResult.ABANDON),
         )
 
 
@@ -93,7 +96,8 @@ class GroupInstance:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
     """An Auto Scaling group. Sizes are instance counts; `subnets` empty for a group in EC2-classic zones; `suspended`:
-    names of processes; `max_lifetime` of its instances in seconds, 0 without one.
+    names of processes; `max_lifetime` of its instances in seconds, 0 without one; `retains`: an instance whose
+    terminate hook is abandoned is kept (Terminating:Retained) until somebody ends it, instead of being ended.
     """
 
     name: str
@@ -111,6 +115,7 @@ class Group:
     launch: LaunchSource = field(default_factory=LaunchSource)
     suspended: tuple[str, ...] = ()
     max_lifetime: int = 0
+    retains: bool = False
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -133,6 +138,7 @@ class Group:
             launch=LaunchSource.from_group(raw),
             suspended=tuple(one.get("ProcessName", "") for one in raw.get("SuspendedProcesses") or ()),
             max_lifetime=int(raw.get("MaxInstanceLifetime") or 0),
+            retains=_retains(raw.get("InstanceLifecyclePolicy") or {}),
         )
 
     @property
@@ -158,3 +164,8 @@ class Group:
     def lifecycle_of(self, instance: str) -> str | None:
         """The group's word for the instance, None when the group no longer lists it."""
         return next((member.lifecycle for member in self.instances if member.id == instance), None)
+
+
+def _retains(policy: Mapping[str, Any]) -> bool:
+    """`InstanceLifecyclePolicy.RetentionTriggers.TerminateHookAbandon`; terminate is Auto Scaling's default."""
+    return (policy.get("RetentionTriggers") or {}).get("TerminateHookAbandon") == "retain"

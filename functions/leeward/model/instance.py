@@ -1,6 +1,6 @@
 """EC2 instances as Leeward sees them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -23,7 +23,8 @@ class CapacityType(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
     """One EC2 instance: `describe-instances` cut down to what decisions need. `ips`: private IPv4 addresses of all its
-    interfaces, 0 where that is not told; `image`: the AMI's id; `look`: what its launch template had a say in.
+    interfaces, 0 where that is not told; `networks`: these addresses, IPv6 ones and delegated prefixes (CIDR) too;
+    `image`: the AMI's id; `look`: what its launch template had a say in.
     """
 
     id: str
@@ -35,6 +36,7 @@ class Instance:
     tags: Mapping[str, str]
     launched: datetime
     ips: int = 0
+    networks: tuple[str, ...] = ()
     image: str = ""
     look: Look = field(default_factory=Look)
 
@@ -51,6 +53,7 @@ class Instance:
             tags={tag["Key"]: tag.get("Value", "") for tag in raw.get("Tags", ())},
             launched=as_instant(raw["LaunchTime"]) if raw.get("LaunchTime") else datetime.min.replace(tzinfo=UTC),
             ips=sum(len(one.get("PrivateIpAddresses", ())) for one in raw.get("NetworkInterfaces", ())),
+            networks=tuple(_networks(raw.get("NetworkInterfaces", ()))),
             image=raw.get("ImageId") or "",
             look=Look.of_instance(raw),
         )
@@ -64,6 +67,14 @@ class Instance:
     def ended(self) -> bool:
         """EC2 has begun or finished ending it: nothing runs there any more."""
         return self.state in ENDED
+
+
+def _networks(interfaces: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for one in interfaces:
+        yield from (address["PrivateIpAddress"] for address in one.get("PrivateIpAddresses", ()))
+        yield from (address["Ipv6Address"] for address in one.get("Ipv6Addresses", ()))
+        yield from (prefix["Ipv4Prefix"] for prefix in one.get("Ipv4Prefixes", ()))
+        yield from (prefix["Ipv6Prefix"] for prefix in one.get("Ipv6Prefixes", ()))
 
 
 def instance_id_of(provider_id: str) -> str:

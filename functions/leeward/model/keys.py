@@ -1,9 +1,18 @@
 """Names that Leeward reads or writes on nodes, pods, groups and instances, in one place."""
 
+OUT_OF_SERVICE_TAINT = "node.kubernetes.io/out-of-service"  # effect NoExecute: its volumes may be taken by force
+PREFIX = "leeward.dev/"  # of everything that we put on nodes
+DO_NOT_DISRUPT = "leeward.dev/do-not-disrupt"  # which is people's to put on, and to take off
 DISRUPTED_TAINT = "leeward.dev/disrupted"  # effect NoSchedule: the node is on its way out
 CORDONED_BEFORE = "leeward.dev/cordoned-before"  # by somebody else: it stays so when our mark comes off
 CORDONED_FOR = "leeward.dev/cordoned-for"  # the upgrade that cordoned the node: only such a cordon is lifted again
 EXCLUDED_FOR = "leeward.dev/excluded-for"  # the same for the label that takes it out of load balancers
+EXCLUDED_BY_DRAIN = "leeward.dev/excluded-by-drain"  # the label was put there by a termination: it goes with our mark
+FINALIZER = "leeward.dev/termination"  # whoever deletes the Node has it drained and its instance ended first
+KEPT_FOR = "leeward.dev/kept-for"  # the upgrade that put SCALE_DOWN_DISABLED on: only such a one comes off again
+SCALE_DOWN_DISABLED = (
+    "cluster-autoscaler.kubernetes.io/scale-down-disabled"  # "true": it leaves it alone
+)
 EXCLUDE_LABEL = "node.kubernetes.io/exclude-from-external-load-balancers"
 EMPTY_SINCE = "leeward.dev/empty-since"  # RFC 3339: when the node was first seen without workload pods
 EXPIRED = "leeward.dev/expired"  # "true": older than its policy lets it become

@@ -10,6 +10,8 @@ from leeward.model.instance import instance_id_of
 from leeward.model.quantity import CPU, amount
 from leeward.model.times import parse_instant
 
+LONG_AGO = datetime.min.replace(tzinfo=UTC)  # of what has no date
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taint:
@@ -49,6 +51,9 @@ class Node:
     finalizers: tuple[str, ...] = ()
     cpu: int = 0
     kubelet: str = ""  # its version as it tells it: v1.31.4-eks-0a1b2c3
+    not_ready_since: datetime | None = None  # None while it is Ready; its creation where no condition was ever written
+    not_ready_why: str = ""  # the Ready condition's own word: NodeStatusUnknown, KubeletNotReady ...
+    conditions: tuple[Mapping[str, Any], ...] = ()  # as the API wrote them, kept while it is not Ready
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -57,7 +62,9 @@ class Node:
         status = raw.get("status") or {}
         conditions = status.get("conditions") or ()
         cpu = (status.get("capacity") or {}).get(CPU) or (status.get("allocatable") or {}).get(CPU)
-        created = meta.get("creationTimestamp")
+        created = _instant(meta.get("creationTimestamp"))
+        condition: Mapping[str, Any] = next((one for one in conditions if one.get("type") == "Ready"), {})
+        ready = condition.get("status") == "True"
         return cls(
             name=meta["name"],
             uid=meta.get("uid", ""),
@@ -67,12 +74,15 @@ class Node:
             annotations=meta.get("annotations") or {},
             taints=tuple(Taint.from_json(taint) for taint in spec.get("taints") or ()),
             unschedulable=bool(spec.get("unschedulable")),
-            ready=any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions),
+            ready=ready,
             deleting="deletionTimestamp" in meta,
-            created=parse_instant(created) if created else datetime.min.replace(tzinfo=UTC),
+            created=created,
             finalizers=tuple(meta.get("finalizers") or ()),
             cpu=amount(CPU, cpu, down=True) if cpu else 0,
             kubelet=(status.get("nodeInfo") or {}).get("kubeletVersion") or "",
+            not_ready_since=None if ready else _instant(condition.get("lastTransitionTime"), created),
+            not_ready_why="" if ready else condition.get("reason") or "",
+            conditions=() if ready else tuple(conditions),
         )
 
     @property
@@ -85,12 +95,25 @@ class Node:
         """Leeward's own mark: the node is on its way out."""
         return any(taint.key == keys.DISRUPTED_TAINT for taint in self.taints)
 
+    @property
+    def taken_out(self) -> bool:
+        """Something of a termination's is on it: the mark, or the label that keeps it out of load balancers."""
+        return self.marked or keys.EXCLUDED_BY_DRAIN in self.annotations
 
-def marked(node: Node, taint: Taint, *, cordon: bool) -> Node:
-    """The node as it should be with the taint (told apart by key and effect), cordoned where that is asked.
 
-    A cordon that was there before is remembered in an annotation: it is somebody else's.
+def marked(node: Node, taint: Taint, *, cordon: bool, exclude: bool = False) -> Node:
+    """The node as it should be with the taint (told apart by key and effect), cordoned where that is asked, and with
+    `exclude` no target of load balancers.
+
+    A cordon that was there before is remembered in an annotation: it is somebody else's. A label that was there before
+    is too: only what is noted as ours comes off again.
     """
+    if exclude and keys.EXCLUDE_LABEL not in node.labels:
+        labels, notes = (
+            {**node.labels, keys.EXCLUDE_LABEL: "true"},
+            {**node.annotations, keys.EXCLUDED_BY_DRAIN: "true"},
+        )
+        node = replace(node, labels=labels, annotations=notes)
     if any((known.key, known.effect) == (taint.key, taint.effect) for known in node.taints):
         return replace(node, unschedulable=node.unschedulable or cordon)
     before = {keys.CORDONED_BEFORE: "true"} if cordon and node.unschedulable else {}
@@ -140,11 +163,52 @@ def labelled(node: Node, labels: Mapping[str, str]) -> Node:
     return replace(node, labels={**labels, **node.labels}) if labels.keys() - node.labels.keys() else node
 
 
-def unmarked(node: Node, taint_key: str) -> Node:
-    """The node as it should be without the taint: back in service, unless somebody else had cordoned it before.
+def annotated(node: Node, annotations: Mapping[str, str | None]) -> Node:
+    """The node as it should be with the annotations; None: without that one."""
+    kept = {key: value for key, value in node.annotations.items() if key not in annotations}
+    return replace(
+        node, annotations={**kept, **{key: value for key, value in annotations.items() if value is not None}}
+    )
 
-    Without the taint there is nothing to undo: a cordon alone is not ours.
+
+def held(node: Node, finalizer: str) -> Node:
+    """The node as it should be with the finalizer; the API takes none for an object that is being deleted."""
+    if node.deleting or finalizer in node.finalizers:
+        return node
+    return replace(node, finalizers=(*node.finalizers, finalizer))
+
+
+def released(node: Node, finalizer: str) -> Node:
+    """The node as it should be without the finalizer; others' stay, in their order."""
+    return replace(node, finalizers=tuple(one for one in node.finalizers if one != finalizer))
+
+
+def stripped(node: Node) -> Node:
+    """The node without anything that Leeward has ever put on it: mark, cordons, labels, annotations, finalizer. What
+    people put on it to tell Leeward something stays, and so does what another autoscaler may have written as well.
     """
+    bare = uncordoned(unmarked(node, keys.DISRUPTED_TAINT))
+    kept = {keys.SCALE_DOWN_DISABLED} if keys.KEPT_FOR in node.annotations else set()
+    return replace(
+        bare,
+        taints=tuple(taint for taint in bare.taints if not taint.key.startswith(keys.PREFIX)),
+        labels={key: value for key, value in bare.labels.items() if not key.startswith(keys.PREFIX)},
+        annotations={
+            key: value
+            for key, value in bare.annotations.items()
+            if key not in kept and (not key.startswith(keys.PREFIX) or key == keys.DO_NOT_DISRUPT)
+        },
+        finalizers=tuple(one for one in bare.finalizers if not one.startswith(keys.PREFIX)),
+    )
+
+
+def unmarked(node: Node, taint_key: str) -> Node:
+    """The node as it should be without the taint: back in service and in load balancers, unless somebody else had
+    cordoned or excluded it before.
+
+    Without the taint only the label can be ours: a cordon alone is not.
+    """
+    node = _included(node)
     if not any(taint.key == taint_key for taint in node.taints):
         return node
     theirs = keys.CORDONED_BEFORE in node.annotations
@@ -154,3 +218,16 @@ def unmarked(node: Node, taint_key: str) -> Node:
         unschedulable=node.unschedulable and theirs,
         annotations={key: value for key, value in node.annotations.items() if key != keys.CORDONED_BEFORE},
     )
+
+
+def _instant(text: str | None, default: datetime = LONG_AGO) -> datetime:
+    return parse_instant(text) if text else default
+
+
+def _included(node: Node) -> Node:
+    """Without the label that a termination has put there."""
+    if keys.EXCLUDED_BY_DRAIN not in node.annotations:
+        return node
+    labels = {key: value for key, value in node.labels.items() if key != keys.EXCLUDE_LABEL}
+    notes = {key: value for key, value in node.annotations.items() if key != keys.EXCLUDED_BY_DRAIN}
+    return replace(node, labels=labels, annotations=notes)

@@ -20,7 +20,9 @@ EFFECTS = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nodegroup:
     """One managed node group. `disk_gib` None where a custom launch template sets the volume; `template` (id, version)
-    only for a custom one; `capacity_type` ON_DEMAND, SPOT or CAPACITY_BLOCK.
+    only for a custom one; `capacity_type` ON_DEMAND, SPOT or CAPACITY_BLOCK. `status` in EKS' word, `issues` of its
+    health as sentences, `release`: of EKS' image. `max_unavailable`, `max_unavailable_percentage` and `strategy` are
+    EKS' updateConfig, by which it rolls the group; None or empty where it does not tell.
     """
 
     name: str
@@ -35,6 +37,12 @@ class Nodegroup:
     instance_types: tuple[str, ...] = ()
     template: tuple[str, str] | None = None
     groups: tuple[str, ...] = ()
+    status: str = ""
+    issues: tuple[str, ...] = ()
+    release: str = ""
+    max_unavailable: int | None = None
+    max_unavailable_percentage: int | None = None
+    strategy: str = ""
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -45,6 +53,7 @@ class Nodegroup:
         """
         custom = raw.get("launchTemplate") or {}
         groups = (raw.get("resources") or {}).get("autoScalingGroups") or ()
+        rolling = raw.get("updateConfig") or {}
         return cls(
             name=raw.get("nodegroupName") or "",
             cluster=raw.get("clusterName") or "",
@@ -58,7 +67,18 @@ class Nodegroup:
             instance_types=tuple(raw.get("instanceTypes") or ()),
             template=(custom["id"], str(custom.get("version") or "")) if custom.get("id") else None,
             groups=tuple(one["name"] for one in groups if one.get("name")),
+            status=raw.get("status") or "",
+            issues=tuple(_issue(one) for one in (raw.get("health") or {}).get("issues") or ()),
+            release=raw.get("releaseVersion") or "",
+            max_unavailable=rolling.get("maxUnavailable"),
+            max_unavailable_percentage=rolling.get("maxUnavailablePercentage"),
+            strategy=rolling.get("updateStrategy") or "",
         )
+
+
+def _issue(raw: Mapping[str, Any]) -> str:
+    about = ", ".join(raw.get("resourceIds") or ())
+    return f"{raw.get('code', 'Unknown')}: {raw.get('message', '')}{f' ({about})' if about else ''}"
 
 
 def _taint(raw: Mapping[str, Any]) -> Taint:

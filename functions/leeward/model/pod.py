@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Self
 
 from leeward.model import keys
@@ -242,9 +243,12 @@ def controller_of(references: Sequence[Mapping[str, Any]]) -> Owner | None:
 
 def toleration(raw: Mapping[str, Any]) -> Toleration:
     """From one element of `spec.tolerations`."""
-    return Toleration(
-        key=raw.get("key") or "",
-        operator=raw.get("operator") or "Equal",
-        value=raw.get("value") or "",
-        effect=raw.get("effect") or "",
+    return _toleration(
+        raw.get("key") or "", raw.get("operator") or "Equal", raw.get("value") or "", raw.get("effect") or ""
     )
+
+
+@lru_cache(maxsize=1024)
+def _toleration(key: str, operator: str, value: str, effect: str) -> Toleration:
+    """Nearly every pod has the same two: one object stands for all of them."""
+    return Toleration(key=key, operator=operator, value=value, effect=effect)

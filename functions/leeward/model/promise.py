@@ -1,4 +1,5 @@
-"""What is promised to launches that are being made, so that replacements placed at the same moment see each other."""
+"""What launches that are being made have to know of each other: what is promised to them, so that replacements placed
+at the same moment see each other, and which spot capacity runs short."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -8,6 +9,15 @@ from typing import Any, Self
 from leeward.model.times import format_instant, parse_instant
 
 LASTS = timedelta(minutes=2)  # by then the group lists what was launched, and EC2 counts it
+SHORT_FOR = timedelta(minutes=10)  # after the last warning; Karpenter takes 3, when it asks for the next type instead
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """Spot capacity: an instance type in a zone."""
+
+    instance_type: str
+    zone: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +48,17 @@ class Promise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promises:
-    """Of one cluster, by the instance that leaves. `version` grows with every change."""
+    """Of one cluster, by the instance that leaves. `version` grows with every change of a promise. `short`: spot
+    capacity that EC2 has been taking back -> until when nobody should ask for it there.
+    """
 
     version: int = 0
     by_instance: Mapping[str, Promise] = field(default_factory=dict)
+    short: Mapping[Pool, datetime] = field(default_factory=dict)
+
+    def short_at(self, now: datetime) -> frozenset[Pool]:
+        """Where spot capacity is short at this moment."""
+        return frozenset(pool for pool, until in self.short.items() if until > now)
 
     def others(self, instance: str, now: datetime) -> tuple[Promise, ...]:
         """Those that still count for somebody else."""

@@ -5,6 +5,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from functools import lru_cache
 from typing import Any
 
 from leeward.errors import InvalidInputError
@@ -26,7 +27,13 @@ def amount(resource: str, text: object, *, down: bool = False) -> int:
     Source: Kubernetes' resource.Quantity (serialisation format), which caps what is larger than 2^63 - 1. Raises
     InvalidInputError naming what was found.
     """
-    found = _QUANTITY.fullmatch(str(text).strip())
+    return _whole(resource, str(text), down)
+
+
+@lru_cache(maxsize=4096)
+def _whole(resource: str, text: str, down: bool) -> int:
+    """Thousands of pods ask for the same few amounts."""
+    found = _QUANTITY.fullmatch(text.strip())
     if found is None:
         raise InvalidInputError(f"{resource}: found {text!r}, expected a quantity such as 500m, 2 or 1.5Gi")
     number, exponent, suffix = found.groups(default="")

@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from leeward.model.drain_options import DrainOptions
 from leeward.model.instance import CapacityType
 
 
 class CauseKind(StrEnum):
     """Why a node goes. The first five come from messages, `manual` from a console or command line start, `surplus` from
-    a launch of ours that nobody has paid for (docs/designs/capacity-ledger.md), `upgrade` from its group's upgrade.
+    a launch of ours that nobody has paid for (docs/designs/capacity-ledger.md), `upgrade` from its group's upgrade,
+    `expired` to `underutilized` from disruption rounds, by their methods; `unhealthy` and `node_deleted` from the
+    sweeper, which no event tells of either.
     """
 
     SPOT_INTERRUPTION = "spot_interruption"
@@ -23,10 +26,16 @@ class CauseKind(StrEnum):
     MANUAL = "manual"
     SURPLUS = "surplus"
     UPGRADE = "upgrade"
+    EXPIRED = "expired"
+    DRIFTED = "drifted"
+    EMPTY = "empty"
+    UNDERUTILIZED = "underutilized"
+    UNHEALTHY = "unhealthy"
+    NODE_DELETED = "node_deleted"
 
 
 NOBODY = "nobody"  # pays a debt that was forgiven
-RETURNED = "returned"  # to the upgrade that had asked this instance to pay: it chooses another old node
+RETURNED = "returned"  # to the upgrade or round that had asked this instance to pay: it settles that itself
 
 
 class Status(StrEnum):
@@ -45,7 +54,11 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """One reason to terminate. `id` is the same on every redelivery of its event, so that a duplicate adds nothing."""
+    """One reason to terminate. `id` is the same on every redelivery of its event, so that a duplicate adds nothing.
+
+    `force`: whoever brings it wants pods deleted that do not leave in time, whatever the policy says. `options`: the
+    flags of a drain by hand.
+    """
 
     id: str
     kind: CauseKind
@@ -54,6 +67,8 @@ class Cause:
     reason: str = ""
     hook: str | None = None  # the lifecycle hook that waits for us, where one brought this cause
     hook_ours: bool = False
+    force: bool = False
+    options: DrainOptions | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +129,10 @@ class LaunchPlan:
 class TerminationRecord:
     """The claim on an instance. `version` grows with every cause that joins; `attempt` with every new execution.
 
-    `times` keys: claimed, tainted, replacement, draining, drained, terminating, terminated, removed, closed, retry.
+    `times` keys: claimed, tainted, replacement, draining, until (when its drain gives up), drained, terminating,
+    terminated, removed, closed, retry; `evicting`: its load balancers have let go of it, or were not waited for.
+    `failure`: why the present attempt did not come to a good end. `surges`: Deployment (namespace/name) that has a
+    second replica meanwhile -> whether that is known to be so, or only about to be.
     `payers`: debt -> the instance whose end pays it (itself or another), `NOBODY` where it was forgiven,
     `RETURNED` where the upgrade that owes it has to find another payer.
     """
@@ -133,6 +151,8 @@ class TerminationRecord:
     heartbeats: Mapping[str, datetime] = field(default_factory=dict)  # hook name -> last heartbeat
     token: str | None = None
     outcome: Outcome | None = None
+    failure: str = ""
+    surges: Mapping[str, bool] = field(default_factory=dict)
 
     @property
     def instance(self) -> str:
@@ -143,6 +163,17 @@ class TerminationRecord:
     def deadline(self) -> datetime | None:
         """When the instance is taken: the earliest of all causes; a later cause can only tighten it."""
         return min((cause.deadline for cause in self.causes if cause.deadline), default=None)
+
+    @property
+    def forced(self) -> bool:
+        """One of its causes asks for force."""
+        return any(cause.force for cause in self.causes)
+
+    @property
+    def options(self) -> DrainOptions | None:
+        """The flags that count: those of the last drain by hand that gave any."""
+        given = [cause.options for cause in self.causes if cause.options is not None]
+        return given[-1] if given else None
 
     @property
     def launching(self) -> bool:

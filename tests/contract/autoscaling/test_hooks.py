@@ -67,6 +67,14 @@ def test_abandon_ends_the_wait_of_the_other_hook(world):
     assert not world.groups.complete(group=group, hook="second", instance=instance, result=CONTINUE)
 
 
+def test_a_hook_that_is_taken_off_lets_go_of_what_it_holds_and_holds_nothing_more(world):
+    group, instance = held(world)
+    for _ in range(2):
+        world.groups.delete_hook(group=group, hook="drain")
+    assert world.groups.hooks(group) == ()
+    went(world, instance, *LET_GO)
+
+
 def test_the_replacement_comes_while_a_hook_holds_the_old_one(world):
     group = world.group()
     put_hook(world, group)

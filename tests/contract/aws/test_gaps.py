@@ -174,3 +174,12 @@ def test_ministack_has_no_access_entries_in_cloudformation_and_no_public_paramet
         ministack("cloudformation").create_stack(StackName="s", TemplateBody=json.dumps(template))
     with pytest.raises(ClientError, match="AccessDenied"):
         ministack("ssm").put_parameter(Name="/aws/service/x", Value="v", Type="String")
+
+
+@mock_aws
+def test_moto_tells_of_status_checks_that_pass_to_whoever_asks_for_those_that_fail():
+    ec2 = client("ec2")
+    ec2.run_instances(ImageId="ami-12c6146b", MinCount=1, MaxCount=1)
+    failing = [{"Name": "system-status.status", "Values": ["impaired"]}]
+    (told,) = ec2.describe_instance_status(Filters=failing)["InstanceStatuses"]
+    assert told.get("SystemStatus", {}).get("Status") != "impaired"

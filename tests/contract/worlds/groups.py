@@ -52,6 +52,10 @@ class GroupWorld(Protocol):
         """EC2 sees an elevated risk. Not to be had on an account."""
         ...
 
+    def impair(self, instance: str) -> None:
+        """Its system status check fails from now on. Not to be had on an account."""
+        ...
+
     def balance(self) -> None:
         """Auto Scaling looks at the groups' zones. Not to be had on an account."""
         ...

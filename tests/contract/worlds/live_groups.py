@@ -142,6 +142,9 @@ class LocalGroups(LiveGroups):
             "POST", "events", {"source": "aws.ec2", "detail-type": kind, "detail": {"instance-id": instance}}
         )
 
+    def impair(self, instance: str) -> None:
+        self._local.control("PUT", f"status-checks/{instance}", {"impaired": ["system"]})
+
     def balance(self) -> None:
         self._local.control("POST", "balance")
 
@@ -185,6 +188,9 @@ class AccountGroups(LiveGroups):
 
     def recommend_rebalance(self, instance: str) -> None:
         pytest.fail("an account's EC2 recommends when it wants to")
+
+    def impair(self, instance: str) -> None:
+        pytest.fail("an account's hosts fail when they want to")
 
     def balance(self) -> None:
         pytest.fail("an account's Auto Scaling balances when it wants to")

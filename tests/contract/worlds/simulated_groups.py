@@ -8,7 +8,8 @@ from simulation.aws.bus import let_through
 from simulation.aws.changes import SimGroupChanges
 from simulation.aws.compute import SimInstance
 from simulation.aws.events import Event
-from simulation.aws.fleet import Listeners, SimFleet
+from simulation.aws.fleet import SimFleet
+from simulation.aws.listeners import Listeners
 from simulation.aws.ports import SimGroups, SimInstances
 from simulation.aws.templates import SimTemplates
 from simulation.faults import Faults, Injector
@@ -59,6 +60,9 @@ class SimulatedGroups:
 
     def end(self, instance: str) -> None:
         self._fleet.end_instance(self._member(instance), direct=True)
+
+    def impair(self, instance: str) -> None:
+        self._member(instance).impaired = self._timeline.now()
 
     def call_unhealthy(self, instance: str) -> None:
         self._fleet.unhealthy(self._member(instance))

@@ -7,16 +7,17 @@ import json
 import math
 import zlib
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from leeward.adapters.aws.table import Table
 from leeward.model.facts import FactKind, Sheet
-from leeward.model.promise import Promise, Promises
+from leeward.model.promise import Pool, Promise, Promises
 from leeward.model.times import format_instant, parse_instant
 
 FACTS = "facts"
 KEPT = timedelta(days=7)  # of a cluster that is served no more
+RACES = 3  # of putting the map of pools there
 
 
 class DynamoCatalog:
@@ -50,7 +51,8 @@ class DynamoCatalog:
         if item is None:
             return Promises()
         entries = {name: Promise.from_json(raw) for name, raw in item.get("entries", {}).items()}
-        return Promises(version=int(item.get("version", 0)), by_instance=entries)
+        short = {_pool(name): parse_instant(until) for name, until in item.get("short", {}).items()}
+        return Promises(version=int(item.get("version", 0)), by_instance=entries, short=short)
 
     def promise(self, cluster: str, instance: str, promise: Promise, *, after: int) -> bool:
         """A conditional write of them all: they are few, and each lasts two minutes."""
@@ -70,6 +72,37 @@ class DynamoCatalog:
             },
         )
         return written is not None
+
+    def run_short(self, cluster: str, pool: Pool, until: datetime) -> None:
+        """One write, two where the map is not there yet. Pools are few: those of one cluster's groups."""
+        key, names = _promises_key(cluster), {"#pool": f"{pool.instance_type}/{pool.zone}"}
+        for _ in range(RACES):
+            there = self._table.update(
+                key,
+                "SET #short.#pool = :until",
+                condition="attribute_exists(#short)",
+                values={":until": format_instant(until)},
+                names=names,
+            )
+            if there is not None:
+                return
+            self._table.update(
+                key,
+                "SET #short = :pools, #version = if_not_exists(#version, :first), "
+                "#entries = if_not_exists(#entries, :promises), #expires = :expires",
+                condition="attribute_not_exists(#short)",
+                values={
+                    ":pools": {},
+                    ":promises": {},  # a value of its own: the local DynamoDB puts one object in both places
+                    ":first": 0,
+                    ":expires": math.ceil((until + KEPT).timestamp()),
+                },
+            )
+
+
+def _pool(name: str) -> Pool:
+    instance_type, _, zone = name.partition("/")
+    return Pool(instance_type=instance_type, zone=zone)
 
 
 def _promises_key(cluster: str) -> str:

@@ -61,7 +61,8 @@ class DynamoClaims:
         """A repeat finds the attempt already begun. Raises ObjectGoneError without a record."""
         item = self._table.update(
             record_key(instance),
-            "SET #attempt = :next, #blockedBy = :nobody REMOVE #times.#draining, #times.#drained, #times.#retry",
+            "SET #attempt = :next, #blockedBy = :nobody "
+            "REMOVE #times.#draining, #times.#until, #times.#evicting, #times.#drained, #times.#retry, #failure",
             condition="#attempt = :after AND #status = :open",
             values={":next": after + 1, ":after": after, ":open": Status.OPEN.value, ":nobody": []},
         )
@@ -100,6 +101,18 @@ class DynamoClaims:
             change.add("evicted", evicted)
         if not change.empty:
             self._write(instance, change)
+
+    def failed(self, instance: str, why: str) -> None:
+        """One write; a repeat writes the same. Raises ObjectGoneError without a record."""
+        change = _Change()
+        change.set("failure", why)
+        self._write(instance, change)
+
+    def surge(self, instance: str, surges: Mapping[str, bool]) -> None:
+        """One write; a repeat writes the same. Raises ObjectGoneError without a record."""
+        change = _Change()
+        change.set("surges", dict(surges))
+        self._write(instance, change)
 
     def plan(self, instance: str, plan: LaunchPlan) -> None:
         """One write; a repeat writes the same. Raises ObjectGoneError without a record."""
@@ -184,7 +197,7 @@ class DynamoClaims:
             record_key(subject.instance),
             "SET #status = :open, #open = :termination, #attempt = :next, #version = #version + :one, "
             "#subject = :subject, #causes.#cause = :cause, #times = :times, #heartbeats = :none, "
-            "#blockedBy = :nobody, #evicted = :zero REMOVE #outcome, #token, #expires",
+            "#blockedBy = :nobody, #evicted = :zero REMOVE #outcome, #token, #expires, #failure",
             condition="#status = :closed AND #attempt = :attempt",
             names={"#cause": cause.id},
             values={

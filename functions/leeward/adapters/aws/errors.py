@@ -162,12 +162,12 @@ def is_lost_condition(error: ClientError) -> bool:
 def is_not_found(error: ClientError) -> bool:
     """Auto Scaling's way of saying so: a ValidationError that names what it did not find.
 
-    "No active Lifecycle Action found …", "Instance Id not found …", "AutoScalingGroup name not found …".
+    "No active Lifecycle Action found …", "No Lifecycle Hook found …", "Instance Id not found …",
+    "AutoScalingGroup name not found …".
     """
     words = message_of(error).lower()
-    return code_of(error) == "ValidationError" and any(
-        said in words for said in ("not found", "no active lifecycle action", "no managed instance", "does not exist")
-    )
+    said = ("not found", "no active lifecycle action", "no lifecycle hook", "no managed instance", "does not exist")
+    return code_of(error) == "ValidationError" and any(one in words for one in said)
 
 
 def _of_answer(error: ClientError, message: str) -> LeewardError:

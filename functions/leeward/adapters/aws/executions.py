@@ -1,4 +1,4 @@
-"""`ports.Executions` and `ports_upgrade.UpgradeExecutions` on Step Functions."""
+"""`ports.Executions`, `ports_upgrade.UpgradeExecutions` and `ports_disruption.RoundExecutions` on Step Functions."""
 
 import json
 from collections.abc import Mapping
@@ -56,6 +56,10 @@ class StepFunctionsUpgrades:
     def running(self, name: str) -> bool:
         """Whether it is open now."""
         return _running(self._clients, self._state_machine_arn, name)
+
+
+class StepFunctionsRounds(StepFunctionsUpgrades):
+    """Executions of the disruption-round state machine, named in the same way."""
 
 
 def _start(clients: AwsClients, state_machine_arn: str, name: str, document: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import LAUNCH_REFUSED, NO_CAPACITY, aws_call, code_of, is_not_found, message_of
 from leeward.adapters.cache import ExpiringCache
 from leeward.model import keys
-from leeward.model.group import Group, HookResult, LifecycleHook, ScalingActivity
+from leeward.model.group import RETAINED, Group, HookResult, LifecycleHook, ScalingActivity
 from leeward.model.instance import cluster_of
 from leeward.model.termination import Replacement
 from leeward.ports import Clock
@@ -75,6 +75,16 @@ class AutoScalingGroups:
             )
         self._hooks.forget(hook.group)
 
+    def delete_hook(self, *, group: str, hook: str) -> None:
+        """DeleteLifecycleHook completes what is outstanding first. A repeat finds none."""
+        with aws_call("autoscaling:DeleteLifecycleHook", f"{group}/{hook}"):
+            try:
+                self._client.delete_lifecycle_hook(AutoScalingGroupName=group, LifecycleHookName=hook)
+            except ClientError as error:
+                if not is_not_found(error):
+                    raise
+        self._hooks.forget(group)
+
     def complete(self, *, group: str, hook: str, instance: str, result: HookResult) -> bool:
         """Answer by instance id; a repeat finds nothing waiting and says False."""
         return self._answer("CompleteLifecycleAction", group, hook, instance, {"LifecycleActionResult": result.value})
@@ -111,7 +121,7 @@ class AutoScalingGroups:
         first. Raises TerminalError where a decrement would go below MinSize.
         """
         held = self.lifecycle_of(instance)
-        if held is None or held[1].startswith(LEAVING):
+        if held is None or (held[1].startswith(LEAVING) and held[1] != RETAINED):
             return False
         with aws_call("autoscaling:TerminateInstanceInAutoScalingGroup", f"{held[0]}/{instance}"):
             try:

@@ -5,12 +5,14 @@ from typing import Any
 
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import aws_call
+from leeward.adapters.aws.nodegroups import EksNodegroups
 from leeward.errors import InvalidInputError
+from leeward.model.nodegroup import Nodegroup
 from leeward.ports_upgrade import ManagedState, ManagedUpdate
 
 
 class EksManagedUpdates:
-    """UpdateNodegroupVersion and DescribeUpdate. `region`: the cluster's, the home Region when None."""
+    """UpdateNodegroupVersion, DescribeUpdate, DescribeNodegroup. `region`: the cluster's, the home Region when None."""
 
     def __init__(self, clients: AwsClients, region: str | None = None) -> None:
         self._clients = clients
@@ -51,6 +53,10 @@ class EksManagedUpdates:
             state=ManagedState(raw["status"]),
             errors=tuple(_sentence(error) for error in raw.get("errors") or ()),
         )
+
+    def nodegroup(self, cluster: str, name: str) -> Nodegroup:
+        """One DescribeNodegroup, never an answer that was kept."""
+        return EksNodegroups(self._clients, self._region).describe(cluster, name)
 
     @property
     def _client(self) -> Any:

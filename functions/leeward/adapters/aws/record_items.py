@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from leeward.model.drain_options import DrainOptions
 from leeward.model.instance import CapacityType
 from leeward.model.termination import (
     Cause,
@@ -87,6 +88,8 @@ def cause_item(cause: Cause, joined: datetime) -> Item:
             "reason": cause.reason or None,
             "hook": cause.hook,
             "hookOurs": cause.hook_ours,
+            "force": cause.force or None,
+            "options": cause.options.to_json() if cause.options else None,
         }
     )
 
@@ -133,6 +136,8 @@ def record_of(item: Mapping[str, Any]) -> TerminationRecord:
         heartbeats=_instants(item.get("heartbeats", {})),
         token=item.get("token"),
         outcome=Outcome(outcome) if outcome else None,
+        failure=item.get("failure", ""),
+        surges=dict(item.get("surges", {})),
     )
 
 
@@ -159,6 +164,8 @@ def _cause_of(id: str, raw: Mapping[str, Any]) -> Cause:
         reason=raw.get("reason", ""),
         hook=raw.get("hook"),
         hook_ours=bool(raw.get("hookOurs", False)),
+        force=bool(raw.get("force", False)),
+        options=DrainOptions.from_json(raw["options"]) if "options" in raw else None,
     )
 
 

@@ -1,7 +1,8 @@
 """Records of upgrades as DynamoDB items and back, field by field from their types: no calls, no list of fields.
 
-Strings, whole numbers, booleans, instants, enums, tuples, mappings by string and dataclasses of those. None and fields
-that an item does not have (an older version wrote it) take the field's default. Names stay as the record has them."""
+Strings, numbers (fractions as texts, digit by digit), booleans, instants, enums, tuples, mappings by string and
+dataclasses of those. None and fields that an item does not have (an older version wrote it) take the field's default.
+Names stay as the record has them."""
 
 import types
 from collections.abc import Mapping
@@ -42,8 +43,8 @@ def plain(value: Any) -> Any:
             return value.value
         case bool() | int() | str():
             return value
-        case datetime():
-            return format_instant(value)
+        case float() | datetime():
+            return repr(value) if isinstance(value, float) else format_instant(value)
         case Mapping():
             return {str(name): plain(inner) for name, inner in value.items()}
         case list() | tuple():
@@ -66,7 +67,7 @@ def made(kind: Any, value: Any) -> Any:
         return {name: made(inner[1], part) for name, part in value.items()}
     if kind is datetime:
         return parse_instant(value)
-    if kind in {str, int, bool} or (isinstance(kind, type) and issubclass(kind, Enum)):
+    if kind in {str, int, bool, float} or (isinstance(kind, type) and issubclass(kind, Enum)):
         return kind(value)
     if is_dataclass(kind) and isinstance(kind, type):
         return _built(kind, value)

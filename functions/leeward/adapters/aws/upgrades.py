@@ -1,12 +1,17 @@
-"""`ports_upgrade.Upgrades` on DynamoDB: one item a group, `upgrade#GROUP`, written at the version that was read."""
+"""`ports_upgrade.Upgrades` on DynamoDB: one item a group, `upgrade#GROUP`, written at the version that was read, and
+one beside it, `plan#GROUP`, with what pre-flight found."""
 
+import json
 import uuid
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from leeward.adapters.aws.table import Table
 from leeward.adapters.aws.upgrade_items import upgrade_item, upgrade_key, upgrade_of
 from leeward.upgrade.record import UpgradeRecord
+
+ALWAYS = "attribute_exists(pk) OR attribute_not_exists(pk)"
 
 
 class DynamoUpgrades:
@@ -35,3 +40,17 @@ class DynamoUpgrades:
             {"pk": upgrade_key(record.group), "by": mark, **item}, condition=condition, values=values
         )
         return written if done or (there is not None and there.get("by") == mark) else None
+
+    def keep_plan(self, group: str, document: Mapping[str, Any]) -> None:
+        """One PutItem of at most 400 KB. As JSON: it has numbers that the records have not."""
+        self._table.put({"pk": _plan_key(group), "document": json.dumps(document)}, condition=ALWAYS)
+
+    def plan(self, group: str) -> Mapping[str, Any] | None:
+        """One GetItem."""
+        item = self._table.get(_plan_key(group))
+        found: Mapping[str, Any] | None = json.loads(item["document"]) if item is not None else None
+        return found
+
+
+def _plan_key(group: str) -> str:
+    return f"plan#{group}"

@@ -1,16 +1,29 @@
 """`ports.Kubernetes` for one cluster: paths, preconditions, and what counts as done already."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, TypeVar
 from urllib.parse import quote
 
 from leeward.adapters.kubernetes import bodies
 from leeward.adapters.kubernetes.answers import Answer, Request, as_error, refusal
-from leeward.adapters.kubernetes.client import ClusterClient
+from leeward.adapters.kubernetes.workloads import WorkloadApi
 from leeward.errors import ObjectGoneError, ThrottledError
 from leeward.model.attachment import VolumeAttachment
-from leeward.model.node import Node, Taint, cordoned, labelled, marked, uncordoned, unmarked
+from leeward.model.node import (
+    Node,
+    Taint,
+    annotated,
+    cordoned,
+    held,
+    labelled,
+    marked,
+    released,
+    stripped,
+    uncordoned,
+    unmarked,
+)
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.ports_cluster import Listed
 
@@ -21,16 +34,14 @@ _ROOTS = {
     Listed.DAEMON_SETS: "/apis/apps/v1",
     Listed.STORAGE_CLASSES: "/apis/storage.k8s.io/v1",
     Listed.CSI_NODES: "/apis/storage.k8s.io/v1",
+    Listed.ENDPOINT_SLICES: "/apis/discovery.k8s.io/v1",
 }
 
 T = TypeVar("T")
 
 
-class ClusterApi:
+class ClusterApi(WorkloadApi):
     """Every change is idempotent: by a precondition on version or uid, or by a deterministic name."""
-
-    def __init__(self, client: ClusterClient) -> None:
-        self._client = client
 
     def nodes(self) -> Sequence[Node]:
         """All nodes from the API server's watch cache."""
@@ -91,9 +102,27 @@ class ClusterApi:
         """Put on what is missing; a repeat finds it there. Raises ObjectGoneError."""
         return self._patch_node(node, lambda current: labelled(current, labels))
 
-    def mark(self, node: Node, taint: Taint, *, unschedulable: bool = True) -> Node:
-        """Taint and cordon; a repeat finds both there. Raises ObjectGoneError."""
-        return self._patch_node(node, lambda current: marked(current, taint, cordon=unschedulable))
+    def annotate(self, node: Node, annotations: Mapping[str, str | None]) -> Node:
+        """Write over or take off; a repeat finds it done. Raises ObjectGoneError."""
+        return self._patch_node(node, lambda current: annotated(current, annotations))
+
+    def hold(self, node: Node, finalizer: str) -> Node:
+        """Put the finalizer on; a repeat finds it there. Raises ObjectGoneError."""
+        return self._patch_node(node, lambda current: held(current, finalizer))
+
+    def release(self, node: Node, finalizer: str) -> None:
+        """Take it off; gone or replaced counts as done."""
+        with suppress(ObjectGoneError):
+            self._patch_node(node, lambda current: released(current, finalizer))
+
+    def strip(self, node: Node) -> None:
+        """Take off everything of ours; gone or replaced counts as done."""
+        with suppress(ObjectGoneError):
+            self._patch_node(node, stripped)
+
+    def mark(self, node: Node, taint: Taint, *, unschedulable: bool = True, exclude: bool = False) -> Node:
+        """Taint, cordon, exclude; a repeat finds it done. Raises ObjectGoneError."""
+        return self._patch_node(node, lambda current: marked(current, taint, cordon=unschedulable, exclude=exclude))
 
     def unmark(self, node: Node, taint_key: str) -> Node:
         """Take the taint off and uncordon, unless somebody else had cordoned it before; a repeat finds nothing to do.
@@ -109,14 +138,14 @@ class ClusterApi:
         """Undo that; a repeat finds nothing to do. Raises ObjectGoneError."""
         return self._patch_node(node, uncordoned)
 
-    def evict(self, pod: Pod) -> None:
+    def evict(self, pod: Pod, grace_seconds: int | None = None) -> None:
         """Ask the Eviction API; gone or replaced counts as done. Raises EvictionRefusedError."""
         request = Request(
             verb="create",
             resource="pods/eviction",
             path=f"{_pod_path(pod)}/eviction",
             method="POST",
-            body=bodies.eviction(pod),
+            body=bodies.eviction(pod, grace_seconds),
         )
         answer = self._remove(request, lambda: self._pod_is_gone(pod))
         if answer is None:
@@ -149,12 +178,6 @@ class ClusterApi:
         ending = any(cause.get("reason") == "NamespaceTerminating" for cause in answer.causes)
         if not (answer.ok or answer.status in {404, 409} or ending):
             raise as_error(answer, request, self._client.cluster)
-
-    def _get(self, resource: str, path: str) -> Mapping[str, Any] | None:
-        try:
-            return self._client.ask(Request(verb="get", resource=resource, path=path))
-        except ObjectGoneError:
-            return None
 
     def _patch_node(self, node: Node, change: Callable[[Node], Node]) -> Node:
         """Patch what was read, at the version that was read; after a conflict read and think again."""

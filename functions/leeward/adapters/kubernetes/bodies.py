@@ -16,7 +16,7 @@ NODE_EVENTS_NAMESPACE = "default"  # where Events about things without a namespa
 
 
 def node_patch(current: Node, wanted: Node) -> dict[str, Any]:
-    """A merge patch replaces the whole list of taints: the version makes sure that it is the list that was read."""
+    """A merge patch replaces whole lists (taints, finalizers): the version says that they are those read."""
     metadata: dict[str, Any] = {"resourceVersion": current.resource_version}
     for name, old, new in (
         ("annotations", current.annotations, wanted.annotations),
@@ -25,6 +25,8 @@ def node_patch(current: Node, wanted: Node) -> dict[str, Any]:
         changed = {key for key in {*old, *new} if old.get(key) != new.get(key)}
         if changed:
             metadata[name] = {key: new.get(key) for key in sorted(changed)}
+    if current.finalizers != wanted.finalizers:
+        metadata["finalizers"] = list(wanted.finalizers)
     taints = [_taint(taint) for taint in wanted.taints]
     return {"metadata": metadata, "spec": {"taints": taints or None, "unschedulable": wanted.unschedulable or None}}
 
@@ -38,13 +40,18 @@ def volume(raw: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def eviction(pod: Pod) -> dict[str, Any]:
-    """policy/v1 Eviction of exactly this pod, not of one that has taken its name since."""
+def eviction(pod: Pod, grace_seconds: int | None = None) -> dict[str, Any]:
+    """policy/v1 Eviction of exactly this pod, not of one that has taken its name since; without grace seconds the pod's
+    own apply.
+    """
+    options: dict[str, Any] = {"preconditions": {"uid": pod.uid}}
+    if grace_seconds is not None:
+        options["gracePeriodSeconds"] = grace_seconds
     return {
         "apiVersion": "policy/v1",
         "kind": "Eviction",
         "metadata": {"name": pod.name, "namespace": pod.namespace},
-        "deleteOptions": {"preconditions": {"uid": pod.uid}},
+        "deleteOptions": options,
     }
 
 

@@ -1,0 +1,49 @@
+"""Events of our own on the account's default bus."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.errors import aws_call
+from leeward.errors import AccessDeniedError, AwsUnavailableError
+from leeward.telling.tidings import SOURCE, Tiding
+
+AT_ONCE = 10  # entries that PutEvents takes
+REFUSED_FOR_GOOD = frozenset({"NotAuthorizedForSourceException", "AccessDeniedException"})
+
+
+class EventBridgeBus:
+    """PutEvents."""
+
+    def __init__(self, clients: AwsClients) -> None:
+        self._clients = clients
+
+    def tell(self, tidings: Sequence[Tiding]) -> None:
+        """Put them all. Told again after a failure, those that were put are put twice under the same `detail.id`.
+
+        Raises AwsUnavailableError where some were not taken, AccessDeniedError where none ever will be.
+        """
+        for first in range(0, len(tidings), AT_ONCE):
+            self._put([_entry(tiding) for tiding in tidings[first : first + AT_ONCE]])
+
+    def _put(self, entries: list[dict[str, Any]]) -> None:
+        with aws_call("events:PutEvents", "the default bus"):
+            answer = self._clients.get("events").put_events(Entries=entries)
+        refused = [entry for entry in answer.get("Entries", ()) if entry.get("ErrorCode")]
+        if not refused:
+            return
+        words = f"events:PutEvents: {len(refused)} of {len(entries)} not taken: {refused[0]['ErrorCode']}"
+        if any(entry["ErrorCode"] in REFUSED_FOR_GOOD for entry in refused):
+            raise AccessDeniedError(words)
+        raise AwsUnavailableError(words)
+
+
+def _entry(tiding: Tiding) -> dict[str, Any]:
+    return {
+        "Source": SOURCE,
+        "DetailType": tiding.turn.value,
+        "Time": tiding.at,
+        "Detail": json.dumps(tiding.detail(), separators=(",", ":")),
+        "Resources": [tiding.record.instance],
+    }

@@ -1,0 +1,55 @@
+"""The table's stream as Lambda delivers it: what each write made of a termination record.
+
+Items of other kinds are passed over here as well as by the event source mapping's filter, so that a change of the
+filter cannot make the function fail."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from leeward.adapters.aws.record_items import TERMINATION, record_of
+from leeward.adapters.aws.table import from_wire
+from leeward.model.termination import TerminationRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordChange:
+    """A termination record before and after one write; `before` None: it is new. `at`: when it was written."""
+
+    before: TerminationRecord | None
+    after: TerminationRecord
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadableChange:
+    """An item that looks like a termination record and is none; `why` names what is wrong."""
+
+    key: str
+    why: str
+
+
+def record_changes(event: Mapping[str, Any]) -> Iterator[RecordChange | UnreadableChange]:
+    """In the stream's order. A record that time to live took away tells nothing."""
+    for raw in event["Records"]:
+        change = raw["dynamodb"]
+        key, after = change["Keys"]["pk"]["S"], change.get("NewImage")
+        if not key.startswith(f"{TERMINATION}#") or not after:
+            continue
+        at = datetime.fromtimestamp(float(change["ApproximateCreationDateTime"]), UTC)
+        try:
+            before = _record(change["OldImage"]) if change.get("OldImage") else None
+            yield RecordChange(before=before, after=_record(after), at=at)
+        except (KeyError, TypeError, ValueError) as error:
+            yield UnreadableChange(key=key, why=f"{type(error).__name__}: {error}")
+
+
+def changes_of(event: Mapping[str, Any]) -> tuple[list[RecordChange], list[UnreadableChange]]:
+    """Those that can be read, and those that cannot."""
+    found: Iterable[RecordChange | UnreadableChange] = tuple(record_changes(event))
+    return [c for c in found if isinstance(c, RecordChange)], [c for c in found if isinstance(c, UnreadableChange)]
+
+
+def _record(image: Mapping[str, Any]) -> TerminationRecord:
+    return record_of({name: from_wire(value) for name, value in image.items()})

@@ -1,0 +1,81 @@
+"""The part of `ports.Kubernetes` about Deployments: found by their pods, scaled by the scale subresource alone.
+
+Whoever may patch a Deployment can run any image under any service account there; whoever may patch its scale can only
+say how many."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from leeward.adapters.kubernetes.answers import Request, as_error
+from leeward.adapters.kubernetes.client import ClusterClient
+from leeward.errors import ObjectGoneError
+from leeward.model.deployment import Deployment
+from leeward.model.pod import Pod, controller_of
+
+MERGE_PATCH = "application/merge-patch+json"
+
+
+class WorkloadApi:
+    """Reads are fresh; the one write is conditional on the version that was read."""
+
+    def __init__(self, client: ClusterClient) -> None:
+        self._client = client
+
+    def deployment_of(self, pod: Pod) -> Deployment | None:
+        """By way of the pod's ReplicaSet."""
+        if pod.owner is None or (pod.owner.api_version, pod.owner.kind) != ("apps/v1", "ReplicaSet"):
+            return None
+        replica_set = self._get("replicasets", f"{_apps(pod.namespace)}/replicasets/{quote(pod.owner.name, safe='')}")
+        owner = controller_of((replica_set or {}).get("metadata", {}).get("ownerReferences") or ())
+        if owner is None or (owner.api_version, owner.kind) != ("apps/v1", "Deployment"):
+            return None
+        return self.deployment(pod.namespace, owner.name)
+
+    def deployment(self, namespace: str, name: str) -> Deployment | None:
+        """One, fresh."""
+        raw = self._get("deployments", _deployment_path(namespace, name))
+        return None if raw is None else Deployment.from_json(raw)
+
+    def autoscaled(self, namespace: str) -> frozenset[str]:
+        """Named as their target by the namespace's HorizontalPodAutoscalers."""
+        path = f"/apis/autoscaling/v2/namespaces/{quote(namespace, safe='')}/horizontalpodautoscalers"
+        request = Request(verb="list", resource="horizontalpodautoscalers", path=path)
+        return frozenset(name for name in self._client.list(request, scaled_by) if name)
+
+    def scale(self, deployment: Deployment, replicas: int) -> bool:
+        """A merge patch of the scale at the version that was read; a conflict or a 404 is False."""
+        request = Request(
+            verb="patch",
+            resource="deployments/scale",
+            path=f"{_deployment_path(deployment.namespace, deployment.name)}/scale",
+            method="PATCH",
+            body={"metadata": {"resourceVersion": deployment.resource_version}, "spec": {"replicas": replicas}},
+            content_type=MERGE_PATCH,
+        )
+        answer = self._client.send(request)
+        if answer.status in {404, 409}:
+            return False
+        if not answer.ok:
+            raise as_error(answer, request, self._client.cluster)
+        return True
+
+    def _get(self, resource: str, path: str) -> Mapping[str, Any] | None:
+        try:
+            return self._client.ask(Request(verb="get", resource=resource, path=path))
+        except ObjectGoneError:
+            return None
+
+
+def scaled_by(autoscaler: Mapping[str, Any]) -> str:
+    """The Deployment that a HorizontalPodAutoscaler scales, empty where it scales something else."""
+    target = (autoscaler.get("spec") or {}).get("scaleTargetRef") or {}
+    return str(target.get("name", "")) if target.get("kind") == "Deployment" else ""
+
+
+def _apps(namespace: str) -> str:
+    return f"/apis/apps/v1/namespaces/{quote(namespace, safe='')}"
+
+
+def _deployment_path(namespace: str, name: str) -> str:
+    return f"{_apps(namespace)}/deployments/{quote(name, safe='')}"

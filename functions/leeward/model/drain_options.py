@@ -1,0 +1,50 @@
+"""kubectl's drain flags, as one call gives them; kept with its cause, so that every step of the drain knows them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Self
+
+NEVER = timedelta.max
+_NEVER = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainOptions:
+    """None: as the policy says. `skip_wait_for_delete`: how long past its deletion deadline a pod is waited for."""
+
+    evict_unmanaged: bool | None = None
+    delete_local_data: bool | None = None
+    ignore_daemon_sets: bool = True
+    disable_eviction: bool = False
+    grace_seconds: int | None = None
+    skip_wait_for_delete: timedelta | None = None
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """As `to_json` wrote it; what is absent is as the policy says."""
+        skip = raw.get("skipWaitForDelete")
+        return cls(
+            evict_unmanaged=raw.get("evictUnmanaged"),
+            delete_local_data=raw.get("deleteLocalData"),
+            ignore_daemon_sets=raw.get("ignoreDaemonSets", True),
+            disable_eviction=raw.get("disableEviction", False),
+            grace_seconds=raw.get("graceSeconds"),
+            skip_wait_for_delete=None if skip is None else NEVER if skip == _NEVER else timedelta(seconds=skip),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """For the table: only what differs from a call without flags."""
+        skip = self.skip_wait_for_delete
+        found = {
+            "evictUnmanaged": self.evict_unmanaged,
+            "deleteLocalData": self.delete_local_data,
+            "ignoreDaemonSets": None if self.ignore_daemon_sets else False,
+            "disableEviction": self.disable_eviction or None,
+            "graceSeconds": self.grace_seconds,
+            "skipWaitForDelete": None if skip is None else _NEVER if skip == NEVER else int(skip.total_seconds()),
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+
+BY_POLICY = DrainOptions()  # a call without flags
