@@ -5,10 +5,10 @@ from datetime import datetime, timedelta
 
 from leeward.blockers import commands
 from leeward.blockers.blocker import Blocker, Kind
-from leeward.blockers.opt_outs import node_opt_outs
 from leeward.blockers.owners import owner_of
 from leeward.blockers.scene import NodeScene, WaitingHook
-from leeward.disruption.opt_outs import DO_NOT_CONSOLIDATE, SCALE_DOWN_DISABLED
+from leeward.disruption.opt_outs import DO_NOT_CONSOLIDATE, node_opt_outs
+from leeward.model.keys import SCALE_DOWN_DISABLED
 from leeward.model.pod import Pod
 from leeward.policy.document import DrainPolicy
 from leeward.termination.volumes import HeldVolume

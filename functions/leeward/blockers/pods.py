@@ -6,10 +6,9 @@ from datetime import datetime
 from leeward.blockers import commands
 from leeward.blockers.blocker import Blocker, Kind
 from leeward.blockers.budgets import KINDS, way_out
-from leeward.blockers.opt_outs import OptOut, pod_opt_outs
 from leeward.blockers.owners import owner_of, resource_of
 from leeward.blockers.scene import NodeScene
-from leeward.disruption.opt_outs import SAFE_TO_EVICT
+from leeward.disruption.opt_outs import SAFE_TO_EVICT, OptOut, pod_opt_outs
 from leeward.model import keys
 from leeward.model.pod import Pod
 from leeward.policy.document import DrainPolicy

@@ -73,6 +73,20 @@ def of_desired(node: Node, policy: NodePolicy, expected: Iterable[ExpectedNode])
         yield Reason(field=Field.TAINTS, have=have or "none", want=want, mends=mends)
 
 
+def would_drift(policy: NodePolicy, launchable: Launchable | None) -> bool:
+    """Whether a node launched now would lack something of this, also where the node that is there has it: somebody may
+    have put it right by hand.
+    """
+    if launchable is None:
+        return False
+    coming, wanted = launchable.expected.values(), policy.node
+    return (
+        bool(wanted.annotations)
+        or any(_wrong(wanted.labels, one.labels) or _lacking(wanted.taints, one.taints) for one in coming)
+        or not all(_all_meet(asked, launchable) for asked in policy.requirements)
+    )
+
+
 def registers(policy: NodePolicy, expected: Iterable[ExpectedNode]) -> bool:
     """Whether nodes launched now come with all startup taints that the policy wants."""
     coming = tuple(expected)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from leeward.drift.desired import of_desired, of_requirements, registers
+from leeward.drift.desired import of_desired, of_requirements, registers, would_drift
 from leeward.drift.launched import of_hidden, of_instance
 from leeward.drift.reasons import Field, Reason
 from leeward.drift.template_hash import fields_of, read, written
@@ -62,7 +62,7 @@ def drift_of(snapshot: ClusterSnapshot, node: Node) -> Drifted:
         node=node.name,
         reasons=reasons,
         since=_since(node) or snapshot.now,
-        remedy=_remedy(reasons) if watches(snapshot, policy) else Remedy.NONE,
+        remedy=_remedy(snapshot, node, policy, reasons) if watches(snapshot, policy) else Remedy.NONE,
     )
 
 
@@ -76,23 +76,20 @@ def watches(snapshot: ClusterSnapshot, policy: NodePolicy) -> bool:
     return snapshot.policies.settings.drift and policy.disruption.drift
 
 
-def annotations(snapshot: ClusterSnapshot, node: Node) -> dict[str, str | None]:
-    """What has to be changed on the node, None: to be taken off. The same snapshot with the changes made asks for none.
+def annotations(snapshot: ClusterSnapshot, node: Node, drift: Drifted) -> dict[str, str | None]:
+    """What the node should carry, None: not there. `drift`: as `drift_of` found it.
 
-    A node without hashes of this version gets those of the launch template version that it came from, where that can be
-    read, else those of now: unknown is not drifted.
+    A node without hashes of this version, or without some of them, gets those of the launch template version that it
+    came from, where that can be read, else those of now: unknown is not drifted.
     """
     policy = snapshot.policy_of_node(node)
     if policy is None:
         return {}
-    drift = drift_of(snapshot, node)
     wanted: dict[str, str | None] = {keys.DRIFTED_SINCE: None, keys.DRIFT_REASONS: None}
     if drift.since is not None and watches(snapshot, policy):
         fields = dict.fromkeys(reason.field.value for reason in drift.reasons)
         wanted = {keys.DRIFTED_SINCE: format_instant(drift.since), keys.DRIFT_REASONS: ",".join(fields)}
-    if read(node.annotations) is None:
-        wanted |= written(_launched_with(snapshot, node, policy))
-    return {key: value for key, value in wanted.items() if node.annotations.get(key) != value}
+    return wanted | written({**_launched_with(snapshot, node, policy), **(read(node.annotations) or {})})
 
 
 def _launched_with(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy) -> dict[Field, str]:
@@ -117,8 +114,11 @@ def _reasons(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy) -> Itera
     yield from of_hidden(node, policy, launch, then, registers=registers(policy, expected))
 
 
-def _remedy(reasons: Iterable[Reason]) -> Remedy:
-    return Remedy.REPLACE if all(reason.mends for reason in reasons) else Remedy.UPGRADE
+def _remedy(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy, reasons: Iterable[Reason]) -> Remedy:
+    group = snapshot.group_of(node)
+    launchable = snapshot.launchables.get(group.name) if group else None
+    mends = all(reason.mends for reason in reasons) and not would_drift(policy, launchable)
+    return Remedy.REPLACE if mends else Remedy.UPGRADE
 
 
 def _since(node: Node) -> datetime | None:

@@ -40,13 +40,12 @@ def of_instance(instance: Instance, group: Group, launch: LaunchSettings | None)
 def of_hidden(
     node: Node, policy: NodePolicy, now: LaunchSettings | None, then: LaunchSettings | None, *, registers: bool
 ) -> Iterator[Reason]:
-    """What no instance shows: what was remembered on the node, else the launch template version that the node came
-    from. Where neither is known nothing has drifted. `registers`: nodes launched now come with the startup taints.
+    """What no instance shows: each field as it was remembered on the node, else as the launch template version says
+    that the node came from. Where neither is known nothing has drifted. `registers`: nodes launched now come with the
+    startup taints.
     """
     wanted = fields_of(now, policy)
-    remembered = read(node.annotations)
-    if remembered is None:
-        remembered = fields_of(then, policy) if then is not None else {}
+    remembered = {**(fields_of(then, policy) if then is not None else {}), **(read(node.annotations) or {})}
     for field in HIDDEN:
         have, want = remembered.get(field), wanted.get(field)
         if have is not None and want is not None and have != want:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leeward.model.group import Group
+from leeward.model.instance_type import InstanceType
 from leeward.model.launch import LaunchSettings
 from leeward.model.nodegroup import Nodegroup
 from leeward.node_template.build import Sources
@@ -62,11 +63,38 @@ def sources_of(
     """
     found = narrowed(looked.choices, zone=zone, instance_type=instance_type)
     launched = as_launched(looked.group, found.types[0]) if found.types else looked.group
+    launch = looked.launch if launched is looked.group else launches.settings(launched)
+    return _joined(looked, found, launch, launches.instance_types(found.types), variables)
+
+
+def sources_by_type(looked: Looked, launches: LaunchSources, variables: Mapping[str, Any]) -> dict[str, Sources]:
+    """The same for every type that the group may launch, each with the launch template that its override names: no
+    template is read twice. Raises LeewardError.
+    """
+    types = launches.instance_types(looked.choices.types)
+    read: dict[object, LaunchSettings | None] = {looked.group.launch.template: looked.launch}
+    found: dict[str, Sources] = {}
+    for name in looked.choices.types:
+        launched = as_launched(looked.group, name)
+        if launched.launch.template not in read:
+            read[launched.launch.template] = launches.settings(launched)
+        launch = read[launched.launch.template]
+        found[name] = _joined(looked, narrowed(looked.choices, instance_type=name), launch, types, variables)
+    return found
+
+
+def _joined(
+    looked: Looked,
+    found: Choices,
+    launch: LaunchSettings | None,
+    types: Mapping[str, InstanceType],
+    variables: Mapping[str, Any],
+) -> Sources:
     return Sources(
         group=looked.group,
         choices=found,
-        launch=looked.launch if launched is looked.group else launches.settings(launched),
+        launch=launch,
         nodegroup=looked.nodegroup,
-        types=launches.instance_types(found.types),
+        types=types,
         networking=Networking.from_variables(variables),
     )

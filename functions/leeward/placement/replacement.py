@@ -13,7 +13,7 @@ from leeward.model.group import Group
 from leeward.model.instance import Instance
 from leeward.model.instance_type import InstanceType
 from leeward.model.pod import Pod
-from leeward.model.promise import Promise
+from leeward.model.promise import Pool, Promise
 from leeward.model.subnet import Subnet
 from leeward.model.termination import LaunchOption, LaunchPlan
 from leeward.placement.accounting import Accounting, Demand, accounting_of, demand_of
@@ -42,14 +42,15 @@ class Leaving:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
     """What there is to decide on. `subnets` of the group, with their free addresses; `newcomers`: instances that have
-    been launched and whose Node is not Ready yet; `promises`: of other replacements, placed just now; `cni`: the
-    policy's overrides of the CNI's settings.
+    been launched and whose Node is not Ready yet; `promises`: of other replacements, placed just now; `short`:
+    spot capacity that EC2 is taking back; `cni`: the policy's overrides of the CNI's settings.
     """
 
     facts: ClusterFacts
     subnets: tuple[Subnet, ...]
     newcomers: tuple[Instance, ...] = ()
     promises: tuple[Promise, ...] = ()
+    short: frozenset[Pool] = frozenset()
     cni: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -68,6 +69,7 @@ def plan_launch(group: Group, leaving: Leaving, known: Known, chance: Chance) ->
         options = _options(replace(scene, restrictions=(*scene.restrictions, home)), leaving, chance)
     offered = {option.zone for option in options}
     options += tuple(option for option in _options(scene, leaving, chance) if option.zone not in offered)
+    options = _short_last(options, group, leaving, known)
     nowhere = "" if options else place(scene, 1, chance).sentence
     return LaunchPlan(options=options, nowhere=nowhere)
 
@@ -109,13 +111,36 @@ def _options(scene: PlacementScene, leaving: Leaving, chance: Chance) -> tuple[L
     return tuple(found)
 
 
-def _demand(group: Group, leaving: Leaving, known: Known) -> Demand:
-    """Of any type that the group may launch: as its template says, else those of its overrides, else those that it
-    runs.
+def _short_last(
+    options: tuple[LaunchOption, ...], group: Group, leaving: Leaving, known: Known
+) -> tuple[LaunchOption, ...]:
+    """Zones in which EC2 is taking spot capacity back that the group may get come after all others: the group's own
+    strategy chooses the type, so that one short type is enough. Where every zone is short they keep their order.
     """
+    template = known.facts.templates.get(group.name)
+    if template is not None and template.capacity == "on-demand":
+        return options
+    types = set(_type_names(group, leaving, known))
+    short = {pool.zone: pool.instance_type for pool in sorted(known.short, key=str) if pool.instance_type in types}
+    well = tuple(option for option in options if option.zone not in short)
+    if not well or len(well) == len(options):
+        return options
+    why = ", ".join(f"{short[zone]} in {zone}" for zone in dict.fromkeys(o.zone for o in options if o.zone in short))
+    told = tuple(replace(option, why=f"{option.why}; EC2 is taking back spot capacity: {why}") for option in well)
+    return told + tuple(option for option in options if option.zone in short)
+
+
+def _type_names(group: Group, leaving: Leaving, known: Known) -> tuple[str, ...]:
+    """That the group may launch: as its template says, else those of its overrides, else those that it runs."""
+    templates = known.facts.templates
+    told = templates[group.name].types if group.name in templates else ()
+    return told or group.override_types or tuple(sorted({*group.running_types, leaving.type} - {""}))
+
+
+def _demand(group: Group, leaving: Leaving, known: Known) -> Demand:
+    """Of any type that the group may launch."""
     facts = known.facts
-    told = facts.templates[group.name].types if group.name in facts.templates else ()
-    names = told or group.override_types or tuple(sorted({*group.running_types, leaving.type} - {""}))
+    names = _type_names(group, leaving, known)
     types = [facts.types.get(name, InstanceType(name=name, vcpus=0, memory_mib=0)) for name in names]
     settings = CniSettings.from_variables({**(facts.cni or {}), **known.cni})
     accounting = accounting_of(settings, (*facts.subnets, *known.subnets), known.subnets)

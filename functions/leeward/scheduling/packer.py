@@ -63,7 +63,7 @@ class Packer:
         All filters refuse the more the more pods are placed, but for affinity and spread.
         """
         kind = self._world.kind(pod)
-        if kind.hopeful or any(kind not in one.never for one in self._openings):
+        if kind.hopeful or not all(self._is_never(kind, one) for one in self._openings):
             return True
         return self._pick(kind, self._world.feasible(kind, self._world.fleet.present)) >= 0
 
@@ -96,12 +96,17 @@ class Packer:
         feasible = world.feasible(kind, world.fleet.present)
         number = self._pick(kind, feasible & world.existing)
         if number < 0 and feasible:
-            number = next((n for one in world.openings.ranked if (n := self._pick(kind, feasible & one.mask)) >= 0), -1)
+            number = self._opened_for(kind, feasible)
         if number < 0:
             number = self._open_for(kind)
         if number < 0:
             self._failed[kind] = world.stamp
         return number
+
+    def _opened_for(self, kind: Kind, feasible: int) -> int:
+        """Of the new nodes that are there already, by the rank of their openings."""
+        there = (feasible & one.mask for one in self._world.openings.ranked)
+        return next((number for mask in there if mask and (number := self._pick(kind, mask)) >= 0), -1)
 
     def _open_for(self, kind: Kind) -> int:
         """The cheapest new node that will do; among equals in the zone that has got the fewest."""
@@ -111,14 +116,29 @@ class Packer:
                 continue
             point = world.checkpoint()
             number = world.open(opening)
-            bit = world.fleet.bits[number]
-            if world.pick(kind, world.feasible(kind, bit)) >= 0:
+            if world.pick(kind, world.feasible(kind, world.fleet.bits[number])) >= 0:
                 self._note(opening, number)
                 return number
-            if any(isinstance(rule, _LASTING) and not rule.narrow(bit) for rule in kind.rules):
+            if self._refuses(kind, number):
                 opening.never.add(kind)
             world.rollback(point)
         return -1
+
+    def _is_never(self, kind: Kind, opening: Opening) -> bool:
+        """Asked of an empty node of it where no run has come to that yet: what earlier tries have found out must make
+        no difference.
+        """
+        if kind not in opening.never:
+            with self._world.trial():
+                if self._refuses(kind, self._world.open(opening)):
+                    opening.never.add(kind)
+        return kind in opening.never
+
+    def _refuses(self, kind: Kind, number: int) -> bool:
+        """Whether an empty node refuses the kind for reasons that no other node of its template lacks."""
+        bit = self._world.fleet.bits[number]
+        lasting = [rule for rule in kind.rules if isinstance(rule, _LASTING)]
+        return any(not rule.narrow(bit) or (isinstance(rule, Room) and not rule.fits(number)) for rule in lasting)
 
     def _choices(self) -> list[Opening]:
         if self._at_most is not None and len(self._opened) >= self._at_most:

@@ -22,6 +22,16 @@ from leeward.scheduling.requests import HostPort, host_ports, pod_requests
 from leeward.scheduling.volumes import NO_VOLUMES, Storage, VolumeNeeds
 
 NO_STORAGE = Storage(claims={}, volumes={}, classes={})
+_ASKING = (
+    "affinity",
+    "hostNetwork",
+    "nodeSelector",
+    "overhead",
+    "resources",
+    "schedulingGates",
+    "tolerations",
+    "topologySpreadConstraints",
+)
 # what the DaemonSet controller adds to its pods (util.AddOrUpdateDaemonPodTolerations)
 _DAEMON_EFFECTS = {
     "not-ready": "NoExecute",
@@ -109,6 +119,7 @@ class PodReader:
         self._namespaces = namespaces or {}
         self._storage = storage
         self._needs: dict[Needs, Needs] = {}
+        self._known: dict[tuple[Identity | None, str], Needs] = {}
         self._identities: dict[Identity, Identity] = {}
 
     def read(self, raw: Mapping[str, Any]) -> PodSpec:
@@ -124,12 +135,13 @@ class PodReader:
         identity = Identity(
             namespace=namespace, labels=tuple(sorted(labels.items())), leaving="deletionTimestamp" in meta
         )
-        needs = self._needs_of(raw, spec, Asker(namespace=namespace, labels=labels, namespaces=self._namespaces))
+        identity = self._identities.setdefault(identity, identity)
+        needs = self._needs_of(raw, spec, identity)
         return PodSpec(
             namespace=namespace,
             name=meta["name"],
             needs=needs,
-            identity=self._identities.setdefault(identity, identity),
+            identity=identity,
             order=(-int(spec.get("priority") or 0), -needs.asked(CPU), -needs.asked(MEMORY), namespace, meta["name"]),
             node=spec.get("nodeName") or "",
             owner=controller_of(meta.get("ownerReferences") or ()),
@@ -151,30 +163,55 @@ class PodReader:
         except UNREADABLE as error:
             raise malformed("DaemonSet", raw, error) from error
 
-    def _needs_of(self, raw: Mapping[str, Any], spec: Mapping[str, Any], asker: Asker) -> Needs:
-        about_pods = _about_pods(spec, asker) if spec.get("affinity") else {}
+    def _needs_of(self, raw: Mapping[str, Any], spec: Mapping[str, Any], identity: Identity) -> Needs:
+        """Pods whose specs read the same, volumes apart, are read once; those that ask about others have to look the
+        same too.
+        """
+        about_pods = spec.get("affinity") or spec.get("topologySpreadConstraints")
+        key = identity if about_pods else None, _asked(spec)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._parsed(spec, identity)
+        volumes = self._storage.needs(raw)
+        if volumes is NO_VOLUMES:
+            return found
+        bound = replace(found, volumes=volumes)
+        return self._needs.setdefault(bound, bound)
+
+    def _parsed(self, spec: Mapping[str, Any], identity: Identity) -> Needs:
+        """Without its volumes."""
+        asker = Asker(namespace=identity.namespace, labels=dict(identity.labels), namespaces=self._namespaces)
         needs = Needs(
             requests=tuple(sorted(pod_requests(spec).items())),
             ports=host_ports(spec),
             tolerations=tuple(toleration(one) for one in spec.get("tolerations") or ()),
             nodes=NodeChoice.from_json(spec),
-            volumes=self._storage.needs(raw),
             spread=spread_constraints(spec, asker),
             gates=tuple(sorted(gate["name"] for gate in spec.get("schedulingGates") or ())),
             preferred_nodes=preferred_nodes(spec),
-            **about_pods,
         )
+        if spec.get("affinity"):
+            needs = _about_pods(needs, spec, asker)
         return self._needs.setdefault(needs, needs)
 
 
-def _about_pods(spec: Mapping[str, Any], asker: Asker) -> dict[str, tuple[PodTerm, ...]]:
+def _asked(spec: Mapping[str, Any]) -> str:
+    """All that `Needs` is read from, but for volumes, as text."""
+    asked = [spec.get(part) for part in _ASKING]
+    for part in ("containers", "initContainers"):
+        asked.append([(c.get("ports"), c.get("resources"), c.get("restartPolicy")) for c in spec.get(part) or ()])
+    return repr(asked)
+
+
+def _about_pods(needs: Needs, spec: Mapping[str, Any], asker: Asker) -> Needs:
     near, away = "podAffinity", "podAntiAffinity"
-    return {
-        "near": required_terms(spec, near, asker),
-        "away": required_terms(spec, away, asker),
-        "preferred_near": preferred_terms(spec, near, asker),
-        "preferred_away": preferred_terms(spec, away, asker),
-    }
+    return replace(
+        needs,
+        near=required_terms(spec, near, asker),
+        away=required_terms(spec, away, asker),
+        preferred_near=preferred_terms(spec, near, asker),
+        preferred_away=preferred_terms(spec, away, asker),
+    )
 
 
 def _daemon_pod(raw: Mapping[str, Any]) -> dict[str, Any]:

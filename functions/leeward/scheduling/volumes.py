@@ -14,7 +14,7 @@ REGION_LABEL = "topology.kubernetes.io/region"
 _BETA = {"failure-domain.beta.kubernetes.io/zone": ZONE_LABEL, "failure-domain.beta.kubernetes.io/region": REGION_LABEL}
 TOPOLOGY_LABELS = (ZONE_LABEL, REGION_LABEL, *_BETA)
 UNBOUND = "pod has unbound immediate PersistentVolumeClaims"
-_EBS = "ebs.csi.aws.com"
+EBS_DRIVER = "ebs.csi.aws.com"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ def _zones(volume: Raw) -> set[tuple[str, tuple[str, ...]]]:
 def _driver(volume: Raw) -> str:
     spec = volume.get("spec") or {}
     if "awsElasticBlockStore" in spec:
-        return _EBS  # in-tree volumes are attached by the CSI driver since 1.23
+        return EBS_DRIVER  # in-tree volumes are attached by the CSI driver since 1.23
     return str((spec.get("csi") or {}).get("driver") or "")
 
 

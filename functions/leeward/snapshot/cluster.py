@@ -31,8 +31,9 @@ class ClusterSnapshot:
     `node_specs`, `pod_specs` and `daemon_specs` are what `leeward.scheduling.World` takes: all nodes, all pods that
     have not finished, and the pod of each DaemonSet. `launchables` has the selected groups alone.
     `launched_from`: launch settings by instance, where they can still be read. `claimed`: instances that a termination
-    of ours is about; `last_rounds`: when the last round of a group ended. `remarks`: what is missing
-    or assumed, a sentence each.
+    of ours is about; `last_rounds`: when the last round of a group ended; `held`: group -> why nobody else may disrupt
+    its nodes now; `going`: instances that were told to go and may not carry a mark yet. `remarks`: what is missing or
+    assumed, a sentence each.
     """
 
     cluster: str
@@ -55,6 +56,8 @@ class ClusterSnapshot:
     launched_from: Mapping[str, LaunchSettings] = field(default_factory=dict)
     claimed: frozenset[str] = frozenset()
     last_rounds: Mapping[str, datetime] = field(default_factory=dict)
+    held: Mapping[str, str] = field(default_factory=dict)
+    going: frozenset[str] = frozenset()
     remarks: tuple[str, ...] = ()
     _pods_on: dict[str, list[Pod]] = field(init=False, repr=False, compare=False)
     _group_of: dict[str, str] = field(init=False, repr=False, compare=False)

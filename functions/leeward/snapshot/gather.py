@@ -2,7 +2,9 @@
 
 Decides what is asked, and in which order, so that pods are parsed once and raw objects are let go page by page."""
 
-from collections.abc import Iterable, Mapping
+import gc
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -14,7 +16,7 @@ from leeward.model.instance import Instance
 from leeward.model.node import Node
 from leeward.model.pod import FINISHED, Pod
 from leeward.model.subnet import Subnet
-from leeward.node_template.choices import Choices
+from leeward.node_template.gathering import Looked
 from leeward.placement.cni import DAEMON_SET, variables_of
 from leeward.policy.document import NodePolicy
 from leeward.policy.selection import policy_for
@@ -23,23 +25,27 @@ from leeward.ports_cluster import Listed
 from leeward.scheduling.nodes import NodeSpec
 from leeward.scheduling.pods import PodReader, PodSpec
 from leeward.scheduling.volumes import Storage
+from leeward.snapshot.attaching import seen_limits
 from leeward.snapshot.cluster import ClusterSnapshot
-from leeward.snapshot.launches import LaunchFacts, launch_choices, launchable_of, launched_from
+from leeward.snapshot.launches import LaunchFacts, launchable_of, launched_from, looked_up
 
 
-def gather(ports: Ports, cluster: str, now: datetime) -> ClusterSnapshot:
+def gather(ports: Ports, cluster: str, now: datetime, *, as_if: Group | None = None) -> ClusterSnapshot:
     """The cluster as it is. Raises what the ports raise; prices and the table of claims may be away: then the remarks
-    say so.
+    say so. `as_if`: one of its groups as it would be; only of that one it is then found out what it would launch.
     """
     objects = _read_objects(ports.clusters.kubernetes(cluster))
     policies = ports.clusters.policies(cluster)
     groups = {group.name: group for group in ports.groups.of_clusters([cluster])}
-    selected = {n: p for n, g in groups.items() if (p := policy_for(policies.policies, n, g.tags)) is not None}
+    if as_if is not None:
+        groups[as_if.name] = as_if
+    asked = groups if as_if is None else {as_if.name: as_if}
+    selected = {n: p for n, g in asked.items() if (p := policy_for(policies.policies, n, g.tags)) is not None}
     members = {member.id for group in groups.values() for member in group.instances}
     instances = ports.instances.describe(sorted(members | {node.instance_id for node in objects.nodes} - {""}))
     subnets = ports.network.subnets(sorted({name for group in selected for name in groups[group].subnets}))
     remarks: list[str] = []
-    launches = _Launches(ports, cluster, groups, selected, instances, subnets, objects.variables)
+    launches = _Launches(ports, cluster, groups, selected, instances, subnets, objects)
     facts = launches.facts(_prices(ports, cluster, launches.types, launches.zones, now, remarks))
     return ClusterSnapshot(
         cluster=cluster,
@@ -58,10 +64,7 @@ def gather(ports: Ports, cluster: str, now: datetime) -> ClusterSnapshot:
         node_specs=tuple(objects.node_specs),
         pod_specs=tuple(objects.pod_specs),
         daemon_specs=tuple(objects.daemon_specs),
-        launchables={
-            name: launchable_of(groups[name], policy, launches.choices[name], facts)
-            for name, policy in selected.items()
-        },
+        launchables={name: launchable_of(launches.looked[name], policy, facts) for name, policy in selected.items()},
         launched_from=launched_from((groups[name] for name in selected), facts),
         claimed=_claimed(ports, remarks),
         remarks=tuple(remarks),
@@ -89,6 +92,25 @@ class _Objects:
 
 def _read_objects(kubernetes: Kubernetes, *, specs_only: bool = False) -> _Objects:
     """Storage and namespaces first: pods are read against them. `specs_only`: without the pods themselves."""
+    with _uncollected():
+        return _read_all(kubernetes, specs_only=specs_only)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """While tens of thousands of objects come to life the cyclic collector would walk through all of them a dozen
+    times, a fifth of the whole time, and find nothing: what is read from JSON holds no cycles.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _read_all(kubernetes: Kubernetes, *, specs_only: bool) -> _Objects:
     found = _Objects()
     volumes = kubernetes.read(Listed.VOLUMES, _volume)
     storage = Storage.from_json(
@@ -131,16 +153,17 @@ class _Launches:
         selected: Mapping[str, NodePolicy],
         instances: Mapping[str, Instance],
         subnets: Mapping[str, Subnet],
-        variables: Mapping[str, str],
+        objects: _Objects,
     ) -> None:
-        self._ports, self._cluster, self._subnets, self._variables = ports, cluster, subnets, variables
-        self.choices: dict[str, Choices] = {}
+        self._ports, self._cluster, self._subnets, self._variables = ports, cluster, subnets, objects.variables
+        self._limits = seen_limits(objects.node_specs)
+        self.looked: dict[str, Looked] = {}
         running: set[str] = set()
         for name, policy in selected.items():
             mine = {instances[one.id].type for one in groups[name].instances if one.id in instances} - {""}
-            self.choices[name] = launch_choices(groups[name], policy, self.facts(Prices()), mine)
+            self.looked[name] = looked_up(groups[name], policy, self.facts(Prices()), mine)
             running |= mine
-        self.types = sorted(running.union(*(found.types for found in self.choices.values())))
+        self.types = sorted(running.union(*(found.choices.types for found in self.looked.values())))
         self.zones = sorted({subnet.zone for subnet in subnets.values()})
 
     def facts(self, prices: Prices) -> LaunchFacts:
@@ -152,6 +175,7 @@ class _Launches:
             subnets=self._subnets,
             prices=prices,
             variables=self._variables,
+            attach_limits=self._limits,
         )
 
 

@@ -1,26 +1,27 @@
 """What each selected group would launch now, from the ports that know launch templates and node groups.
 
-Decides which facts of a group are joined; the node is put together in `leeward.node_template`."""
+Decides which facts of a cluster are joined; groups are looked up and nodes put together in `leeward.node_template`."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from leeward.model.facts import Prices
 from leeward.model.group import Group
 from leeward.model.launch import LaunchSettings, LaunchSource, LaunchTemplateRef
-from leeward.model.nodegroup import Nodegroup
 from leeward.model.subnet import Subnet
-from leeward.node_template.build import ExpectedNode, Sources, expected_node
-from leeward.node_template.choices import Choices, as_launched, choices, narrowed
-from leeward.node_template.pods import Networking
+from leeward.node_template.build import expected_node
+from leeward.node_template.gathering import Looked, look_up, sources_by_type
 from leeward.policy.document import NodePolicy
 from leeward.ports_facts import KnownNodegroups, LaunchSources
+from leeward.snapshot.attaching import SeenLimits, attaching
 from leeward.snapshot.launchable import Launchable, launchable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchFacts:
-    """What launches of a cluster's groups depend on. `variables`: the VPC CNI's settings before a policy's own."""
+    """What launches of a cluster's groups depend on. `variables`: the VPC CNI's settings before a policy's own;
+    `attach_limits`: those of the nodes that are there.
+    """
 
     cluster: str
     nodegroups: KnownNodegroups
@@ -28,22 +29,28 @@ class LaunchFacts:
     subnets: Mapping[str, Subnet]
     prices: Prices
     variables: Mapping[str, str]
+    attach_limits: SeenLimits = field(default_factory=dict)
 
 
-def launch_choices(group: Group, policy: NodePolicy, facts: LaunchFacts, running: Iterable[str]) -> Choices:
-    """Types, zones and way of paying of the group. `running`: what its members are, where nothing else tells."""
-    launch = facts.sources.settings(group)
-    nodegroup = _nodegroup(group, policy, facts)
-    by_needs = any(one.requirements for one in group.launch.overrides) or bool(launch and launch.requirements)
-    known = facts.sources.all_instance_types() if by_needs else {}
-    return choices(group, launch, nodegroup, known=known, running=running)
+def looked_up(group: Group, policy: NodePolicy, facts: LaunchFacts, running: Iterable[str]) -> Looked:
+    """What AWS says of the group. `running`: what its members are, where nothing else tells. Raises LeewardError."""
+    return look_up(
+        group,
+        facts.cluster,
+        policy.template,
+        nodegroups=facts.nodegroups,
+        launches=facts.sources,
+        running=running,
+    )
 
 
-def launchable_of(group: Group, policy: NodePolicy, found: Choices, facts: LaunchFacts) -> Launchable:
-    """One node for each of the types that were found, and what stands for all of them."""
-    launches = _launches(group, found, facts)
-    expected = _expected(group, policy, found, facts, launches)
-    return launchable(group, found, expected, facts.subnets.values(), facts.prices, launches)
+def launchable_of(looked: Looked, policy: NodePolicy, facts: LaunchFacts) -> Launchable:
+    """One node for each of the types that were found, and what stands for all of them. Raises LeewardError."""
+    sources = sources_by_type(looked, facts.sources, {**facts.variables, **policy.cni})
+    expected = [expected_node(one, policy.template.precedence) for one in sources.values()]
+    launches = {name: one.launch for name, one in sources.items()}
+    found = launchable(looked.group, looked.choices, expected, facts.subnets.values(), facts.prices, launches)
+    return attaching(found, facts.sources.instance_types(found.types), facts.attach_limits)
 
 
 def launched_from(groups: Iterable[Group], facts: LaunchFacts) -> dict[str, LaunchSettings]:
@@ -61,43 +68,3 @@ def launched_from(groups: Iterable[Group], facts: LaunchFacts) -> dict[str, Laun
             if settings is not None:
                 found[member.id] = settings
     return found
-
-
-def _launches(group: Group, found: Choices, facts: LaunchFacts) -> dict[str, LaunchSettings | None]:
-    """Each type with the launch template that its override names."""
-    known: dict[object, LaunchSettings | None] = {}
-    launches: dict[str, LaunchSettings | None] = {}
-    for name in found.types:
-        launched = as_launched(group, name)
-        key = launched.launch.template or launched.launch.configuration
-        if key not in known:
-            known[key] = facts.sources.settings(launched)
-        launches[name] = known[key]
-    return launches
-
-
-def _nodegroup(group: Group, policy: NodePolicy, facts: LaunchFacts) -> Nodegroup | None:
-    if group.nodegroup is None:
-        return None
-    return facts.nodegroups.get(group.cluster or facts.cluster, group.nodegroup, policy.template.ttl)
-
-
-def _expected(
-    group: Group,
-    policy: NodePolicy,
-    found: Choices,
-    facts: LaunchFacts,
-    launches: Mapping[str, LaunchSettings | None],
-) -> Iterator[ExpectedNode]:
-    nodegroup, types = _nodegroup(group, policy, facts), facts.sources.instance_types(found.types)
-    networking = Networking.from_variables({**facts.variables, **policy.cni})
-    for name in found.types:
-        sources = Sources(
-            group=group,
-            choices=narrowed(found, instance_type=name),
-            launch=launches[name],
-            nodegroup=nodegroup,
-            types=types,
-            networking=networking,
-        )
-        yield expected_node(sources, policy.template.precedence)

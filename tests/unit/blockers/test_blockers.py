@@ -7,7 +7,6 @@ import pytest
 
 from leeward.blockers.blocker import Kind
 from leeward.blockers.find import blockers
-from leeward.blockers.opt_outs import pod_opt_outs
 from leeward.blockers.owners import owner_of
 from leeward.blockers.scene import NodeScene, gives_up_at, waiting_hooks
 from leeward.disruption.opt_outs import why_pod_stays
@@ -233,7 +232,7 @@ class TestOptOuts:
     @pytest.mark.parametrize("started", [NOW - 60 * MINUTE, None])
     def test_whoever_takes_candidates_says_the_same(self, key, value, started):
         pod = replace(a_pod(annotations={key: value}), started=started)
-        assert bool(pod_opt_outs(pod, NOW)) == bool(why_pod_stays(pod, NOW))
+        assert bool(found(pod)) == bool(why_pod_stays(pod, NOW))
 
     @pytest.mark.parametrize(
         ("key", "kind"),

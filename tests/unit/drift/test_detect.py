@@ -1,7 +1,6 @@
 """Drift field by field: rows K14 and K15 of docs/features.md, Karpenter v0.30's Drift design."""
 
 import base64
-from dataclasses import replace
 
 import pytest
 
@@ -25,6 +24,13 @@ def fields(fleet):
 
 def launched(instance=None, **launch):
     return a_fleet().group("web", launch=LaunchSettings(**launch)).node("n1", instance=instance or {})
+
+
+def written(fleet, node="n1"):
+    """All that the node should carry for drift."""
+    snapshot = fleet.snapshot()
+    found = annotations(snapshot, snapshot.node(node), drift(fleet, node))
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def wanting(**policy):
@@ -127,6 +133,24 @@ def test_annotations_of_the_policy_are_never_mended_by_a_launch():
     assert drift(wanting(node=DesiredNode(annotations={"a": "b"})).node("n1")).remedy is Remedy.UPGRADE
 
 
+@pytest.mark.parametrize(
+    "policy",
+    [
+        {"node": DesiredNode(labels={"team": "a"})},
+        {"node": DesiredNode(annotations={"team": "a"})},
+        {"node": DesiredNode(taints=(DesiredTaint(key="team", effect="NoSchedule"),))},
+        {"requirements": (Requirement(key="team", operator="Exists"),)},
+    ],
+    ids=["label", "annotation", "taint", "requirement"],
+)
+def test_what_was_put_right_by_hand_would_be_missing_on_a_new_node(policy):
+    taints = [{"key": "team", "effect": "NoSchedule"}]
+    by_hand = {"labels": {"team": "a"}, "annotations": {"team": "a"}, "taints": taints}
+    fleet = wanting(**policy).group("web", launch=LaunchSettings(image="ami-2"))
+    found = drift(fleet.node("n1", instance={"image": "ami-1"}, **by_hand))
+    assert ([reason.field for reason in found.reasons], found.remedy) == ([Field.AMI], Remedy.UPGRADE)
+
+
 def test_user_data_is_compared_with_the_version_that_the_node_came_from():
     now, then = LaunchSettings(user_data=script("")), LaunchSettings(user_data=script("# old"))
     fleet = a_fleet().group("web", launch=now).node("n1")
@@ -144,7 +168,7 @@ def test_kubelets_settings_drift_by_what_they_mean_and_block_devices_as_they_sta
 def test_what_was_remembered_on_the_node_counts_and_hashes_of_another_version_do_not():
     """Karpenter's nodepool-hash-version: a change of the algorithm never rolls a fleet."""
     fleet = a_fleet().group("web", launch=LaunchSettings(user_data=script("")))
-    remembered = annotations(fleet.node("n1").snapshot(), fleet.snapshot().node("n1"))
+    remembered = written(fleet.node("n1"))
     assert remembered["leeward.dev/template-hash-version"] == "v1"
     later = a_fleet().group("web", launch=LaunchSettings(user_data=script("# new"))).node("n1", annotations=remembered)
     assert fields(later) == [Field.USER_DATA]
@@ -154,7 +178,7 @@ def test_what_was_remembered_on_the_node_counts_and_hashes_of_another_version_do
 
 def test_startup_taints_are_remembered_because_they_go():
     before = wanting(node=DesiredNode(startup_taints=(DesiredTaint(key="cni", effect="NoExecute"),))).node("n1")
-    remembered = annotations(before.snapshot(), before.snapshot().node("n1"))
+    remembered = written(before)
     after = wanting(node=DesiredNode()).node("n1", annotations=remembered)
     assert fields(after) == [Field.STARTUP_TAINTS]
 
@@ -168,16 +192,22 @@ def test_since_is_what_the_node_says_else_now():
 
 def test_the_annotations_are_put_once_and_taken_off_when_the_node_is_in_order_or_drift_is_off():
     fleet = launched({"image": "ami-1"}, image="ami-2")
-    snapshot = fleet.snapshot()
-    put = annotations(snapshot, snapshot.node("n1"))
+    fleet.nodes[0]["metadata"]["annotations"] = put = written(fleet)
     assert put["leeward.dev/drift-reasons"] == "ami"
-    fleet.nodes[0]["metadata"]["annotations"] = put
-    again = fleet.snapshot()
-    assert annotations(again, again.node("n1")) == {}
-    off = replace(again.policies, settings=replace(again.policies.settings, drift=False))
-    calm = replace(again, policies=off)
-    gone = {"leeward.dev/drifted-since": None, "leeward.dev/drift-reasons": None}
-    assert annotations(calm, calm.node("n1")) == gone
+    assert written(fleet) == put
+    fleet.settings["drift"] = False
+    assert not {"leeward.dev/drifted-since", "leeward.dev/drift-reasons"} & written(fleet).keys()
+
+
+def test_a_hash_that_could_not_be_known_at_first_is_remembered_as_soon_as_it_can_be():
+    unread = wanting(node=DesiredNode()).group("web", launch=None).node("n1")
+    early = written(unread)
+    assert "userData" not in early["leeward.dev/template-hash"]
+    read = a_fleet().group("web", launch=LaunchSettings(user_data=script("--a"))).node("n1", annotations=early)
+    later = written(read)
+    assert set(early["leeward.dev/template-hash"].split(",")) < set(later["leeward.dev/template-hash"].split(","))
+    changed = a_fleet().group("web", launch=LaunchSettings(user_data=script("--b"))).node("n1", annotations=later)
+    assert fields(changed) == [Field.USER_DATA]
 
 
 def test_a_node_of_no_selected_group_has_nothing_to_differ_from():
