@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from leeward.disruption.budget_index import BudgetIndex
 from leeward.disruption.cost import disruption_cost, lifetime_left
 from leeward.disruption.headcount import why_disrupting
+from leeward.disruption.neighbours import foreign
 from leeward.disruption.opt_outs import why_node_stays, why_pod_stays
 from leeward.model.group import Group
 from leeward.model.instance import CapacityType
@@ -19,13 +20,6 @@ from leeward.scheduling.pods import PodSpec
 from leeward.snapshot.cluster import ClusterSnapshot
 
 IN_SERVICE = "InService"
-FOREIGN = (
-    ("eks.amazonaws.com/compute-type", "fargate", "it is a Fargate node"),
-    ("eks.amazonaws.com/compute-type", "hybrid", "it is a hybrid node"),
-    ("eks.amazonaws.com/compute-type", "auto", "EKS Auto Mode looks after it"),
-    ("karpenter.sh/nodepool", None, "Karpenter looks after it"),
-    ("karpenter.sh/provisioner-name", None, "Karpenter looks after it"),
-)  # label, value (None: any), why
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,14 +69,6 @@ def candidates(snapshot: ClusterSnapshot) -> tuple[Mapping[str, Candidate], Mapp
     return found, why
 
 
-def foreign(node: Node) -> str:
-    """Who else looks after the node, as a sentence; empty: nobody."""
-    for label, value, why in FOREIGN:
-        if label in node.labels and value in {None, node.labels[label]}:
-            return why
-    return ""
-
-
 def why_not(snapshot: ClusterSnapshot, node: Node, index: BudgetIndex) -> str:
     """Why no voluntary method may touch the node, empty when one may."""
     return _why_not_ours(snapshot, node) or _why_not_now(snapshot, node) or _why_pods_stay(snapshot, node, index)
@@ -108,6 +94,7 @@ def _why_not_now(snapshot: ClusterSnapshot, node: Node) -> str:
     return (
         why_disrupting(node)
         or _why_leaving(snapshot, node, group)
+        or snapshot.held.get(group.name, "")
         or kept
         or why_node_stays(node)
         or _why_cooling(snapshot, group, policy)
@@ -122,7 +109,8 @@ def _why_leaving(snapshot: ClusterSnapshot, node: Node, group: Group) -> str:
     lifecycle = group.lifecycle_of(node.instance_id) or "nothing of it"
     if lifecycle != IN_SERVICE:
         return f"its group {group.name} says {lifecycle}"
-    return "a termination of it is under way" if node.instance_id in snapshot.claimed else ""
+    going = node.instance_id in snapshot.claimed or node.instance_id in snapshot.going
+    return "a termination of it is under way" if going else ""
 
 
 def _why_cooling(snapshot: ClusterSnapshot, group: Group, policy: NodePolicy) -> str:
@@ -174,8 +162,13 @@ def _candidate(
         price=snapshot.price_of(node),
         pods=pods,
         cost=disruption_cost(pods, {pod.key: pod for pod in on_node}, left),
-        workload=min((pod.key for pod in on_node if _works(pod)), default=""),
+        workload=workload_on(snapshot, node),
     )
+
+
+def workload_on(snapshot: ClusterSnapshot, node: Node) -> str:
+    """The first pod by name that keeps the node from being empty, empty when none does."""
+    return min((pod.key for pod in snapshot.pods_on(node.name) if _works(pod)), default="")
 
 
 def _works(pod: Pod) -> bool:

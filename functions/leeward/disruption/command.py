@@ -8,12 +8,13 @@ from leeward.model.instance import CapacityType
 
 
 class MethodName(StrEnum):
-    """The closed set of `leeward plan --method`."""
+    """The closed set of `leeward plan --method`. The last is no voluntary one: `leeward.repair` decides it."""
 
     EXPIRATION = "expiration"
     DRIFT = "drift"
     EMPTINESS = "emptiness"
     CONSOLIDATION = "consolidation"
+    UNHEALTHY = "unhealthy"
 
 
 class Decision(StrEnum):

@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from leeward.disruption.budgets import allowance
-from leeward.model import keys
+from leeward.disruption.neighbours import MARKS, mark_of
 from leeward.model.node import Node
 from leeward.policy.document import NodePolicy, Reason
 from leeward.policy.schedule import any_active
 from leeward.snapshot.cluster import ClusterSnapshot
 
-KARPENTER_TAINT = "karpenter.sh/disrupted"
-AUTOSCALER_TAINT = "ToBeDeletedByClusterAutoscaler"
-MARKS = frozenset({keys.DISRUPTED_TAINT, KARPENTER_TAINT, AUTOSCALER_TAINT})
 HELD = "Terminating:Wait"
 
 
@@ -48,7 +45,7 @@ def why_disrupting(node: Node) -> str:
     """Why the node counts as disrupted already, empty when it does not. Cordoned alone is not disrupted: an upgrade's
     old nodes wait so for their turn.
     """
-    mark = next((taint.key for taint in node.taints if taint.key in MARKS), "")
+    mark = mark_of(node)
     if mark:
         return f"it is on its way out already (taint {mark})"
     if node.deleting:
@@ -58,10 +55,15 @@ def why_disrupting(node: Node) -> str:
 
 def counted(snapshot: ClusterSnapshot, policy: NodePolicy) -> tuple[Counted, ...]:
     """The nodes of the policy's groups. Instances that have not joined, and those that are ending already, are in
-    neither number; a marked node that a terminate hook holds is still being drained and counts.
+    neither number; a marked node that a terminate hook holds is still being drained and counts. One that an upgrade or
+    a round has told to go counts before its mark is there.
     """
     return tuple(
-        Counted(node=node.name, zone=snapshot.zone_of(node), disrupting=bool(why_disrupting(node)))
+        Counted(
+            node=node.name,
+            zone=snapshot.zone_of(node),
+            disrupting=node.instance_id in snapshot.going or bool(why_disrupting(node)),
+        )
         for node in snapshot.nodes
         if snapshot.policy_of_node(node) is policy and not _passing(snapshot, node)
     )

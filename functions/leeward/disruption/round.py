@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 
-from leeward.disruption.candidates import Candidate, candidates, foreign
-from leeward.disruption.headcount import MARKS, why_disrupting
+from leeward.disruption.candidates import Candidate, candidates
+from leeward.disruption.headcount import why_disrupting
+from leeward.disruption.neighbours import MARKS, foreign
 from leeward.disruption.spending import Spending
 from leeward.drift.detect import Drifted, all_drift
 from leeward.model.node import Node

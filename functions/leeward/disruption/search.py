@@ -1,43 +1,31 @@
 """Which several nodes to remove together, with at most one cheaper node in their place.
 
-All sets cannot be tried. Two searches are made and the better result is taken: a greedy one that takes node after node
-as long as the pods of all still have places, and Karpenter's binary search over prefixes of the candidates in their
-order (pkg/controllers/disruption/multinodeconsolidation.go), so that the result is never worse than that."""
+Of a few candidates every set is tried that has any hope. Of many that cannot be done: two searches are made and the
+better result is taken: a greedy one that takes node after node as long as the pods of all still have places, and
+Karpenter's binary search over prefixes of the candidates in their order (pkg/controllers/disruption/
+multinodeconsolidation.go), so that the result is never worse than that.
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+Karpenter launches nothing among several that one of them already is. Here such a set may go as well: where one of its
+nodes could go by itself, that saves as much and disturbs less, so that it is preferred."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import combinations
 
 from leeward.disruption.candidates import Candidate
-from leeward.disruption.removal import Removal, accepted, in_zone, with_new, without
+from leeward.disruption.proposals import Miss, Proposal, deleted, replaced, suits, with_zones
+from leeward.disruption.removal import Removal, accepted
 from leeward.disruption.round import Round
-from leeward.disruption.savings import saved, why_not_worth
+from leeward.disruption.savings import price_of_all, why_not_worth
 from leeward.disruption.spending import Spending
-from leeward.disruption.targets import Target, same_kind, why_no_spot
+from leeward.disruption.targets import Target
 from leeward.policy.document import Reason
 from leeward.scheduling.outcome import NewNode
 from leeward.scheduling.packing import pack
 
+FEW = 8  # candidates: of their 247 sets every one is tried
 MOST_NODES = 100  # of one command, as in Karpenter
 MOST_TARGETS = 8  # that the searches look at, the cheapest
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
-    """Nodes that can go. `target` None: nothing has to be launched; `price`: of the new node in the dearest of
-    `zones`.
-    """
-
-    nodes: tuple[Candidate, ...]
-    placements: Mapping[str, str] = field(default_factory=dict)
-    target: Target | None = None
-    zones: tuple[str, ...] = ()
-    price: float = 0.0
-
-    @property
-    def worth(self) -> tuple[float, float, int]:
-        """The most saved, then the least disturbed, then the fewest nodes."""
-        return saved(self.nodes, self.price) or 0.0, -sum(one.cost for one in self.nodes), -len(self.nodes)
 
 
 def several(
@@ -49,18 +37,49 @@ def several(
     deletable = [one for one in ordered if one.name in alone and not alone[one.name].why]
     looked_at = [one for one in ordered if one.name in alone][:MOST_NODES]
     near = targets[:MOST_TARGETS]
-    found_sets: list[Proposal | None] = []
+    sets = _searched(found, looked_at, deletable, near)
+    best = max((one for one in sets if isinstance(one, Proposal) and len(one.nodes) > 1), key=_worth, default=None)
+    return _best_of_all(found, looked_at, near, best) if len(looked_at) <= FEW else best
+
+
+def _worth(proposal: Proposal) -> tuple[float, float, int]:
+    return proposal.worth
+
+
+def _searched(
+    found: Round, looked_at: Sequence[Candidate], deletable: Sequence[Candidate], near: Sequence[Target]
+) -> Iterator[Proposal | Miss | None]:
+    """What the searches come to, the simplest first."""
     for order in (_calmest, _dearest):
         bare = _greedy(found, sorted(deletable, key=order), (), None)
-        firm = bare.nodes if bare else ()
-        mixed = sorted(looked_at, key=order)
-        found_sets += [bare, *(_greedy(found, mixed, firm, target) for target in near)]
-        found_sets += [_greedy(found, mixed, (), target) for target in near if firm]
+        firm, mixed = bare.nodes if bare else (), sorted(looked_at, key=order)
+        yield bare
+        yield from (_greedy(found, mixed, firm, target) for target in near)
+        yield from (_greedy(found, mixed, (), target) for target in near if firm)
     prefix = _affordable(found, looked_at)
-    found_sets.append(_longest(prefix, partial(_deleted, found)))
-    found_sets += [_longest(prefix, partial(_replaced, found, target)) for target in near]
-    good = [one for one in found_sets if one is not None and len(one.nodes) > 1]
-    return max(good, key=lambda one: one.worth, default=None)
+    yield _longest(prefix, partial(deleted, found))
+    yield from (_longest(prefix, partial(replaced, found, target)) for target in near)
+
+
+def _best_of_all(
+    found: Round, looked_at: Sequence[Candidate], near: Sequence[Target], best: Proposal | None
+) -> Proposal | None:
+    """Of every set. Not tried are sets that could not save more than `best`, and those that hold one without room."""
+    full: list[tuple[Target | None, list[frozenset[str]]]] = [(target, []) for target in (None, *near)]
+    for nodes in (nodes for size in range(1, len(looked_at) + 1) for nodes in combinations(looked_at, size)):
+        if len(_affordable(found, nodes)) < len(nodes):
+            continue
+        most, held = price_of_all(nodes) or 0.0, frozenset(one.name for one in nodes)
+        for target, without_room in full:
+            hopeless = best is not None and most - (target.cheapest if target else 0.0) < best.worth[0]
+            if hopeless or any(one <= held for one in without_room):
+                continue
+            tried = replaced(found, target, nodes) if target else deleted(found, nodes)
+            if tried is Miss.NO_ROOM:
+                without_room.append(held)
+            elif isinstance(tried, Proposal) and len(nodes) > 1:
+                best = max((one for one in (best, tried) if one is not None), key=_worth)
+    return best
 
 
 def _calmest(candidate: Candidate) -> tuple[float, int, str]:
@@ -83,7 +102,7 @@ def _affordable(found: Round, ordered: Iterable[Candidate]) -> list[Candidate]:
 
 
 def _longest(
-    prefix: Sequence[Candidate], attempted: Callable[[Sequence[Candidate]], Proposal | None]
+    prefix: Sequence[Candidate], attempted: Callable[[Sequence[Candidate]], Proposal | Miss]
 ) -> Proposal | None:
     """Binary search over the prefix' length, as if a shorter one were always possible where a longer one is."""
     best: Proposal | None = None
@@ -91,33 +110,11 @@ def _longest(
     while low <= high:
         middle = (low + high) // 2
         proposal = attempted(prefix[:middle])
-        if proposal is None:
+        if isinstance(proposal, Miss):
             high = middle - 1
         else:
             best, low = proposal, middle + 1
     return best
-
-
-def _deleted(found: Round, nodes: Sequence[Candidate]) -> Proposal | None:
-    if not found.more() or not found.spending.may_shrink(nodes) or why_not_worth(nodes, 0.0):
-        return None
-    removal = without(found, nodes)
-    return None if removal.why else Proposal(nodes=tuple(nodes), placements=removal.placements)
-
-
-def _replaced(found: Round, target: Target, nodes: Sequence[Candidate]) -> Proposal | None:
-    if not found.more() or not _fair(found, nodes, target) or why_not_worth(nodes, target.cheapest):
-        return None
-    removal = with_new(found, nodes, target)
-    if removal.why or not removal.new_nodes or why_not_worth(nodes, removal.price):
-        return None
-    return with_zones(found, nodes, target, removal)
-
-
-def _fair(found: Round, nodes: Sequence[Candidate], target: Target) -> bool:
-    """Sizes and rules of price that hold whatever the pods need."""
-    unfit = any(same_kind(one, target) or why_no_spot(one, target) or one.price is None for one in nodes)
-    return not unfit and target.has_room(nodes) and found.spending.may_shrink(nodes, grows=target.group)
 
 
 def _greedy(
@@ -152,7 +149,7 @@ class _Taking:
         """Try one more; nothing changes where it does not work."""
         if self._spending.why_not(candidate, Reason.UNDERUTILIZED) or self._spending.why_not_smaller(candidate):
             return
-        if self._target is not None and not self._suits(candidate, self._target):
+        if self._target is not None and not suits(candidate, self._target):
             return
         world = self._found.world
         point = world.checkpoint()
@@ -167,9 +164,6 @@ class _Taking:
         self._new = self._new or packing.new_nodes
         self._placements.update(packing.placements)
 
-    def _suits(self, candidate: Candidate, target: Target) -> bool:
-        return candidate.price is not None and not same_kind(candidate, target) and not why_no_spot(candidate, target)
-
     def proposal(self) -> Proposal | None:
         """What was taken, where that is allowed and worth it."""
         nodes = tuple(self.taken)
@@ -182,16 +176,3 @@ class _Taking:
             return None
         removal = accepted(self._found, Removal(placements=self._placements, new_nodes=self._new), target)
         return None if removal.why else with_zones(self._found, nodes, target, removal)
-
-
-def with_zones(found: Round, nodes: Sequence[Candidate], target: Target, removal: Removal) -> Proposal:
-    """With every zone in which the new node would do and still be worth it: the price is the dearest of these."""
-    chosen = removal.new_nodes[0].zone
-    prices = {one.zone: one.price for one in target.template.offerings}
-    zones = tuple(
-        zone
-        for zone, price in prices.items()
-        if zone == chosen or (not why_not_worth(nodes, price) and not in_zone(found, nodes, target, zone).why)
-    )
-    price = max(prices[zone] for zone in zones)
-    return Proposal(nodes=tuple(nodes), placements=removal.placements, target=target, zones=zones, price=price)

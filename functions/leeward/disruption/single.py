@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from leeward.disruption.candidates import Candidate
+from leeward.disruption.proposals import Proposal, with_zones
 from leeward.disruption.removal import Removal, with_new, without
 from leeward.disruption.round import Round
 from leeward.disruption.savings import dollars, why_not_worth
-from leeward.disruption.search import Proposal, with_zones
 from leeward.disruption.targets import Target, why_no_spot
 
 NO_TIME = "there was no time left to look at it"

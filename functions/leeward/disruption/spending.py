@@ -5,7 +5,8 @@ from typing import Self
 
 from leeward.disruption.budgets import tightest
 from leeward.disruption.candidates import IN_SERVICE, Candidate
-from leeward.disruption.headcount import MARKS, all_allowances
+from leeward.disruption.headcount import all_allowances
+from leeward.disruption.neighbours import MARKS
 from leeward.policy.document import Reason
 from leeward.snapshot.cluster import ClusterSnapshot
 

@@ -63,15 +63,15 @@ def targets(snapshot: ClusterSnapshot, *, priced: bool) -> tuple[tuple[Target, .
 
 def _why_not(snapshot: ClusterSnapshot, launchable: Launchable, policy: NodePolicy | None, *, priced: bool) -> str:
     group = snapshot.groups[launchable.group]
-    if not launchable.zones:
-        return "no subnet of it is known"
+    if group.name in snapshot.held or not launchable.zones:
+        return snapshot.held.get(group.name, "no subnet of it is known")
     if not launchable.types or any(not _sized(launchable, name) for name in launchable.types):
         return "what it launches is not known"
     if "Launch" in group.suspended:
         return "its process Launch is suspended"
     unmet = _unmet(policy.requirements if policy else (), launchable)
     if unmet:
-        return f"it may launch what requirement {unmet} does not allow"
+        return unmet
     if priced and launchable.capacity is None:
         return "it mixes on-demand and spot: nobody knows what would come up"
     return "a price of what it launches is not known" if priced and not launchable.prices else ""
@@ -83,13 +83,17 @@ def _sized(launchable: Launchable, instance_type: str) -> bool:
 
 
 def _unmet(requirements: Iterable[PolicyRequirement], launchable: Launchable) -> str:
-    """The key of the first requirement of the policy that a node of the group might not meet."""
+    """The first requirement of the policy that a node of the group might not meet, or of whose values too few can come
+    up (Karpenter's minValues: a choice has to be left).
+    """
+    nodes = [place_labels(one.labels, zone) for one in launchable.expected.values() for zone in launchable.zones]
     for wanted in requirements:
         asked = Requirement(key=wanted.key, operator=Operator(wanted.operator), values=wanted.values)
-        for node in launchable.expected.values():
-            for zone in launchable.zones:
-                if not asked.matches(place_labels(node.labels, zone)):
-                    return wanted.key
+        if not all(asked.matches(labels) for labels in nodes):
+            return f"it may launch what requirement {wanted.key} does not allow"
+        choice = {labels[wanted.key] for labels in nodes if wanted.key in labels}
+        if len(choice) < (wanted.min_values or 0):
+            return f"it may launch fewer than minValues {wanted.min_values} of requirement {wanted.key}"
     return ""
 
 
@@ -132,10 +136,3 @@ def why_no_spot(candidate: Candidate, target: Target) -> str:
     if types < rules.spot_to_spot_minimum_types:
         return f"spotToSpot needs {rules.spot_to_spot_minimum_types} instance types, {target.group} launches {types}"
     return ""
-
-
-def same_kind(candidate: Candidate, target: Target) -> bool:
-    """The group may launch just what the node is: then keeping the node is better than replacing it among several
-    (Karpenter, filterOutSameInstanceType).
-    """
-    return candidate.type in target.launchable.types and candidate.capacity is target.launchable.capacity

@@ -1,11 +1,15 @@
 """Consolidation: rows K8, K9, K10, K11 and X12 of docs/features.md, and Karpenter's price rules."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from leeward.disruption.command import Decision, MethodName
 from leeward.disruption.plan import plan_round
+from leeward.disruption.targets import targets
+from leeward.policy.document import Requirement
+from leeward.scheduling.volumes import VolumeNeeds
 from tests.unit.disruption.fleet import ZONES, a_budget, a_fleet, a_policy, rules
 
 
@@ -163,6 +167,16 @@ def test_among_equals_fewer_pods_lower_priority_and_old_nodes_go_first():
     assert going(fleet) == [("n2",)]
 
 
+def test_of_nodes_that_can_only_go_one_by_one_the_one_that_disturbs_least_goes_first():
+    """Whatever the other would save."""
+    fleet = a_fleet(a_policy(disruption=rules(budgets=(a_budget(1),)))).node("keeper", type="huge")
+    fleet.pod("rest", "keeper", cpu="1", annotations={"leeward.dev/do-not-disrupt": "true"})
+    fleet.node("calm", type="small").pod("a", "calm", cpu="300m")
+    fleet.node("dear", type="huge").pod("b", "dear", cpu="300m").pod("c", "dear", cpu="300m")
+    assert going(fleet) == [("calm",)]
+    assert reason(fleet, "dear").startswith("it could go")
+
+
 def test_when_time_runs_out_what_was_found_until_then_is_the_plan():
     fleet = a_fleet()
     for number in range(6):
@@ -171,6 +185,18 @@ def test_when_time_runs_out_what_was_found_until_then_is_the_plan():
     found = plan_round(fleet.snapshot(), only=MethodName.CONSOLIDATION, more=lambda: next(left, False))
     reasons = [verdicts[MethodName.CONSOLIDATION].reason for verdicts in found.verdicts.values()]
     assert reasons.count("there was no time left to look at it") == 3
+
+
+def test_twice_the_nodes_take_about_twice_the_tries():
+    def tries(count):
+        asked = []
+        fleet = a_fleet().group("web", "medium").group("batch", "small").group("big", "large")
+        for number in range(count):
+            fleet.node(f"n{number}").pod(f"p{number}", f"n{number}", cpu=f"{300 + 100 * (number % 7)}m")
+        plan_round(fleet.snapshot(), only=MethodName.CONSOLIDATION, more=lambda: not asked.append(1))
+        return len(asked)
+
+    assert tries(60) <= 2.2 * tries(30)
 
 
 def test_a_not_in_rule_holds_for_every_type_and_not_for_the_label_that_is_missing():
@@ -189,3 +215,33 @@ def test_a_group_does_not_lend_itself_a_node_that_never_comes():
         fleet.node(f"n{number}", type="large").pod(f"p{number}", f"n{number}", cpu="50m")
     fleet.pod("rest", "keeper", cpu="1", annotations={"leeward.dev/do-not-disrupt": "true"})
     assert [len(nodes) for nodes in going(fleet)] == [2]
+
+
+@pytest.mark.parametrize(("types", "goes"), [(["small"], []), (["small", "medium"], [("n1",)])])
+def test_a_group_that_leaves_less_choice_than_min_values_asks_for_is_no_target(types, goes):
+    """Karpenter's minValues."""
+    asked = Requirement(key="node.kubernetes.io/instance-type", operator="Exists", min_values=2)
+    fleet = a_fleet(a_policy("web", "web"), a_policy("batch", "batch", requirements=(asked,)))
+    fleet.group("web", "large").group("batch", *types).node("n1").pod("a", "n1", cpu="600m")
+    assert going(fleet) == goes
+    why = targets(fleet.snapshot(), priced=True)[1].get("batch", "")
+    assert ("fewer than minValues 2 of requirement node.kubernetes.io/instance-type" in why) is (not goes)
+
+
+def test_a_new_node_takes_no_more_volumes_than_it_can_attach():
+    def planned(most):
+        fleet = a_fleet().group("web", "huge").group("small", "medium").node("n1").node("keeper")
+        fleet.pod("rest", "keeper", cpu="7900m", annotations={"leeward.dev/do-not-disrupt": "true"})
+        snapshot = fleet.pod("a", "n1", cpu="100m").pod("b", "n1", cpu="100m").snapshot()
+        volumes = VolumeNeeds(attached=(("ebs.csi.aws.com", 1),))
+        specs = tuple(replace(pod, needs=replace(pod.needs, volumes=volumes)) for pod in snapshot.pod_specs)
+        full = tuple(replace(one, attach_limits={"ebs.csi.aws.com": 1}) for one in snapshot.node_specs)
+        small = snapshot.launchables["small"]
+        node = replace(small.template.node, attach_limits={"ebs.csi.aws.com": most})
+        limited = replace(small, template=replace(small.template, node=node))
+        launchables = {**snapshot.launchables, "small": limited}
+        return plan_round(replace(snapshot, pod_specs=specs, node_specs=full, launchables=launchables))
+
+    assert [command.nodes for command in planned(2).commands] == [("n1",)]
+    assert planned(1).commands == ()
+    assert "max volume count" in planned(1).verdicts["n1"][MethodName.CONSOLIDATION].reason

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from leeward.disruption.command import Decision, MethodName
+from leeward.disruption.methods import ORDER
 from leeward.disruption.plan import plan_round
 from leeward.model.launch import LaunchSettings
 from tests.unit.disruption.fleet import ZONES, a_budget, a_fleet, a_policy, rules
@@ -196,7 +197,7 @@ def test_drift_can_be_switched_off(off):
 def test_every_node_has_a_verdict_of_every_method_in_their_order():
     fleet = a_fleet().node("n1").node("n2", group="web", lifecycle="Terminating:Wait").pod("a", "n1")
     for verdicts in plan(fleet).verdicts.values():
-        assert list(verdicts) == list(MethodName)
+        assert list(verdicts) == [method.name for method in ORDER]
         assert all(verdict.reason for verdict in verdicts.values())
 
 

@@ -3,6 +3,7 @@
 Several nodes at once are tried before any single one. Empty nodes are emptiness' affair. Source: Karpenter,
 pkg/controllers/disruption/{consolidation,multinodeconsolidation,singlenodeconsolidation}.go."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from leeward.disruption.candidates import Candidate
@@ -11,9 +12,10 @@ from leeward.disruption.methods.emptiness import UNDERUTILIZED
 from leeward.disruption.methods.in_turn import NO_TIME
 from leeward.disruption.methods.method import considered, in_order
 from leeward.disruption.opt_outs import why_node_is_kept
+from leeward.disruption.proposals import Proposal
 from leeward.disruption.round import Round
 from leeward.disruption.savings import dollars, price_of_all, saved
-from leeward.disruption.search import Proposal, several
+from leeward.disruption.search import several
 from leeward.disruption.single import Sweep
 from leeward.disruption.targets import targets
 from leeward.policy.document import Reason
@@ -37,7 +39,7 @@ class Consolidation:
         )
 
     def decide(self, found: Round) -> Outcome:
-        """The best of several nodes, else of single ones; `docs/designs/disruption.md` tells how it is searched."""
+        """One command; `docs/designs/disruption.md` tells how it is searched."""
         ordered, verdicts = considered(self, found)
         ready: list[Candidate] = []
         for candidate in ordered:
@@ -50,10 +52,19 @@ class Consolidation:
         deletable = sweep.deletions(ready)
         chosen = several(found, ready, deletable, sweep.targets)
         singles = sweep.all(ready, deletable)
-        best = chosen or next((one for one in singles.values() if isinstance(one, Proposal)), None)
+        best = _best(chosen, [one for one in singles.values() if isinstance(one, Proposal)])
         for candidate in ready:
             verdicts[candidate.name] = Verdict(candidate=True, reason=_said(candidate, singles, best))
         return Outcome(commands=(_command(best),) if best else (), verdicts=in_order(found, verdicts))
+
+
+def _best(chosen: Proposal | None, singles: Sequence[Proposal]) -> Proposal | None:
+    """Of single nodes the one that disturbs least, which comes first (docs/features.md, K10). Where several can go
+    together, what saves most: they, or a single node after all.
+    """
+    if chosen is None:
+        return next(iter(singles), None)
+    return max((chosen, *singles), key=lambda one: one.worth)
 
 
 def _said(candidate: Candidate, singles: dict[str, Proposal | str], best: Proposal | None) -> str:

@@ -8,12 +8,14 @@ from datetime import datetime, timedelta
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import Command, Decision, MethodName, Outcome, Verdict
 from leeward.disruption.methods.method import considered, in_order
-from leeward.disruption.opt_outs import SCALE_DOWN_DISABLED, TRUE, why_node_is_kept
+from leeward.disruption.opt_outs import TRUE, why_node_is_kept
 from leeward.disruption.round import Round
 from leeward.disruption.savings import saved
 from leeward.model import keys
+from leeward.model.node import Node
 from leeward.model.times import parse_instant
-from leeward.policy.document import Reason
+from leeward.policy.document import NodePolicy, Reason
+from leeward.snapshot.cluster import ClusterSnapshot
 
 UNDERUTILIZED = "WhenEmptyOrUnderutilized"
 NEVER = "Never"
@@ -28,7 +30,7 @@ class Emptiness:
     def why_not(self, found: Round, candidate: Candidate) -> str:
         """Off, not empty, kept, not empty for long enough, or its group cannot shrink."""
         return (
-            why_off(found, candidate)
+            why_off(found.snapshot, candidate.policy)
             or why_not_empty(found, candidate)
             or _why_kept(candidate)
             or _why_not_yet(candidate, found.snapshot.now)
@@ -64,15 +66,15 @@ def _commands(going: list[Candidate]) -> tuple[Command, ...]:
     return (command,)
 
 
-def why_off(found: Round, candidate: Candidate) -> str:
+def why_off(snapshot: ClusterSnapshot, policy: NodePolicy) -> str:
     """The switches of cluster and policy that keep empty nodes."""
-    rules = candidate.policy.disruption
-    if not found.snapshot.policies.settings.emptiness:
+    rules = policy.disruption
+    if not snapshot.policies.settings.emptiness:
         return "emptiness is switched off for the cluster"
     if rules.consolidation_policy == NEVER:
-        return f"policy {candidate.policy.name} says consolidationPolicy Never"
+        return f"policy {policy.name} says consolidationPolicy Never"
     if rules.consolidate_after is None:
-        return f"policy {candidate.policy.name} says consolidateAfter Never"
+        return f"policy {policy.name} says consolidateAfter Never"
     return ""
 
 
@@ -84,10 +86,10 @@ def why_not_empty(found: Round, candidate: Candidate) -> str:
     return f"it is not empty for long: pod {landing} has no node and will land there" if landing else ""
 
 
-def empty_since(candidate: Candidate) -> datetime | None:
+def empty_since(node: Node) -> datetime | None:
     """As the annotation says; None where there is none that can be read."""
     try:
-        return parse_instant(candidate.node.annotations.get(keys.EMPTY_SINCE, ""))
+        return parse_instant(node.annotations.get(keys.EMPTY_SINCE, ""))
     except (ValueError, OverflowError):
         return None
 
@@ -95,13 +97,13 @@ def empty_since(candidate: Candidate) -> datetime | None:
 def _why_kept(candidate: Candidate) -> str:
     """Under WhenEmptyOrUnderutilized removing empty nodes is a part of consolidation, so its opt-outs hold."""
     underutilized = candidate.policy.disruption.consolidation_policy == UNDERUTILIZED
-    scale_down = candidate.node.annotations.get(SCALE_DOWN_DISABLED) == TRUE
+    scale_down = candidate.node.annotations.get(keys.SCALE_DOWN_DISABLED) == TRUE
     return why_node_is_kept(candidate.node) if underutilized or scale_down else ""
 
 
 def _why_not_yet(candidate: Candidate, now: datetime) -> str:
     """Without the annotation the time begins now."""
-    since = empty_since(candidate)
+    since = empty_since(candidate.node)
     waits = candidate.policy.disruption.consolidate_after or timedelta()
     left = (now if since is None else since) + waits - now
     if left <= timedelta():
@@ -112,4 +114,4 @@ def _why_not_yet(candidate: Candidate, now: datetime) -> str:
 
 def _since_when(candidate: Candidate) -> str:
     since = candidate.node.annotations.get(keys.EMPTY_SINCE)
-    return f" since {since}" if since and empty_since(candidate) else ""
+    return f" since {since}" if since and empty_since(candidate.node) else ""

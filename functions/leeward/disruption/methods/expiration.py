@@ -9,8 +9,10 @@ from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import MethodName, Outcome
 from leeward.disruption.methods.in_turn import replace_in_turn
 from leeward.disruption.round import Round
-from leeward.policy.document import Reason
+from leeward.model.node import Node
+from leeward.policy.document import NodePolicy, Reason
 from leeward.policy.durations import format_duration
+from leeward.snapshot.cluster import ClusterSnapshot
 
 _UNKNOWN = datetime.min.replace(tzinfo=UTC)
 
@@ -23,24 +25,35 @@ class Expiration:
 
     def why_not(self, found: Round, candidate: Candidate) -> str:
         """Off, or not old enough."""
-        after = candidate.policy.disruption.expire_after
-        if not found.snapshot.policies.settings.expiration:
-            return "expiration is switched off for the cluster"
-        if after is None:
-            return f"nodes of policy {candidate.policy.name} do not expire (expireAfter Never)"
-        if candidate.node.created == _UNKNOWN:
-            return "nothing tells when the node was created"
-        left = after - (found.snapshot.now - candidate.node.created)
-        return f"it expires in {_rounded(left)}" if left > timedelta() else ""
+        forever = why_kept_forever(found.snapshot, candidate.node, candidate.policy)
+        left = timedelta() if forever else _expires(candidate) - found.snapshot.now
+        return forever or (f"it expires in {_rounded(left)}" if left > timedelta() else "")
 
     def decide(self, found: Round) -> Outcome:
         """As many as budgets allow."""
         return replace_in_turn(self, found, rank=_expires, said=_said)
 
 
+def why_kept_forever(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy) -> str:
+    """Why the node never expires, empty when it does."""
+    if not snapshot.policies.settings.expiration:
+        return "expiration is switched off for the cluster"
+    if policy.disruption.expire_after is None:
+        return f"nodes of policy {policy.name} do not expire (expireAfter Never)"
+    return "nothing tells when the node was created" if node.created == _UNKNOWN else ""
+
+
+def expires(node: Node, after: timedelta) -> datetime:
+    """The moment from which the node is too old; far away rather than beyond what a date can say."""
+    try:
+        return node.created + after
+    except OverflowError:
+        return datetime.max.replace(tzinfo=UTC)
+
+
 def _expires(candidate: Candidate) -> datetime:
     after = candidate.policy.disruption.expire_after
-    return candidate.node.created + after if after else datetime.max.replace(tzinfo=UTC)
+    return datetime.max.replace(tzinfo=UTC) if after is None else expires(candidate.node, after)
 
 
 def _said(found: Round, candidate: Candidate) -> str:

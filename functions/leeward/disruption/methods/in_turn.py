@@ -39,7 +39,8 @@ class _Turn:
     def __init__(self, method: Method, found: Round, said: Said) -> None:
         self._method, self._found, self._said = method, found, said
         self._spending: Spending = found.spending.copy()
-        self._targets: Sequence[Target] = targets(found.snapshot, priced=False)[0]
+        known, self._no_targets = targets(found.snapshot, priced=False)
+        self._targets: Sequence[Target] = known
         self._empty: list[Candidate] = []
         self._commands: list[Command] = []
 
@@ -72,7 +73,8 @@ class _Turn:
                 return self._deleted(candidate, removal, said)
         own = [one for one in self._targets if one.group == candidate.group.name]
         others = [one for one in self._targets if one.group != candidate.group.name and one.has_room([candidate])]
-        why = f"its group {candidate.group.name} can launch nothing now"
+        none = self._no_targets.get(candidate.group.name, "")
+        why = f"its group {candidate.group.name} can launch nothing now{f': {none}' if none else ''}"
         for target in (*own, *others):
             removal = with_new(self._found, [candidate], target, at_most=None)
             if not removal.why and self._spending.may_shrink([candidate], grows=target.group):

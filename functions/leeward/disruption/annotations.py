@@ -1,0 +1,86 @@
+"""What the nodes of selected groups carry so that people, and the next round, see what was found (docs/features.md, K6,
+K7, K15): since when a node is empty, whether it has expired, since when and in what it has drifted, and the hashes of
+what it was launched with.
+
+An annotation goes when its method is switched off or the node is in order again. Nodes on their way out, and those that
+somebody else looks after, are left as they are. The same snapshot with the changes made asks for none."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from leeward.disruption.candidates import workload_on
+from leeward.disruption.methods.emptiness import empty_since, why_off
+from leeward.disruption.methods.expiration import expires, why_kept_forever
+from leeward.disruption.neighbours import MARKS, foreign
+from leeward.disruption.round import Round
+from leeward.drift.detect import annotations
+from leeward.model import keys
+from leeward.model.node import Node
+from leeward.model.times import format_instant
+from leeward.policy.document import NodePolicy
+from leeward.snapshot.cluster import ClusterSnapshot
+
+TRUE = "true"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotationChange:
+    """Of one node as the snapshot shows it; `set` and `remove` name no key twice and nothing that is so already."""
+
+    node: Node
+    set: Mapping[str, str] = field(default_factory=dict)
+    remove: tuple[str, ...] = ()
+
+    @property
+    def waits(self) -> bool:
+        """A time begins to run with it, so that it is written before others."""
+        return keys.EMPTY_SINCE in self.set
+
+
+def annotation_changes(snapshot: ClusterSnapshot, now: datetime) -> Sequence[AnnotationChange]:
+    """What has to be written, by the names of the nodes; `now` is the moment that is written down."""
+    return changes_in(Round(snapshot if snapshot.now == now else replace(snapshot, now=now)))
+
+
+def changes_in(found: Round) -> Sequence[AnnotationChange]:
+    """The same in the words of a round, whose moment is the snapshot's."""
+    changes: list[AnnotationChange] = []
+    for node in sorted(found.snapshot.nodes, key=lambda node: node.name):
+        wanted = _wanted(found, node)
+        told = {key: value for key, value in wanted.items() if value is not None and node.annotations.get(key) != value}
+        gone = tuple(key for key, value in wanted.items() if value is None and key in node.annotations)
+        if told or gone:
+            changes.append(AnnotationChange(node=node, set=told, remove=gone))
+    return changes
+
+
+def _wanted(found: Round, node: Node) -> dict[str, str | None]:
+    """Every annotation that has a say here, None: not there."""
+    policy = found.snapshot.policy_of_node(node)
+    leaving = node.deleting or any(taint.key in MARKS for taint in node.taints)
+    if policy is None or leaving or foreign(node):
+        return {}
+    return {
+        keys.EMPTY_SINCE: _empty(found, node, policy),
+        keys.EXPIRED: _expired(found.snapshot, node, policy),
+        **annotations(found.snapshot, node, found.drift[node.name]),
+    }
+
+
+def _empty(found: Round, node: Node, policy: NodePolicy) -> str | None:
+    """What is there stays while the node is empty. A node that is not Ready does not begin to be empty: nothing could
+    land there yet.
+    """
+    if why_off(found.snapshot, policy) or workload_on(found.snapshot, node) or node.name in found.arrivals:
+        return None
+    if empty_since(node):
+        return node.annotations[keys.EMPTY_SINCE]
+    return format_instant(found.snapshot.now) if node.ready else None
+
+
+def _expired(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy) -> str | None:
+    after = policy.disruption.expire_after
+    if after is None or why_kept_forever(snapshot, node, policy):
+        return None
+    return TRUE if expires(node, after) <= snapshot.now else None

@@ -1,0 +1,125 @@
+"""Launching the replacements of a round: placed, ordered in the record, asked for, written down.
+
+Each launch carries a client token made of the round, the command and the subnet: asked twice, it is one. An order whose
+answer got lost is asked for again before anything else is decided. A command whose launch is refused falls."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from leeward.disruption.command import Command, Replacement
+from leeward.disruption.lease import written
+from leeward.disruption.record import RoundRecord, launch_token
+from leeward.errors import LeewardError
+from leeward.model.facts import ClusterFacts
+from leeward.model.group import Group
+from leeward.model.promise import Pool
+from leeward.placement.lots import Lots
+from leeward.placement.replacement import Known, Leaving, plan_launch
+from leeward.policy.selection import policy_for
+from leeward.ports import Ports
+
+
+def launch_all(record: RoundRecord, ports: Ports) -> RoundRecord:
+    """Every replacement that is still to come, one after the other, each written down before the next."""
+    for key in record.to_launch():
+        number = int(key.partition(".")[0])
+        if number not in record.standing:
+            continue  # another of its replacements was refused
+        if key not in record.orders:
+            record = _ordered(record, key, ports)
+        record = _fulfilled(record, key, ports)
+    return record
+
+
+def planned(record: RoundRecord, key: str) -> Replacement:
+    """What was planned under the key `C.R`."""
+    number, _, place = key.partition(".")
+    return record.commands[int(number)].replacements[int(place)]
+
+
+def _ordered(record: RoundRecord, key: str, ports: Ports) -> RoundRecord:
+    """Placed now, in the zones that the plan names; the order is written before the first call."""
+    number = int(key.partition(".")[0])
+    options, why = _places(record, key, ports)
+    if not options:
+        return written(record.fell({number: f"no subnet for its replacement: {why}"}), ports)
+    return written(replace(record, orders={**record.orders, key: ",".join(options)}), ports)
+
+
+def _fulfilled(record: RoundRecord, key: str, ports: Ports) -> RoundRecord:
+    number, wanted = int(key.partition(".")[0]), planned(record, key)
+    while record.orders.get(key):
+        where, _, others = record.orders[key].partition(",")
+        zone, _, subnet = where.partition("/")
+        token = launch_token(record, key, subnet)
+        answer = ports.groups.launch(group=wanted.group, subnet=subnet, token=token)
+        left = {name: order for name, order in record.orders.items() if name != key}
+        if answer.launched:
+            new = answer.launched[0]
+            launched, places = {**record.launched, new: key}, {**record.places, new: f"{wanted.group}/{zone}/{subnet}"}
+            return written(replace(record, orders=left, launched=launched, places=places), ports)
+        if answer.no_capacity and others:
+            record = written(replace(record, orders={**left, key: others}), ports)
+            continue
+        why = f"{wanted.group} could not launch its replacement in {zone}: {answer.reason}"
+        return written(replace(record.fell({number: why}), orders=left), ports)
+    return record
+
+
+def _places(record: RoundRecord, key: str, ports: Ports) -> tuple[list[str], str]:
+    """`zone/subnet`, best first, and why there is none."""
+    wanted, command = planned(record, key), record.commands[int(key.partition(".")[0])]
+    group = ports.groups.describe([wanted.group]).get(wanted.group)
+    if group is None:
+        return [], f"Auto Scaling does not know the group {wanted.group}"
+    live = ports.network.subnets(group.subnets) if group.subnets else {}
+    known = Known(
+        facts=_facts(record.cluster, ports),
+        subnets=tuple(live[name] for name in group.subnets if name in live and live[name].zone in wanted.zones),
+        short=_short(record.cluster, ports),
+        cni=_cni(record.cluster, group, ports),
+    )
+    if not known.subnets:
+        return [], f"none of its subnets is in {', '.join(wanted.zones)}"
+    leaving = _leaving(record, command, wanted, ports)
+    plan = plan_launch(group, leaving, known, Lots(f"{record.cluster}/{record.number}/{key}"))
+    return [f"{one.zone}/{one.subnet}" for one in plan.options if one.zone in wanted.zones], plan.nowhere
+
+
+def _leaving(record: RoundRecord, command: Command, wanted: Replacement, ports: Ports) -> Leaving:
+    """What has to find room: the pods of the command's nodes, at the most. Its first node's cores leave their zone, so
+    that zones stay as they are balanced where nothing speaks against it.
+    """
+    kubernetes = ports.clusters.kubernetes(record.cluster)
+    name = command.nodes[0]
+    instance = ports.instances.describe([record.nodes[name]]).get(record.nodes[name])
+    node = kubernetes.node(name)
+    return Leaving(
+        instance=record.nodes[name],
+        zone=instance.zone if instance is not None else wanted.zones[0],
+        subnet=instance.subnet if instance is not None else "",
+        type=wanted.types[0] if wanted.types else "",
+        millicores=node.cpu if node is not None else 0,
+        pods=tuple(pod for each in command.nodes for pod in kubernetes.pods_on(each) if not pod.of_daemon_set),
+    )
+
+
+def _facts(cluster: str, ports: Ports) -> ClusterFacts:
+    """What fn sync has written down; without it every zone counts the same."""
+    try:
+        return ClusterFacts.from_sheets(ports.catalog.read(cluster))
+    except LeewardError:
+        return ClusterFacts()
+
+
+def _short(cluster: str, ports: Ports) -> frozenset[Pool]:
+    """Where EC2 is taking spot capacity back; nobody knows, nobody minds."""
+    try:
+        return ports.catalog.promises(cluster).short_at(ports.clock.now())
+    except LeewardError:
+        return frozenset()
+
+
+def _cni(cluster: str, group: Group, ports: Ports) -> Mapping[str, str]:
+    policy = policy_for(ports.clusters.policies(cluster).policies, group.name, group.tags)
+    return policy.cni if policy is not None else {}

@@ -1,0 +1,80 @@
+"""One set of nodes that can go, tried as a whole: on free capacity alone, or with one cheaper node of a group."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from leeward.disruption.candidates import Candidate
+from leeward.disruption.removal import Removal, in_zone, with_new, without
+from leeward.disruption.round import Round
+from leeward.disruption.savings import saved, why_not_worth
+from leeward.disruption.targets import Target, why_no_spot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """Nodes that can go. `target` None: nothing has to be launched; `price`: of the new node in the dearest of
+    `zones`.
+    """
+
+    nodes: tuple[Candidate, ...]
+    placements: Mapping[str, str] = field(default_factory=dict)
+    target: Target | None = None
+    zones: tuple[str, ...] = ()
+    price: float = 0.0
+
+    @property
+    def worth(self) -> tuple[float, float, int]:
+        """The most saved, then the least disturbed, then the fewest nodes."""
+        return saved(self.nodes, self.price) or 0.0, -sum(one.cost for one in self.nodes), -len(self.nodes)
+
+
+class Miss(Enum):
+    """Why a set comes to nothing. Where it is for want of room, sets that hold this one have none either."""
+
+    NOT_NOW = "time, sizes, rules of price, or too little saved"
+    NO_ROOM = "a pod has no other place"
+
+
+def deleted(found: Round, nodes: Sequence[Candidate]) -> Proposal | Miss:
+    """On free capacity alone."""
+    if not found.more() or not found.spending.may_shrink(nodes) or why_not_worth(nodes, 0.0):
+        return Miss.NOT_NOW
+    removal = without(found, nodes)
+    return Miss.NO_ROOM if removal.why else Proposal(nodes=tuple(nodes), placements=removal.placements)
+
+
+def replaced(found: Round, target: Target, nodes: Sequence[Candidate]) -> Proposal | Miss:
+    """With one new node of the target, which has to be needed."""
+    if not found.more() or not _fair(found, nodes, target) or why_not_worth(nodes, target.cheapest):
+        return Miss.NOT_NOW
+    removal = with_new(found, nodes, target)
+    if removal.why:
+        return Miss.NO_ROOM
+    if not removal.new_nodes or why_not_worth(nodes, removal.price):
+        return Miss.NOT_NOW
+    return with_zones(found, nodes, target, removal)
+
+
+def _fair(found: Round, nodes: Sequence[Candidate], target: Target) -> bool:
+    """Sizes and rules of price that hold whatever the pods need."""
+    fair = all(suits(one, target) for one in nodes)
+    return fair and target.has_room(nodes) and found.spending.may_shrink(nodes, grows=target.group)
+
+
+def suits(candidate: Candidate, target: Target) -> bool:
+    """Whether the rules of price let a node of the target take the candidate's place."""
+    return candidate.price is not None and not why_no_spot(candidate, target)
+
+
+def with_zones(found: Round, nodes: Sequence[Candidate], target: Target, removal: Removal) -> Proposal:
+    """With every zone in which the new node would do and still be worth it: the price is the dearest of these."""
+    chosen = removal.new_nodes[0].zone
+    prices = {one.zone: one.price for one in target.template.offerings}
+    zones = tuple(
+        zone
+        for zone, price in prices.items()
+        if zone == chosen or (not why_not_worth(nodes, price) and not in_zone(found, nodes, target, zone).why)
+    )
+    price = max(prices[zone] for zone in zones)
+    return Proposal(nodes=tuple(nodes), placements=removal.placements, target=target, zones=zones, price=price)

@@ -1,0 +1,175 @@
+"""What a round writes down, so that whoever finds its execution dead can bring it to an end.
+
+The record is the claim as well: one for each cluster, so that two rounds cannot spend one budget twice. Everything else
+is read from the cluster and the groups at each step. Writes are conditional on `version`, and come before the calls
+that they announce."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from hashlib import sha256
+
+from leeward.disruption.command import Command, Decision, MethodName
+from leeward.model.termination import CauseKind
+
+LONGEST_NAME = 80  # of an execution
+LONGEST_REST = timedelta(days=7)  # a cool-down that is longer is forgotten
+GONE, STAYED = "gone", "stayed"
+CAUSES: Mapping[MethodName, CauseKind] = {
+    MethodName.EXPIRATION: CauseKind.EXPIRED,
+    MethodName.DRIFT: CauseKind.DRIFTED,
+    MethodName.EMPTINESS: CauseKind.EMPTY,
+    MethodName.CONSOLIDATION: CauseKind.UNDERUTILIZED,
+}
+_STRANGE = re.compile(r"[^0-9A-Za-z_-]+")
+
+
+class RoundOutcome(StrEnum):
+    """How a round ended."""
+
+    DONE = "done"
+    GIVEN_UP = "given-up"  # nothing was disrupted: the world moved, or a replacement did not come
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundRecord:
+    """One round of one cluster. `nodes`: name -> instance of every node that it claims; `members`: name -> its group;
+    `groups`: theirs and those in which it launches. `fallen`: number of a command -> why it is not carried out now.
+
+    `execution` holds the round, the `attempt`th of it. `suspended`: groups whose AZRebalance is, by us; `raised`:
+    group -> MaxSize before we raised it.
+
+    `orders`: number of a command and of its replacement, `C.R` -> subnets that are still to be tried, `zone/subnet`
+    each, the first one now. `launched`: new instance -> `C.R`, `places`: new instance -> `group/zone/subnet`.
+    `told`: the nodes belong to their terminations now. `ends`: instance -> `gone`, or `stayed` where it was given back
+    or its group replaced it. `handed`: new instances that nothing went for, and that were asked to go.
+
+    `rests`: group -> when its last round ended, of this round and earlier ones. `retry`: not taken up again before.
+    """
+
+    cluster: str
+    number: int
+    method: MethodName
+    began: datetime
+    commands: tuple[Command, ...]
+    nodes: Mapping[str, str]
+    members: Mapping[str, str]
+    groups: tuple[str, ...]
+    version: int = 0
+    execution: str = ""
+    attempt: int = 0
+    fallen: Mapping[str, str] = field(default_factory=dict)
+    suspended: tuple[str, ...] = ()
+    raised: Mapping[str, int] = field(default_factory=dict)
+    orders: Mapping[str, str] = field(default_factory=dict)
+    launched: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, str] = field(default_factory=dict)
+    told: bool = False
+    ends: Mapping[str, str] = field(default_factory=dict)
+    handed: tuple[str, ...] = ()
+    rests: Mapping[str, datetime] = field(default_factory=dict)
+    retry: datetime | None = None
+    ended: datetime | None = None
+    outcome: RoundOutcome | None = None
+    why: str = ""
+
+    @property
+    def open(self) -> bool:
+        """Somebody has to bring it to an end."""
+        return self.ended is None
+
+    @property
+    def standing(self) -> Mapping[int, Command]:
+        """The commands that are carried out, by number."""
+        return {number: one for number, one in enumerate(self.commands) if str(number) not in self.fallen}
+
+    @property
+    def going(self) -> Mapping[str, str]:
+        """Name -> instance of the nodes of these commands."""
+        return {name: self.nodes[name] for one in self.standing.values() for name in one.nodes}
+
+    @property
+    def released(self) -> Mapping[str, str]:
+        """Those that were claimed and stay."""
+        going = self.going
+        return {name: instance for name, instance in self.nodes.items() if name not in going}
+
+    @property
+    def cause(self) -> CauseKind:
+        """With which its nodes are terminated."""
+        return CAUSES[self.method]
+
+    @property
+    def summary(self) -> str:
+        """What it is about: `drift: replace node-a; delete node-b`."""
+        commands = "; ".join(f"{one.decision.value} {', '.join(one.nodes)}" for one in self.standing.values())
+        return f"{self.method.value}: {commands}"
+
+    def new_of(self, number: int) -> tuple[str, ...]:
+        """Instances launched for a command."""
+        return tuple(new for new, key in self.launched.items() if key.partition(".")[0] == str(number))
+
+    def to_launch(self) -> tuple[str, ...]:
+        """Keys `C.R` of replacements for which nothing was launched yet."""
+        wanted = (
+            f"{number}.{place}"
+            for number, one in self.standing.items()
+            if one.decision is Decision.REPLACE
+            for place in range(len(one.replacements))
+        )
+        there = set(self.launched.values())
+        return tuple(key for key in wanted if key not in there)
+
+    def surplus(self) -> tuple[str, ...]:
+        """New instances for which no old node goes: of commands that fell, and of those whose nodes all stayed. Those
+        that were asked to go already are not named again.
+        """
+        kept: set[str] = set()
+        for number, one in self.standing.items():
+            ends = [self.ends.get(self.nodes[name], "") for name in one.nodes]
+            if not self.told or GONE in ends or "" in ends:
+                kept.update(self.new_of(number))
+        return tuple(new for new in self.launched if new not in kept and new not in self.handed)
+
+    def fell(self, why: Mapping[int, str]) -> "RoundRecord":
+        """Without these commands."""
+        return replace(self, fallen={**self.fallen, **{str(number): text[:300] for number, text in why.items()}})
+
+    def closed(self, outcome: RoundOutcome, why: str, now: datetime) -> "RoundRecord":
+        """Ended; its groups rest from now on."""
+        rests = {group: at for group, at in self.rests.items() if now - at < LONGEST_REST}
+        rests |= dict.fromkeys(self.groups, now)
+        return replace(self, ended=now, outcome=outcome, why=why[:500], rests=rests, retry=None)
+
+
+def execution_name(cluster: str, number: int, attempt: int) -> str:
+    """`CLUSTER-NUMBER-ATTEMPT` in characters that Step Functions takes; a name that does not fit is cut and marked."""
+    suffix = f"-{number}-{attempt}"
+    plain = _STRANGE.sub("-", cluster)
+    if plain != cluster or len(plain) + len(suffix) > LONGEST_NAME:
+        suffix = f"-{sha256(cluster.encode()).hexdigest()[:8]}{suffix}"
+    return plain[: LONGEST_NAME - len(suffix)] + suffix
+
+
+def cause_id(record: RoundRecord, instance: str) -> str:
+    """Of the cause with which a node of the round is terminated."""
+    return f"round#{record.cluster}#{record.number}#{instance}"
+
+
+def debt_name(record: RoundRecord, instance: str) -> str:
+    """Of what makes the termination shrink the group: each removal of a round is one terminate-with-decrement."""
+    return f"{instance}/round-{record.number}"
+
+
+def launch_token(record: RoundRecord, key: str, subnet: str) -> str:
+    """Of one launch in one subnet (at most 64 characters): asked twice, it is one."""
+    told = f"{record.cluster}/{record.number}/{record.began:%Y%m%dT%H%M%S}/{key}/{subnet}"
+    return f"leeward-round-{sha256(told.encode()).hexdigest()[:32]}"
+
+
+def groups_named(groups: Iterable[str], commands: Iterable[Command]) -> tuple[str, ...]:
+    """Those of the nodes and those of the replacements, by name."""
+    new = {one.group for command in commands for one in command.replacements}
+    return tuple(sorted({*groups, *new}))

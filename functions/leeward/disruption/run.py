@@ -1,0 +1,73 @@
+"""The document that travels between the steps of disruption-round: small, versioned, the same for every step."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Self
+
+from leeward.errors import InvalidInputError
+
+VERSION = 1
+LONGEST_WHY = 500
+
+
+class Next(StrEnum):
+    """What the state machine does next; its Choice states compare with these words."""
+
+    HAND_OVER = "hand-over"  # another execution holds the round
+    NOTHING = "nothing"  # there is no such round, or it has ended
+    VALIDATE = "validate"
+    MARK = "mark"
+    LAUNCH = "launch"
+    BOOT = "boot"
+    READY = "ready"
+    TELL = "tell"
+    FOLLOW = "follow"
+    END = "end"
+    GIVE_UP = "give-up"
+    DONE = "done"
+    GIVEN_UP = "given-up"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundRun:
+    """One execution's state between two steps. `number` 0: started by hand, whatever there is to do now is the round;
+    `pause` in seconds.
+    """
+
+    cluster: str
+    number: int
+    next: Next
+    execution: str = ""
+    pause: int = 0
+    why: str = ""
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """Raises InvalidInputError naming what is wrong: people start executions by hand."""
+        cluster, number = raw.get("cluster"), raw.get("round") or 0
+        if not isinstance(cluster, str) or not cluster:
+            raise InvalidInputError(f'input: found cluster {cluster!r}, expected {{"cluster": "NAME"}}')
+        if not isinstance(number, int) or number < 0:
+            raise InvalidInputError(f"input: found round {number!r}, expected the number of a round, or none")
+        return cls(
+            cluster=cluster,
+            number=number,
+            next=Next(raw.get("next") or Next.VALIDATE),
+            execution=str(raw.get("execution") or ""),
+            pause=int(raw.get("pause") or 0),
+            why=str(raw.get("why") or ""),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """What the state machine carries."""
+        return {
+            "v": VERSION,
+            "cluster": self.cluster,
+            "round": self.number,
+            "execution": self.execution,
+            "next": self.next.value,
+            "pause": self.pause,
+            "why": self.why[:LONGEST_WHY],
+        }

@@ -1,0 +1,54 @@
+"""Events on nodes that stay: why no method takes them (docs/features.md, K3, K11).
+
+Rate-limited without remembering anything: each decision tells some of the nodes, chosen by their names and the time, so
+that each is told about once in a quarter of an hour, in large clusters once in an hour or two."""
+
+from collections.abc import Callable
+from zlib import crc32
+
+from leeward.disruption.command import MethodName, Plan
+from leeward.errors import ObjectGoneError
+from leeward.model.node import Node
+from leeward.ports import Ports
+from leeward.snapshot.cluster import ClusterSnapshot
+
+MOST_TOLD = 50  # Events of one decision, about
+FEWEST_TURNS = 3
+TURN = 300  # seconds: the rate of fn decide
+UNCONSOLIDATABLE, DISRUPTION_BLOCKED = "Unconsolidatable", "DisruptionBlocked"  # reasons of Events
+LONGEST = 1000
+
+
+def tell_why_nodes_stay(snapshot: ClusterSnapshot, plan: Plan, more: Callable[[], bool], ports: Ports) -> int:
+    """How many Events were asked for. Nodes of groups that no policy selects, and those on their way, are let be."""
+    kubernetes = ports.clusters.kubernetes(snapshot.cluster)
+    going = {name for command in plan.commands for name in command.nodes}
+    told = 0
+    for node in sorted(snapshot.nodes, key=lambda node: node.name):
+        if node.name in going or node.marked or snapshot.policy_of_node(node) is None or not _turn(snapshot, node):
+            continue
+        if not more():
+            break
+        reason, message = why_it_stays(plan, node.name)
+        try:
+            kubernetes.event(node, reason=reason, message=message, warning=False, now=snapshot.now)
+        except ObjectGoneError:
+            continue
+        told += 1
+    return told
+
+
+def why_it_stays(plan: Plan, node: str) -> tuple[str, str]:
+    """(reason of the Event, sentence). A node that no method may touch is blocked; one that consolidation has looked
+    at, or passes over for its own reasons, is not consolidatable.
+    """
+    verdicts = plan.verdicts[node]
+    blocked = not any(verdict.candidate for verdict in verdicts.values())
+    same = len({verdict.reason for verdict in verdicts.values()}) == 1
+    said = verdicts[MethodName.CONSOLIDATION].reason
+    return (DISRUPTION_BLOCKED if blocked and same else UNCONSOLIDATABLE), said[:LONGEST]
+
+
+def _turn(snapshot: ClusterSnapshot, node: Node) -> bool:
+    turns = max(FEWEST_TURNS, -(-len(snapshot.nodes) // MOST_TOLD))
+    return (crc32(node.name.encode()) + int(snapshot.now.timestamp()) // TURN) % turns == 0

@@ -1,0 +1,196 @@
+"""The steps of disruption-round. Each reads the record, does one thing that may be done twice, and returns the run
+document; what is about to be done is written down before.
+
+How a round ends, well or given up, is in `ending.py`."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from leeward.disruption import ending
+from leeward.disruption.arriving import arrival
+from leeward.disruption.checking import judged
+from leeward.disruption.following import concluded, under_way
+from leeward.disruption.launching import launch_all, planned
+from leeward.disruption.lease import RoundLostError, read, written
+from leeward.disruption.looking import look
+from leeward.disruption.record import RoundRecord
+from leeward.disruption.run import Next, RoundRun
+from leeward.disruption.taking import take_round
+from leeward.disruption.telling import give_back, hand_over, is_told, mark_all, tell
+from leeward.model.termination import TerminationRecord
+from leeward.ports import Ports
+
+Step = Callable[[RoundRun, Mapping[str, Any], Ports], RoundRun]
+REBALANCE = "AZRebalance"
+FIRST_LOOK, BOOT_PAUSE = 30, 15  # seconds until a new node is looked for, and between two looks at first
+LONGEST_PAUSE = 60  # between two looks: the longer it has taken, the longer
+DRAIN_PAUSE = 30  # seconds between two looks at terminations
+
+
+def validate(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
+    """Do the commands still hold, seconds after they were planned? Nothing has been touched yet."""
+    record = read(run, ports)
+    record = written(judged(record, look(run.cluster, ports, record)), ports)
+    return _onward(run, record, Next.MARK)
+
+
+def mark(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
+    """Taint and cordon; where nodes are launched, zones are not balanced meanwhile and MaxSize makes room for them."""
+    record = read(run, ports)
+    launching = record.to_launch()
+    if launching:
+        record = _hold_groups(record, launching, ports)
+    count = mark_all(record, ports)
+    return replace(run, next=Next.LAUNCH if launching else Next.TELL, why=f"marked {count} nodes; {record.summary}")
+
+
+def launch(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
+    """Replacements come first. A command whose launch is refused falls, the others go on."""
+    record = _release(launch_all(read(run, ports), ports), ports)
+    return replace(_onward(run, record, Next.BOOT), pause=FIRST_LOOK)
+
+
+def ready(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
+    """Have they joined, and are they what was planned? What is not makes its command fall."""
+    record = read(run, ports)
+    wanted = {new: planned(record, key) for number in record.standing for new, key in _keys(record, number)}
+    nodes = ports.clusters.kubernetes(run.cluster).nodes()
+    found = arrival(wanted, ports.instances.describe(wanted), nodes, since=record.began, now=ports.clock.now())
+    if found.wrong:
+        fell = {int(record.launched[new].partition(".")[0]): why for new, why in found.wrong.items()}
+        record = _release(written(record.fell(fell), ports), ports)
+    if found.missing and record.standing:
+        pause = _pause(record, BOOT_PAUSE, ports)
+        return replace(run, next=Next.BOOT, pause=pause, why="; ".join(found.missing.values()))
+    return _onward(run, record, Next.READY)
+
+
+def validate_again(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
+    """The new nodes are Ready: do the pods fit on them and on what is free, is the method's reason still there, do
+    budgets still allow it? From here on nothing is undone.
+    """
+    record = read(run, ports)
+    record = written(judged(record, look(run.cluster, ports, record)), ports)
+    return _onward(run, _release(record, ports), Next.TELL)
+
+
+def tell_nodes(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
+    """Each node is claimed for its own termination, which drains it and takes it out of its group with decrement."""
+    record = read(run, ports)
+    if not record.told:
+        record = written(replace(record, told=True), ports)
+    tell(record, ports)
+    return replace(run, next=Next.FOLLOW, pause=DRAIN_PAUSE, why=f"told to go: {', '.join(record.going)}")
+
+
+def follow(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
+    """Until every termination has come to its end. One that was never claimed, for the step that told died, is."""
+    record = read(run, ports)
+    terminations = _terminations(record.going.values(), ports)
+    unclaimed = [one for one in under_way(record) if not is_told(record, one, terminations.get(one))]
+    if unclaimed:
+        record = _without_vanished(record, unclaimed, ports)
+        tell(record, ports, only=under_way(record))
+    after = concluded(record, terminations)
+    if after != record:
+        record = written(after, ports)
+    left = under_way(record)
+    if not left:
+        return replace(run, next=Next.END, why=f"{len(record.ends)} terminations have come to their end")
+    pause = _pause(record, DRAIN_PAUSE, ports)
+    return replace(run, next=Next.FOLLOW, pause=pause, why=f"{len(left)} of {len(record.going)} are on their way")
+
+
+def _pause(record: RoundRecord, least: int, ports: Ports) -> int:
+    """Longer the longer the round has lasted: what takes hours is not looked at every few seconds."""
+    waited = (ports.clock.now() - record.began).total_seconds()
+    return int(min(max(waited / 6, least), LONGEST_PAUSE))
+
+
+def _onward(run: RoundRun, record: RoundRecord, onward: Next) -> RoundRun:
+    """Go on with what stands; with nothing left the round is given up."""
+    fallen = "; ".join(f"command {number} fell: {why}" for number, why in record.fallen.items())
+    if record.standing:
+        return replace(run, next=onward, why=f"{record.summary}; {fallen}" if fallen else record.summary)
+    return replace(run, next=Next.GIVE_UP, why=fallen)
+
+
+def _release(record: RoundRecord, ports: Ports) -> RoundRecord:
+    """Nodes of commands that fell serve again, and what was launched for them goes."""
+    give_back(record, record.released, ports)
+    surplus = record.surplus()
+    if not surplus:
+        return record
+    hand_over(record, surplus, ports)
+    return written(replace(record, handed=(*record.handed, *surplus)), ports)
+
+
+def _hold_groups(record: RoundRecord, launching: tuple[str, ...], ports: Ports) -> RoundRecord:
+    """Written down before it is done; groups whose owners have suspended balancing already are left as they are."""
+    wanted = [planned(record, key).group for key in launching]
+    numbers = {int(key.partition(".")[0]) for key in launching}
+    groups = ports.groups.describe(record.groups)
+    own = {record.members[name] for number in numbers for name in record.commands[number].nodes}
+    touched = sorted({*wanted, *own} & groups.keys())
+    suspended = [name for name in touched if REBALANCE not in groups[name].suspended]
+    most = {name: groups[name].desired + wanted.count(name) for name in touched}
+    raised = {name: groups[name].maximum for name in touched if most[name] > groups[name].maximum}
+    after = replace(
+        record,
+        suspended=tuple(sorted({*record.suspended, *suspended})),
+        raised={**raised, **record.raised},
+    )
+    if after != record:
+        record = written(after, ports)
+    for name in record.suspended:
+        ports.group_changes.suspend(name, REBALANCE)
+    for name in raised:
+        ports.group_changes.raise_to(name, maximum=most[name])
+    return record
+
+
+def _keys(record: RoundRecord, number: int) -> list[tuple[str, str]]:
+    return [(new, record.launched[new]) for new in record.new_of(number)]
+
+
+def _terminations(instances: Iterable[str], ports: Ports) -> dict[str, TerminationRecord]:
+    read_ = ((instance, ports.claims.read(instance)) for instance in instances)
+    return {instance: found for instance, found in read_ if found is not None}
+
+
+def _without_vanished(record: RoundRecord, unclaimed: Iterable[str], ports: Ports) -> RoundRecord:
+    """An instance that EC2 no longer knows cannot be told to go: its group has replaced it."""
+    known = ports.instances.describe(unclaimed)
+    gone = {name: ending.STAYED for name in unclaimed if name not in known or known[name].ended}
+    return written(replace(record, ends={**record.ends, **gone}), ports) if gone else record
+
+
+def guarded(step: Step) -> Step:
+    """Whoever has lost the round ends, and says who has it."""
+
+    def take(run: RoundRun, call: Mapping[str, Any], ports: Ports) -> RoundRun:
+        try:
+            return step(run, call, ports)
+        except RoundLostError as lost:
+            return replace(run, next=Next.HAND_OVER, why=str(lost))
+
+    return take
+
+
+STEPS: Mapping[str, Step] = {
+    "take": take_round,
+    **{
+        name: guarded(step)
+        for name, step in {
+            "validate": validate,
+            "mark": mark,
+            "launch": launch,
+            "ready": ready,
+            "validate-again": validate_again,
+            "tell": tell_nodes,
+            "follow": follow,
+            **ending.STEPS,
+        }.items()
+    },
+}

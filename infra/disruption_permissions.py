@@ -1,0 +1,80 @@
+"""What fn decide and fn disrupt may do: lines of the table in `permissions.py`, apart for their length.
+
+fn decide looks and writes down; only fn disrupt, which takes the steps of a round, may launch and change groups."""
+
+from infra.permission import Permission, Scope
+
+_LIST_ONLY = "the API describes lists and knows no resource to name; it changes nothing"
+_ONLY_TAGGED = "groups come and go after the deployment: any group, held to the configured clusters by its tag"
+_LAUNCH = "made by Auto Scaling in the caller's name while LaunchInstances runs; templates are not known beforehand"
+
+_LOOKING = (
+    *(
+        Permission(action=action, on=Scope.ANYTHING, reason=_LIST_ONLY)
+        for action in (
+            "ec2:DescribeInstances",
+            "ec2:DescribeSubnets",
+            "ec2:DescribeLaunchTemplateVersions",
+            "ec2:DescribeInstanceTypes",
+            "ec2:DescribeSpotPriceHistory",
+            "autoscaling:DescribeAutoScalingGroups",
+            "autoscaling:DescribeLifecycleHooks",
+            "autoscaling:DescribeLaunchConfigurations",
+            "pricing:GetProducts",
+        )
+    ),
+    Permission(
+        action="eks:DescribeNodegroup",
+        on=Scope.NODE_GROUPS,
+        reason="node groups come and go after the deployment: any of the configured clusters",
+    ),
+    Permission(
+        action="ssm:GetParametersByPath", on=Scope.POLICIES, reason="all documents below the configured cluster's path"
+    ),
+    Permission(action="dynamodb:BatchGetItem", on=Scope.TABLE),
+    Permission(action="dynamodb:GetItem", on=Scope.TABLE),
+    Permission(action="dynamodb:PutItem", on=Scope.TABLE),
+    Permission(action="dynamodb:Query", on=Scope.OPEN_INDEX),
+    Permission(action="eks:DescribeCluster", on=Scope.CLUSTERS),
+    Permission(
+        action="sts:AssumeRole",
+        on=Scope.ANY_ACT_ROLE,
+        reason="naming each cluster's role would not fit into a role; each of them names who may wear it",
+    ),
+)
+
+LOOK_AT_ROUND = Permission(
+    action="states:DescribeExecution",
+    on=Scope.ROUND_EXECUTIONS,
+    reason="executions of this state machine are named after clusters, or by whoever starts them by hand",
+)
+START_ROUND = Permission(action="states:StartExecution", on=Scope.ROUND_MACHINE)
+
+DECIDE = (*_LOOKING, START_ROUND, LOOK_AT_ROUND)
+"""What fn decide may do: it writes the record of a round and starts its execution."""
+
+DISRUPT = (
+    *_LOOKING,
+    Permission(action="dynamodb:UpdateItem", on=Scope.TABLE),
+    *(
+        Permission(action=f"autoscaling:{action}", on=Scope.CLUSTER_GROUPS, reason=_ONLY_TAGGED)
+        for action in ("LaunchInstances", "SuspendProcesses", "ResumeProcesses", "UpdateAutoScalingGroup")
+    ),
+    Permission(action="ec2:CreateFleet", on=Scope.ANYTHING, reason=_LAUNCH, indirect=True),
+    Permission(action="ec2:RunInstances", on=Scope.LAUNCH_TEMPLATES, reason=_LAUNCH, indirect=True),
+    Permission(action="ec2:CreateTags", on=Scope.LAUNCH_TAGS, reason=_LAUNCH, indirect=True),
+    Permission(
+        action="iam:PassRole",
+        on=Scope.NODE_ROLES,
+        reason=f"{_LAUNCH}; to EC2 only, and the setting nodeRoles narrows it to the roles named",
+        indirect=True,
+    ),
+    LOOK_AT_ROUND,
+    Permission(action="states:StartExecution", on=Scope.STATE_MACHINE),
+    Permission(
+        action="states:DescribeExecution",
+        on=Scope.EXECUTIONS,
+        reason="executions of this state machine are named after instances, which are not known beforehand",
+    ),
+)
+"""What fn disrupt may do: the steps of disruption-round."""

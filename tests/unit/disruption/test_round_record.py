@@ -1,0 +1,153 @@
+"""The record of a round: which commands stand, what is still to be launched, what is left over."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from leeward.disruption.following import concluded, under_way
+from leeward.disruption.record import (
+    GONE,
+    STAYED,
+    RoundOutcome,
+    cause_id,
+    debt_name,
+    execution_name,
+    launch_token,
+)
+from leeward.model.termination import (
+    NOBODY,
+    RETURNED,
+    Cause,
+    CauseKind,
+    Outcome,
+    Status,
+    Subject,
+    TerminationRecord,
+)
+from leeward.termination import ledger
+from tests.fakes.rounds import NOW, a_round
+
+
+def a_termination(instance, record, **more):
+    kinds = {cause_id(record, instance): record.cause, ledger.DEBT + debt_name(record, instance): CauseKind.SURPLUS}
+    subject = Subject(
+        instance=instance,
+        cluster="blue",
+        group="web-a",
+        zone="us-east-1a",
+        subnet="subnet-1",
+        instance_type="m5.large",
+        capacity_type="on-demand",
+    )
+    given = {
+        "subject": subject,
+        "status": Status.CLOSED,
+        "attempt": 1,
+        "version": 2,
+        "causes": tuple(Cause(id=name, kind=kind, at=NOW) for name, kind in kinds.items()),
+        "outcome": Outcome.TERMINATED,
+    }
+    return TerminationRecord(**{**given, **more})
+
+
+def paid_by(payer, instance, record):
+    return {"payers": {debt_name(record, instance): payer}}
+
+
+def a_told_round(**more):
+    return a_round(
+        told=True, orders={}, ends={}, handed=(), launched={"i-9": "0.0"}, places={"i-9": "web-b/a/s"}, **more
+    )
+
+
+def test_every_removal_is_one_debt_that_its_termination_returns_when_it_is_not_paid():
+    record = a_round()
+    assert ledger.of_upgrade(debt_name(record, "i-1"))
+
+
+def test_names_of_executions_follow_from_the_round_and_fit():
+    assert execution_name("blue", 3, 1) == "blue-3-1"
+    long = execution_name("c" * 100, 123456, 12)
+    assert len(long) <= 80
+    assert long.endswith("-123456-12")
+    assert execution_name("a.b", 1, 1) != execution_name("a-b", 1, 1)
+
+
+def test_a_launch_has_a_token_of_its_own_for_each_subnet_command_and_round():
+    record = a_round()
+    tokens = {
+        launch_token(record, "0.0", "subnet-1"),
+        launch_token(record, "0.0", "subnet-2"),
+        launch_token(record, "0.1", "subnet-1"),
+        launch_token(replace(record, number=4), "0.0", "subnet-1"),
+    }
+    assert len(tokens) == 4
+    assert all(len(token) <= 64 for token in tokens)
+    assert launch_token(record, "0.0", "subnet-1") in tokens
+
+
+def test_only_replacements_of_standing_commands_that_have_not_come_are_launched():
+    record = a_round()
+    assert record.to_launch() == ("0.0",)
+    assert replace(record, launched={"i-9": "0.0"}).to_launch() == ()
+    assert record.fell({0: "the world moved"}).to_launch() == ()
+
+
+def test_nodes_of_a_command_that_fell_are_released():
+    record = a_round().fell({0: "the world moved"})
+    assert record.going == {"node-c": "i-3"}
+    assert record.released == {"node-a": "i-1", "node-b": "i-2"}
+
+
+def test_what_was_launched_for_a_command_that_fell_is_surplus_and_is_asked_to_go_once():
+    record = replace(a_round(handed=()), launched={"i-9": "0.0"}).fell({0: "dear"})
+    assert record.surplus() == ("i-9",)
+    assert replace(record, handed=("i-9",)).surplus() == ()
+
+
+def test_a_new_node_stays_when_at_least_one_node_went_for_it():
+    record = a_told_round()
+    assert record.surplus() == ()  # nobody knows yet
+    assert replace(record, ends={"i-1": GONE, "i-2": STAYED}).surplus() == ()
+    assert replace(record, ends={"i-1": STAYED, "i-2": STAYED}).surplus() == ("i-9",)
+
+
+def test_groups_rest_from_the_end_and_rests_of_long_ago_are_forgotten():
+    record = replace(a_round(), rests={"old": NOW - timedelta(days=8), "web-a": NOW - timedelta(hours=1)})
+    closed = record.closed(RoundOutcome.DONE, "done", NOW)
+    assert closed.rests == {"web-a": NOW, "web-b": NOW}
+
+
+def test_ends_are_read_off_the_terminations():
+    record = a_told_round()
+    found = {
+        "i-1": a_termination("i-1", record, **paid_by("i-1", "i-1", record)),
+        "i-2": a_termination("i-2", record, outcome=Outcome.GIVEN_BACK, **paid_by(RETURNED, "i-2", record)),
+        "i-3": a_termination("i-3", record, status=Status.OPEN, outcome=None),
+    }
+    after = concluded(record, found)
+    assert after.ends == {"i-1": GONE, "i-2": STAYED}
+    assert under_way(after) == ("i-3",)
+    assert concluded(after, found) is after
+
+
+def test_one_that_its_group_replaced_has_not_gone_and_one_that_was_forgiven_has():
+    record = a_told_round()
+    found = {
+        "i-1": a_termination("i-1", record, **paid_by(RETURNED, "i-1", record)),
+        "i-2": a_termination("i-2", record, **paid_by(NOBODY, "i-2", record)),
+    }
+    assert concluded(record, found).ends == {"i-1": STAYED, "i-2": GONE}
+
+
+def test_one_that_is_kept_for_a_maintenance_ahead_is_not_waited_for():
+    record = a_told_round()
+    kept = a_termination(
+        "i-1", record, status=Status.OPEN, outcome=None, times={"retry": NOW}, **paid_by(RETURNED, "i-1", record)
+    )
+    assert concluded(record, {"i-1": kept}).ends == {"i-1": STAYED}
+
+
+def test_a_termination_of_another_cause_alone_says_nothing():
+    record = a_told_round()
+    other = a_termination("i-1", record, causes=(Cause(id="spot", kind=CauseKind.SPOT_INTERRUPTION, at=NOW),))
+    assert concluded(record, {"i-1": other}).ends == {}

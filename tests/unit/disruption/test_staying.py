@@ -1,0 +1,64 @@
+"""Events on nodes that stay: which reason, which sentence, how often (rows K3 and K11 of docs/features.md)."""
+
+from datetime import timedelta
+
+from leeward.disruption.plan import plan_round
+from leeward.disruption.round import always
+from leeward.disruption.staying import DISRUPTION_BLOCKED, UNCONSOLIDATABLE, tell_why_nodes_stay, why_it_stays
+from tests.fakes.system import FakeSystem
+from tests.unit.disruption.fleet import NOON, a_fleet
+
+
+def told(fleet, now=NOON, more=always):
+    """(node, reason) of the Events that one decision writes."""
+    system = FakeSystem()
+    snapshot = fleet.snapshot()
+    object.__setattr__(snapshot, "now", now)
+    object.__setattr__(snapshot, "cluster", "blue")
+    count = tell_why_nodes_stay(snapshot, plan_round(snapshot), more, system.ports)
+    found = [(event.about, event.reason) for event in system.kubernetes.events]
+    assert len(found) == count
+    return found
+
+
+def full(count):
+    """Nodes of which none can be spared."""
+    fleet = a_fleet()
+    for number in range(count):
+        fleet.node(f"n{number:03d}").pod(f"a{number}", f"n{number:03d}", cpu="1900m")
+    return fleet
+
+
+def test_a_node_that_consolidation_has_looked_at_is_unconsolidatable():
+    plan = plan_round(full(2).snapshot())
+    reason, said = why_it_stays(plan, "n000")
+    assert reason == UNCONSOLIDATABLE
+    assert "pod shop/a0 has no other place" in said
+
+
+def test_a_node_that_no_method_may_touch_is_blocked_with_what_blocks_it():
+    fleet = full(1).node("kept").pod("b", "kept", annotations={"karpenter.sh/do-not-disrupt": "true"})
+    reason, said = why_it_stays(plan_round(fleet.snapshot()), "kept")
+    assert reason == DISRUPTION_BLOCKED
+    assert "shop/b" in said
+
+
+def test_every_node_is_told_within_a_quarter_of_an_hour_and_once():
+    times = [NOON + timedelta(minutes=5 * turn) for turn in range(3)]
+    names = [name for now in times for name, _ in told(full(9), now)]
+    assert sorted(names) == [f"n{number:03d}" for number in range(9)]
+
+
+def test_in_a_large_cluster_a_decision_tells_some_of_the_nodes_only():
+    assert 20 < len(told(full(250))) < 90
+
+
+def test_out_of_time_it_stops():
+    assert told(full(250), more=lambda: False) == []
+
+
+def test_nodes_of_groups_that_nobody_selects_and_nodes_on_their_way_are_let_be():
+    marked = [{"key": "leeward.dev/disrupted", "effect": "NoSchedule"}]
+    fleet = a_fleet().node("gone", taints=marked)
+    times = [NOON + timedelta(minutes=5 * turn) for turn in range(3)]
+    assert [told(fleet, now) for now in times] == [[], [], []]
