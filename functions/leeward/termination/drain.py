@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 
 from leeward.model import keys
+from leeward.model.drain_options import BY_POLICY, DrainOptions
 from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.policy.document import DrainPolicy
@@ -39,18 +40,6 @@ class Tier(IntEnum):
     OTHER_DAEMON = 1
     CRITICAL = 2
     CRITICAL_DAEMON = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrainOptions:
-    """kubectl's flags for one call. None: as the policy says."""
-
-    evict_unmanaged: bool | None = None
-    delete_local_data: bool | None = None
-    ignore_daemon_sets: bool = True
-    disable_eviction: bool = False
-    grace_seconds: int | None = None
-    skip_wait_for_delete: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +108,7 @@ def plan_drain(
     policy: DrainPolicy,
     now: datetime,
     deadline: datetime | None = None,
-    options: DrainOptions = DrainOptions(),
+    options: DrainOptions = BY_POLICY,
 ) -> DrainPlan:
     """Sort the node's pods into those that leave, may stay, or forbid the drain.
 
@@ -158,7 +147,7 @@ def last_calls(plan: DrainPlan, policy: DrainPolicy) -> tuple[datetime, ...]:
 
 
 def last_call(
-    pod: Pod, deadline: datetime | None, policy: DrainPolicy, options: DrainOptions = DrainOptions()
+    pod: Pod, deadline: datetime | None, policy: DrainPolicy, options: DrainOptions = BY_POLICY
 ) -> datetime | None:
     """When the pod is deleted, whatever blocks its eviction, so that it gets all of its grace before the node goes
     (Karpenter's terminationGracePeriod). None: no deadline, or the policy lets no pod be deleted.

@@ -1,13 +1,13 @@
-"""The steps of node-termination that speak to Kubernetes: drain, give the node back, remove the Node object; the one
-that asks for a replacement is in `replacing.py`.
+"""The drain step of node-termination: mark the node, wait until load balancers have let go of it, send its pods away,
+wait for what holds it still. The steps after it are in `parting.py`, the one before in `replacing.py`.
 
 A step works for some seconds, looking again each second, because three state transitions cost as much as eleven seconds
 of work; then it hands over to a pause. An API server that does not answer is waited for, never read as an empty node.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import datetime
 from math import ceil
 from typing import Any
 
@@ -15,31 +15,22 @@ from leeward.errors import ClusterUnreachableError, ObjectGoneError, ThrottledEr
 from leeward.model import keys
 from leeward.model.node import Node, Taint
 from leeward.model.termination import TerminationRecord
-from leeward.ports import EvictionRefusedError, Kubernetes, Ports
-from leeward.termination import verdict
-from leeward.termination.drain import TAINT_EFFECT, DrainOptions, DrainPlan, Eviction, How, last_calls, plan_drain
+from leeward.model.times import format_instant
+from leeward.ports import Kubernetes, Ports
+from leeward.termination import deregistering, detaching, verdict
+from leeward.termination.deregistering import Awaited
+from leeward.termination.drain import TAINT_EFFECT, DrainPlan, last_calls
+from leeward.termination.evicting import Progress, plan_now, work
 from leeward.termination.heartbeats import beat
 from leeward.termination.ledger import only_surplus
+from leeward.termination.parting import give_back, remove_node
 from leeward.termination.replacing import ask_for_replacement
 from leeward.termination.run import Next, Run
 from leeward.termination.situation import Situation, find_node, read, survey
 from leeward.termination.steps import Step
+from leeward.termination.surging import put_back
 
-WORK = timedelta(seconds=10)
-LOOK_AGAIN_SECONDS = 1.0
-
-
-@dataclass(slots=True)
-class Progress:
-    """What one step has done so far."""
-
-    evicted: int = 0
-    blocked_by: dict[str, tuple[str, ...]] = field(default_factory=dict)  # pod -> what blocks it
-
-    @property
-    def blockers(self) -> tuple[str, ...]:
-        """One line a pod, as people read it."""
-        return tuple(f"{pod}: {', '.join(why)}" for pod, why in sorted(self.blocked_by.items()))
+DEREGISTERING, DETACHING = "AwaitingDeregistration", "AwaitingVolumeDetachment"  # reasons of Events
 
 
 def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
@@ -52,47 +43,14 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if situation.ended:
         return replace(run, next=Next.GONE, why=f"EC2 says {situation.state}")
     started = situation.record.times.get("draining") or ports.clock.now()
-    ports.claims.note(run.instance, times={"draining": started})
+    until = started + situation.policy.drain.timeout
+    ports.claims.note(run.instance, times={"draining": started, "until": until})
     last = beat(situation, ports)
     try:
         return _drain_node(run, situation, started, last, ports)
     except (ClusterUnreachableError, ThrottledError) as error:
         why = f"waiting for an answer, nothing is ended meanwhile: {error}"
         return _pause(run, situation, started, last, why, ports, hint=10)
-
-
-def give_back(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """The node goes back into service: its pods did not leave in time, or nothing wants it gone any more. `finish`
-    closes the record.
-    """
-    record = read(run.instance, ports)
-    spared = run.next is Next.SPARE
-    kubernetes = ports.clusters.kubernetes(record.subject.cluster)
-    node = find_node(record, kubernetes)
-    why = "; ".join(record.blocked_by) or run.why or "pods did not leave in time"
-    if node is not None:
-        kubernetes.unmark(node, keys.DISRUPTED_TAINT)
-        reason = "TerminationCalledOff" if spared else "PodEvictionFailure"
-        message = run.why if spared else why
-        kubernetes.event(node, reason=reason, message=message, warning=not spared, now=ports.clock.now())
-    return replace(run, next=Next.SPARED if spared else Next.GIVEN_BACK, why=run.why if spared else why[:500])
-
-
-def remove_node(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Delete the Node object, only once EC2 says that the instance ends. Raises ClusterUnreachableError, so that the
-    state machine tries again for a while. The run keeps the version at which its hooks were answered: a hook that joins
-    while the API server is away must send it round once more.
-    """
-    situation = survey(read(run.instance, ports), ports)
-    record = situation.record
-    if not situation.ended:
-        return replace(run, next=Next.WAIT, pause=verdict.SHORTEST_PAUSE, why=f"EC2 says {situation.state}")
-    kubernetes = ports.clusters.kubernetes(record.subject.cluster)
-    node = find_node(record, kubernetes)
-    if node is not None:
-        kubernetes.delete_node(node)
-    ports.claims.note(record.instance, times={"removed": ports.clock.now()})
-    return replace(run, next=Next.FINISH, why=f"removed {node.name}" if node else "its Node was gone already")
 
 
 STEPS: Mapping[str, Step] = {
@@ -110,17 +68,21 @@ def _drain_node(run: Run, situation: Situation, started: datetime, last: Mapping
     if node is None:
         return replace(run, next=Next.DRAINED, pause=0, why="no Node of the cluster stands for it: nothing to drain")
     if only_surplus(record) and not node.marked:
-        blocked = _blocked(_plan(node, situation, started, kubernetes, ports))
+        blocked = _blocked(plan_now(node, situation, started, kubernetes, ports))
         if blocked:
             return replace(run, next=Next.FAILED, why=f"another node pays, here pods are blocked: {blocked}"[:500])
     try:
         node = mark(node, record, kubernetes, ports)
-        plan, progress = _work(node, situation, started, kubernetes, ports)
+        awaited = deregistering.before_eviction(situation, started, node, ports)
+        if awaited is not None:
+            why = _tell(awaited, DEREGISTERING, node, situation, ports)
+            return _pause(run, situation, started, last, why, ports, hint=None, moments=[awaited.until])
+        plan, progress = work(node, situation, started, kubernetes, ports)
     except ObjectGoneError:
         return replace(run, next=Next.WAIT, pause=1, why="its Node was deleted meanwhile")
     ports.claims.note(record.instance, blocked_by=progress.blockers, evicted=progress.evicted)
     if plan.drained:
-        return _drained(run, situation, last, "every pod that has to leave has left", ports)
+        return _emptied(run, situation, started, last, node, plan, ports)
     return _unfinished(run, situation, started, last, node, plan, progress, ports)
 
 
@@ -131,78 +93,46 @@ def _blocked(plan: DrainPlan) -> str:
 
 
 def mark(node: Node, record: TerminationRecord, kubernetes: Kubernetes, ports: Ports) -> Node:
-    """Taint and cordon, if it is not done, and note when. Raises ObjectGoneError."""
+    """Taint, cordon and take it out of load balancers, if it is not done, and note when. Raises ObjectGoneError."""
     value = record.causes[0].kind.value if record.causes else ""
-    marked = kubernetes.mark(node, Taint(key=keys.DISRUPTED_TAINT, effect=TAINT_EFFECT, value=value))
+    marked = kubernetes.mark(node, Taint(key=keys.DISRUPTED_TAINT, effect=TAINT_EFFECT, value=value), exclude=True)
     ports.claims.note(record.instance, times={"tainted": ports.clock.now()}, node=node.name)
     return marked
 
 
-def _work(
-    node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports
-) -> tuple[DrainPlan, Progress]:
-    """Evict and look again until the node is empty or the step's own time is used up."""
-    progress = Progress()
-    stop = ports.clock.now() + WORK
-    stop = min(stop, verdict.let_go_at(situation.record) or stop)
-    while True:
-        plan = _plan(node, situation, started, kubernetes, ports)
-        if plan.drained:
-            progress.blocked_by.clear()
-            return plan, progress
-        _evict_turn(plan, progress, kubernetes, ports.clock.now())
-        if ports.clock.now() + timedelta(seconds=LOOK_AGAIN_SECONDS) >= stop or _nothing_soon(plan, progress):
-            return plan, progress
-        ports.clock.sleep(LOOK_AGAIN_SECONDS)
+def _tell(awaited: Awaited, reason: str, node: Node, situation: Situation, ports: Ports) -> str:
+    """Write down what is waited for, where people look; all of it in one sentence."""
+    record, why = situation.record, "; ".join(awaited.sentences)
+    ports.claims.note(record.instance, blocked_by=awaited.sentences)
+    kubernetes = ports.clusters.kubernetes(record.subject.cluster)
+    kubernetes.event(node, reason=reason, message=why[:1000], warning=False, now=ports.clock.now())
+    return why
 
 
-def _plan(node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports) -> DrainPlan:
-    policy, now = situation.policy.drain, ports.clock.now()
-    deadline = verdict.node_deadline(situation.record, policy, started)
-    forced = policy.force and verdict.out_of_time(situation.record, policy, started, now) is not None
-    return plan_drain(
-        node=node,
-        pods=kubernetes.pods_on(node.name),
-        budgets=kubernetes.budgets(),
-        daemon_sets=kubernetes.daemon_sets(),
-        policy=policy,
-        now=now,
-        deadline=deadline,
-        options=DrainOptions(disable_eviction=forced),
-    )
-
-
-def _evict_turn(plan: DrainPlan, progress: Progress, kubernetes: Kubernetes, now: datetime) -> None:
-    progress.blocked_by = {refused.pod.key: (refused.why,) for refused in plan.refuse}
-    for eviction in plan.turn:
-        if eviction.pod.deletion is None or _ends_too_late(eviction, now):
-            _send_away(eviction, progress, kubernetes)
-
-
-def _ends_too_late(eviction: Eviction, now: datetime) -> bool:
-    """A pod told to end before the deadline came nearer: it is told again, with the time that is left."""
-    ends, left = eviction.pod.deletion, eviction.grace_seconds
-    return eviction.due and ends is not None and left is not None and ends > now + timedelta(seconds=left + 1)
-
-
-def _send_away(eviction: Eviction, progress: Progress, kubernetes: Kubernetes) -> None:
-    try:
-        if eviction.how is How.DELETE:
-            kubernetes.delete_pod(eviction.pod, eviction.grace_seconds)
-        else:
-            kubernetes.evict(eviction.pod)
-    except EvictionRefusedError as refusal:
-        named = tuple(f"pdb {budget}" for budget in refusal.budgets)
-        known = (eviction.refusal.sentence,) if eviction.refusal else ()
-        progress.blocked_by[eviction.pod.key] = known or named or (str(refusal),)
-        return
-    if eviction.pod.deletion is None:
-        progress.evicted += 1
-
-
-def _nothing_soon(plan: DrainPlan, progress: Progress) -> bool:
-    """Every pod still there is blocked: waiting inside the step would only burn time."""
-    return all(eviction.pod.key in progress.blocked_by for eviction in plan.turn)
+def _emptied(
+    run: Run,
+    situation: Situation,
+    started: datetime,
+    last: Mapping[str, datetime],
+    node: Node,
+    plan: DrainPlan,
+    ports: Ports,
+) -> Run:
+    """No pod is left that has to leave. Once it has settled, its volumes and its addresses have to be free as well."""
+    kubernetes = ports.clusters.kubernetes(situation.record.subject.cluster)
+    if situation.record.surges or situation.policy.drain.surge_single_replicas:
+        put_back(run.instance, kubernetes, ports)
+    settled = _drained(run, situation, last, "every pod that has to leave has left", ports)
+    if settled.pause > 0:
+        return settled
+    volumes = detaching.before_the_end(situation, started, node, plan, kubernetes, ports)
+    awaited = volumes or deregistering.before_the_end(situation, started, node, ports)
+    if awaited is None:
+        return settled
+    reason = DETACHING if volumes else DEREGISTERING
+    why = _tell(awaited, reason, node, situation, ports)
+    waits = _pause(run, situation, started, last, why, ports, hint=None, moments=[awaited.until])
+    return replace(waits, next=Next.DRAINED)
 
 
 def _drained(run: Run, situation: Situation, last: Mapping[str, datetime], why: str, ports: Ports) -> Run:
@@ -229,7 +159,7 @@ def _unfinished(
     ports: Ports,
 ) -> Run:
     now, policy = ports.clock.now(), situation.policy.drain
-    why = "; ".join(progress.blockers) or f"{len(plan.evict)} pods are on their way out"
+    why = "; ".join(progress.blockers) or _leaving(plan)
     over = verdict.out_of_time(situation.record, policy, started, now)
     kubernetes = ports.clusters.kubernetes(situation.record.subject.cluster)
     if progress.blocked_by:
@@ -239,14 +169,28 @@ def _unfinished(
         hint = None if progress.blocked_by else _longest_grace(plan, now)
         calls = last_calls(plan, policy)
         return _pause(run, situation, started, last, why, ports, hint=hint, moments=calls)
-    match verdict.after_time_out(situation.record, policy, situation.lifecycle, situation.state, now):
+    told = not progress.blocked_by  # whose turn it is has been told to end, and has its own grace for that
+    if told and verdict.may_wait(situation.record, situation.lifecycle, situation.state, now):
+        return _pause(run, situation, started, last, f"{over}, but {why}", ports, hint=_longest_grace(plan, now))
+    retains = situation.group is not None and situation.group.retains
+    match verdict.after_time_out(situation.record, policy, situation.lifecycle, situation.state, now, retains=retains):
         case Next.DRAINED:
             kubernetes.event(node, reason="PodEvictionFailure", message=f"{over}: {why}", warning=True, now=now)
             return _drained(run, situation, last, f"{over}, let go although {why}", ports)
         case Next.FAILED:
             return replace(run, next=Next.FAILED, why=f"PodEvictionFailure: {over}: {why}"[:500])
         case _:
-            return _pause(run, situation, started, last, f"{over}, deleting: {why}", ports, hint=2)
+            if policy.force:
+                return _pause(run, situation, started, last, f"{over}, deleting: {why}", ports, hint=2)
+            kubernetes.event(node, reason="PodEvictionFailure", message=f"{over}: {why}", warning=True, now=now)
+            return _pause(run, situation, started, last, f"{over}, our hook holds it: {why}", ports, hint=None)
+
+
+def _leaving(plan: DrainPlan) -> str:
+    """Who takes longest, so that nobody has to guess why a drain lasts."""
+    ends = [(eviction.pod.deletion, eviction.pod.key) for eviction in plan.evict if eviction.pod.deletion is not None]
+    last = f", the last one ({max(ends)[1]}) until {format_instant(max(ends)[0])}" if ends else ""
+    return f"{len(plan.evict)} pods are on their way out{last}"
 
 
 def _longest_grace(plan: DrainPlan, now: datetime) -> float:

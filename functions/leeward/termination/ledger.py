@@ -15,6 +15,7 @@ from leeward.model.termination import Cause, CauseKind, TerminationRecord
 
 DEBT = "debt#"  # a surplus cause is DEBT + the instance for which the launch was made
 OF_UPGRADE = "/upgrade-"  # in the name of a debt: an upgrade launched it ahead, and gets it back when it is not paid
+OF_ROUND = "/round-"  # the same for a disruption round, which also deletes nodes so
 STAYING = ("Pending", "InService")
 LATEST_WORD = timedelta(minutes=15)  # no word of the group by then: nothing is ended on a guess
 MARGIN = timedelta(minutes=5)  # between our clock and the group's
@@ -39,8 +40,8 @@ def debts(record: TerminationRecord) -> tuple[str, ...]:
 
 
 def of_upgrade(debt: str) -> bool:
-    """Whether an upgrade keeps the books on it: it is returned to that, and never passed on here."""
-    return OF_UPGRADE in debt
+    """Whether an upgrade or a disruption round keeps the books on it: returned there, never passed on here."""
+    return OF_UPGRADE in debt or OF_ROUND in debt
 
 
 def passed_on(record: TerminationRecord) -> Mapping[str, str]:

@@ -48,8 +48,11 @@ def ask_for_replacement(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if record.replacement is None:
         asked = _ask(situation, ports)
         ports.claims.note(record.instance, replacement=asked.replacement, times={"replacement": ports.clock.now()})
-    first = verdict.terminates_first(record, situation.lifecycle, hook_guards=bool(situation.our_hooks))
+    guarded = bool(situation.our_hooks)
+    first = verdict.terminates_first(record, situation.policy, situation.lifecycle, hook_guards=guarded)
     why = told(record, asked.replacement)
+    if verdict.asks_first(record, situation.policy) and not guarded:
+        why = f"no terminate hook of ours guards {record.subject.group}: it drains first; {why}"
     onward = Next.TERMINATE_FIRST if first else Next.DRAIN
     return replace(run, version=record.version, next=onward, why=why[:LONGEST_WHY], notices=asked.notices)
 
@@ -86,7 +89,8 @@ def _plan(record: TerminationRecord, group: Group, found: Look, ports: Ports) ->
     try:
         for _ in range(RACES):
             promises, now = ports.catalog.promises(cluster), ports.clock.now()
-            found.known = replace(found.known, promises=promises.others(record.instance, now))
+            others, short = promises.others(record.instance, now), promises.short_at(now)
+            found.known = replace(found.known, promises=others, short=short)
             plan = plan_launch(group, found.leaving, found.known, Lots(record.instance))
             if not plan.options:
                 return plan

@@ -1,6 +1,6 @@
 """What a step looks up before it decides: the record, the instance, its group, the hooks of ours and the policy."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from leeward.errors import InvalidInputError
 from leeward.model.group import TERMINATING, Group, LifecycleHook
@@ -45,7 +45,8 @@ class Situation:
 def survey(record: TerminationRecord, ports: Ports) -> Situation:
     """Look everything up: one DescribeInstances, one DescribeAutoScalingGroups, cached hooks and policies.
 
-    A group that no policy selects any more keeps the defaults for the run that has begun.
+    A group that no policy selects any more keeps the defaults for the run that has begun. A cause that asks for force
+    counts as `drain.force` of the policy.
     """
     instance = ports.instances.describe([record.instance]).get(record.instance)
     name = record.subject.group
@@ -64,8 +65,12 @@ def survey(record: TerminationRecord, ports: Ports) -> Situation:
         group=group,
         lifecycle=group.lifecycle_of(record.instance) if group else None,
         our_hooks=hooks,
-        policy=policy or UNSELECTED,
+        policy=_forced(policy or UNSELECTED) if record.forced else policy or UNSELECTED,
     )
+
+
+def _forced(policy: NodePolicy) -> NodePolicy:
+    return replace(policy, drain=replace(policy.drain, force=True))
 
 
 def read(instance: str, ports: Ports) -> TerminationRecord:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from leeward.errors import AccessDeniedError, InvalidInputError, RecordChangedError, TerminalError
-from leeward.model.group import HookResult
+from leeward.model.group import RETAINED, HookResult
 from leeward.model.instance import cluster_of
 from leeward.model.termination import (
     NOBODY,
@@ -31,6 +31,8 @@ from leeward.termination.run import Next, Run
 from leeward.termination.settling import forgiven, give_back_debts, pays_itself_later, settle
 from leeward.termination.situation import Situation, read, survey
 from leeward.termination.starting import start
+
+WHY_RETAINED = "a terminate hook was abandoned and the group retains the instance: leeward drain ends it"
 
 Step = Callable[[Run, Mapping[str, Any], Ports], Run]
 
@@ -60,11 +62,19 @@ def claim(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
 
 def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Ask the group to terminate the instance, with decrement when a launch of ours is to be paid for, else without,
-    so that the group replaces it. An instance that is already leaving is left alone: no debt is paid twice.
+    so that the group replaces it. An instance that is already leaving is left alone: no debt is paid twice. One that
+    the group retains is ended for whoever asked for that by hand, and for nobody else: whose hook was abandoned, and
+    what has not been done for it, its owner knows.
     """
     situation = survey(read(run.instance, ports), ports)
     record = situation.record
     run = replace(run, version=record.version, next=Next.ANSWER)
+    if situation.lifecycle == RETAINED and not situation.ended:
+        if not record.has(CauseKind.MANUAL):
+            return replace(run, next=Next.SPARE, why=WHY_RETAINED)
+        ports.groups.terminate(instance=record.instance, decrement=False)
+        ports.claims.note(record.instance, times={"terminating": ports.clock.now()})
+        return replace(run, why=f"{record.subject.group} retained it: told to end it")
     leaving = situation.lifecycle is None or situation.lifecycle.startswith("Terminating")
     if situation.ended or leaving:
         ports.claims.note(record.instance, times={"terminating": ports.clock.now()})
@@ -91,9 +101,12 @@ def answer_hooks(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if situation.ended:
         ports.claims.note(record.instance, times={"terminated": now})
         return replace(run, version=record.version, next=Next.REMOVE, why=f"EC2 says {situation.state}")
-    waited = now - record.times.get("terminating", now)
+    since = max((record.times[name] for name in ("terminating", "drained") if name in record.times), default=now)
+    waited = now - since
     if situation.lifecycle is None and waited > verdict.DETACHED_AFTER:
         return replace(run, next=Next.SPARE, why="no group holds the instance any more: it was detached meanwhile")
+    if situation.lifecycle == RETAINED and not record.has(CauseKind.MANUAL):
+        return replace(run, next=Next.SPARE, why=WHY_RETAINED)
     pause = 1 if answered else verdict.pause_seconds(waited=waited, now=now)
     held = f"the group says {situation.lifecycle}, EC2 {situation.state}"
     why = f"answered {', '.join(answered)}" if answered else held
@@ -108,9 +121,11 @@ def finish(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     record, now = situation.record, ports.clock.now()
     if record.version != run.version:
         return replace(run, next=Next.AGAIN, why="a cause joined at the last moment")
+    if run.next is Next.GIVEN_BACK:
+        ports.claims.failed(record.instance, run.why)
     if run.next is Next.GIVEN_BACK and (verdict.comes_again(record, now) or pays_itself_later(situation, ports)):
         give_back_debts(record, ports)
-        ports.claims.note(record.instance, times={"retry": now + verdict.retry_after(4)})
+        ports.claims.note(record.instance, times={"retry": now + verdict.RESTS})
         return run
     waiting = settle(situation, ports)
     if waiting:
@@ -131,9 +146,10 @@ def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     """
     record = read(run.instance, ports)
     again = ports.clock.now() + verdict.retry_after(record.attempt)
+    failure = f"{call.get('error') or 'unknown error'}: {call.get('cause') or ''}"[:500]
+    ports.claims.failed(record.instance, failure)
     ports.claims.note(record.instance, times={"retry": again})
     beat(survey(record, ports), ports)
-    failure = f"{call.get('error') or 'unknown error'}: {call.get('cause') or ''}"[:500]
     return replace(run, version=record.version, next=Next.FAILED, why=f"{failure}; tried again at {again:%H:%M:%SZ}")
 
 

@@ -1,77 +1,60 @@
-"""The minute sweeper: finishes what no Catch can finish.
+"""The minute sweeper: finishes what no Catch can finish, and looks where no event is sent.
 
 Top-level time-outs, an operator's stop, data limits and runtime errors go uncaught, events are best effort, and a
-function can die between two calls. So, once a minute and per group: executions that should run but do not are started
-again, hooks of ours that nobody holds are claimed or answered, marks without a record come off, new nodes get the label
-of their subnet. Reading first and acting only on what is still true makes any number of sweeps the same as one."""
+function can die between two calls. So, once a minute: Nodes whose instances are gone lose our finalizer, before all
+else; executions that should run but do not are started again, hooks of ours that nobody holds are claimed or answered,
+marks without a record come off, new nodes get what they have to carry, and nodes that are unhealthy or were deleted are
+claimed. Reading first and acting only on what is still true makes any number of sweeps the same as one."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
 
-from leeward.disruption.budgets import allowance, tightest
 from leeward.errors import LeewardError
+from leeward.finalizer.keeping import keep_finalizers, let_go_of_the_gone
 from leeward.model import keys
-from leeward.model.group import LAUNCHING, TERMINATING, Group, GroupInstance, HookResult, LifecycleHook
-from leeward.model.instance import Instance, cluster_of
 from leeward.model.node import Node
-from leeward.model.termination import Cause, CauseKind, Status, Subject, TerminationRecord
-from leeward.policy.document import ClusterPolicies, NodePolicy
-from leeward.policy.selection import is_ours, policy_for
+from leeward.model.termination import Status, TerminationRecord
 from leeward.ports import Ports
 from leeward.sync.labels import label_nodes
-from leeward.termination import verdict
-from leeward.termination.draining import mark
+from leeward.termination.found import Found, apart
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, beat
+from leeward.termination.orphans import settle_hooks
+from leeward.termination.pacing import budget_left, paced
+from leeward.termination.sight import Sight
 from leeward.termination.situation import survey
 from leeward.termination.starting import start
-from leeward.upgrade.sweep import sweep_upgrades
 
-LAUNCH_WAIT = "Pending:Wait"
-TERMINATE_WAIT = "Terminating:Wait"
 SECOND_SIGHT = timedelta(minutes=10)
 
-
-@dataclass(slots=True)
-class Found:
-    """What one sweep mended, by instance or node; `errors` names what it could not look at."""
-
-    restarted: list[str] = field(default_factory=list)
-    claimed: list[str] = field(default_factory=list)
-    answered: list[str] = field(default_factory=list)
-    unmarked: list[str] = field(default_factory=list)
-    paced: list[str] = field(default_factory=list)
-    labelled: list[str] = field(default_factory=list)
-    restored: list[str] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-
-    def to_json(self) -> dict[str, Any]:
-        """For the log."""
-        return {name: getattr(self, name) for name in self.__slots__}
+__all__ = ["Found", "sweep_once"]
 
 
 def sweep_once(ports: Ports) -> Found:
     """One sweep over all clusters. A part that fails is named in `errors` and does not stop the others."""
     found = Found()
+    nodes = {cluster: _nodes(cluster, ports, found) for cluster in ports.clusters.names()}
     records = _open_records(ports, found)
     for record in records.values():
-        with _apart(record.instance, found):
+        with apart(record.instance, found):
             _revive(record, ports, found)
     for cluster in ports.clusters.names():
-        with _apart(cluster, found):
-            _sweep_cluster(cluster, records, ports, found)
+        with apart(cluster, found):
+            _sweep_cluster(_look(cluster, nodes[cluster], records, ports), ports, found)
     return found
 
 
-@contextmanager
-def _apart(what: str, found: Found) -> Iterator[None]:
-    """Note what goes wrong with one thing, so that the others are still looked at."""
+def _nodes(cluster: str, ports: Ports, found: Found) -> Mapping[str, Node] | None:
+    """By instance, None while the API server is away. The first thing that is done with them is to let go of those that
+    a dead instance has left behind, also in a cluster that is paused: nobody else can.
+    """
     try:
-        yield
+        nodes = {node.instance_id: node for node in ports.clusters.kubernetes(cluster).nodes()}
     except LeewardError as error:
-        found.errors.append(f"{what}: {type(error).__name__}: {error}")
+        found.errors.append(f"{cluster}: {type(error).__name__}: {error}")
+        return None
+    with apart(f"{cluster}: finalizers", found):
+        found.let_go += let_go_of_the_gone(cluster, nodes, ports)
+    return nodes
 
 
 def _open_records(ports: Ports, found: Found) -> Mapping[str, TerminationRecord]:
@@ -82,7 +65,7 @@ def _open_records(ports: Ports, found: Found) -> Mapping[str, TerminationRecord]
     first = ports.clock.now().minute % len(names) if names else 0
     records: dict[str, TerminationRecord] = {}
     for instance in (*names[first:], *names[:first]):
-        with _apart(instance, found):
+        with apart(instance, found):
             record = ports.claims.read(instance)
             if record is not None and record.status is Status.OPEN:
                 records[instance] = record
@@ -97,161 +80,69 @@ def _revive(record: TerminationRecord, ports: Ports, found: Found) -> None:
     now = ports.clock.now()
     if record.times.get("retry", now) > now:
         return
-    if _paced(record, now) and not _budget_left(record, ports, found, now):
+    if paced(record, now) and not budget_left(record, ports, found, now):
         found.paced.append(record.instance)
         return
     start(record, ports)
     found.restarted.append(record.instance)
 
 
-def _paced(record: TerminationRecord, now: datetime) -> bool:
-    only_far = all(cause.kind is CauseKind.SCHEDULED_CHANGE for cause in record.causes)
-    return only_far and record.deadline is not None and record.deadline - now > verdict.FAR_AHEAD
-
-
-def _budget_left(record: TerminationRecord, ports: Ports, found: Found, now: datetime) -> bool:
-    """Whether the budgets of the node's policy, and those of its zone, allow one more; if so its node is marked at
-    once, so that the next one is counted against it.
-    """
-    situation = survey(record, ports)
-    if situation.group is None:
-        return True
-    members = {member.id: member.zone for member in situation.group.instances}
-    kubernetes = ports.clusters.kubernetes(record.subject.cluster)
-    nodes = [node for node in kubernetes.nodes() if node.instance_id in members]
-    busy = {n.instance_id for n in nodes if n.marked or n.deleting or not n.ready} | set(found.restarted)
-    left = tightest(
-        allowance(
-            situation.policy.disruption.budgets,
-            reason=None,
-            zone=zone,
-            total=sum(zone in {None, members[node.instance_id]} for node in nodes),
-            disrupting=sum(zone in {None, members.get(name)} for name in busy & members.keys()),
-            now=now,
-        )
-        for zone in (None, record.subject.zone)
+def _look(
+    cluster: str, nodes: Mapping[str, Node] | None, records: Mapping[str, TerminationRecord], ports: Ports
+) -> Sight:
+    return Sight(
+        cluster=cluster,
+        policies=ports.clusters.policies(cluster),
+        groups=tuple(ports.groups.of_clusters([cluster])),
+        nodes=nodes,
+        records=records,
     )
-    if left is not None and left <= 0:
-        return False
-    for node in nodes:
-        if node.instance_id == record.instance:
-            mark(node, record, kubernetes, ports)
-    return True
 
 
-def _sweep_cluster(cluster: str, records: Mapping[str, TerminationRecord], ports: Ports, found: Found) -> None:
+def _sweep_cluster(sight: Sight, ports: Ports, found: Found) -> None:
     """Hooks first and without the nodes where the API server is away: a hook must not time out for want of a Node."""
-    policies = ports.clusters.policies(cluster)
-    groups = [group for group in ports.groups.of_clusters([cluster]) if _selected(group, policies)]
-    nodes: dict[str, Node] = {}
-    with _apart(cluster, found):
-        nodes = {node.instance_id: node for node in ports.clusters.kubernetes(cluster).nodes()}
+    cluster, groups = sight.cluster, sight.selected
     waiting = [(group, member) for group in groups for member in group.instances if member.lifecycle.endswith(":Wait")]
     for group, member in waiting:
-        with _apart(member.id, found):
-            _settle_hooks(cluster, group, member, policies, nodes.get(member.id), ports, found)
-    with _apart(f"{cluster}: upgrades", found):
+        with apart(member.id, found):
+            settle_hooks(sight, group, member, ports, found)
+    with apart(f"{cluster}: upgrades", found):
+        from leeward.upgrade.sweep import sweep_upgrades  # late: drains share this handler and start cold without it
+
         found.restored += sweep_upgrades(groups, ports)
-    with _apart(f"{cluster}: labels", found):
-        found.labelled += label_nodes(cluster, groups, nodes.values(), ports)
-    _unmark_stale([node for node in nodes.values() if node.marked], records, ports, found, cluster)
+    in_round: frozenset[str] | None = None
+    with apart(f"{cluster}: rounds", found):
+        from leeward.disruption.sweep import sweep_round  # late, as above
+
+        in_round, begun = sweep_round(cluster, ports)
+        found.restarted += [begun] if begun else []
+    if sight.nodes is not None:
+        _sweep_nodes(sight, sight.nodes, in_round, ports, found)
 
 
-def _selected(group: Group, policies: ClusterPolicies) -> NodePolicy | None:
-    return policy_for(policies.policies, group.name, group.tags)
-
-
-def _settle_hooks(
-    cluster: str,
-    group: Group,
-    member: GroupInstance,
-    policies: ClusterPolicies,
-    node: Node | None,
-    ports: Ports,
-    found: Found,
+def _sweep_nodes(
+    sight: Sight, nodes: Mapping[str, Node], in_round: frozenset[str] | None, ports: Ports, found: Found
 ) -> None:
-    policy = _selected(group, policies)
-    ours = [hook for hook in ports.groups.hooks(group.name) if is_ours(hook, policy, ports.queue_arns)]
-    if member.lifecycle == LAUNCH_WAIT:
-        _settle_launch([hook for hook in ours if hook.transition == LAUNCHING], group, member, node, ports, found)
-    if member.lifecycle == TERMINATE_WAIT:
-        hooks = [hook for hook in ours if hook.transition == TERMINATING]
-        _adopt(cluster, hooks, group, member, node, ports, found)
-
-
-def _settle_launch(
-    hooks: Sequence[LifecycleHook],
-    group: Group,
-    member: GroupInstance,
-    node: Node | None,
-    ports: Ports,
-    found: Found,
-) -> None:
-    """A launch hook is answered once the node is Ready, and kept waiting until then."""
-    for hook in hooks:
-        if node is not None and node.ready:
-            ports.groups.complete(group=group.name, hook=hook.name, instance=member.id, result=HookResult.CONTINUE)
-            found.answered.append(member.id)
-        else:
-            ports.groups.heartbeat(group=group.name, hook=hook.name, instance=member.id)
-
-
-def _adopt(
-    cluster: str,
-    hooks: Sequence[LifecycleHook],
-    group: Group,
-    member: GroupInstance,
-    node: Node | None,
-    ports: Ports,
-    found: Found,
-) -> None:
-    """An instance held by a hook of ours without an open record: its event was lost. Claim and start, or answer where
-    its termination was already brought to an end. Nobody knows how long the hook has waited: it is heartbeaten first,
-    so that its time runs from now on, as the claim says.
+    """What is done to nodes needs an API server that answers: without one nothing is ended. `in_round`: instances of
+    the open disruption round, whose nodes carry our mark before they are claimed; None: that could not be read.
     """
-    record = ports.claims.read(member.id)
-    if not hooks or (record is not None and record.status is Status.OPEN):
-        return
-    instance = ports.instances.describe([member.id]).get(member.id)
-    if instance is not None:
-        for hook in hooks:
-            ports.groups.heartbeat(group=group.name, hook=hook.name, instance=member.id)
-        now = ports.clock.now()
-        record = ports.claims.claim(
-            _subject(cluster, group, instance, node), _orphan_cause(hooks[0], member.id, now), now
-        )
-    if record is not None and record.status is Status.OPEN:
-        start(record, ports)
-        found.claimed.append(member.id)
-        return
-    for hook in hooks:
-        ports.groups.complete(group=group.name, hook=hook.name, instance=member.id, result=HookResult.CONTINUE)
-    found.answered.append(member.id)
+    cluster = sight.cluster
+    if not sight.policies.settings.paused:
+        with apart(f"{cluster}: labels", found):
+            found.labelled += label_nodes(cluster, sight.selected, nodes.values(), ports)
+    keep_finalizers(sight, ports, found)
+    with apart(f"{cluster}: kept nodes", found):
+        if any(keys.KEPT_FOR in node.annotations for node in nodes.values()):
+            from leeward.upgrade.keeping import sweep_kept  # late, as above
 
+            found.restored += sweep_kept(cluster, nodes.values(), ports)
+    with apart(f"{cluster}: repair", found):
+        from leeward.repair.scan import replace_unhealthy  # late, as above
 
-def _orphan_cause(hook: LifecycleHook, instance: str, now: datetime) -> Cause:
-    return Cause(
-        id=f"orphan#{hook.group}#{hook.name}#{instance}",
-        kind=CauseKind.ASG_TERMINATE,
-        at=now,
-        deadline=now + timedelta(seconds=hook.heartbeat_timeout),
-        reason="found by the sweeper waiting in a hook of ours",
-        hook=hook.name,
-        hook_ours=True,
-    )
-
-
-def _subject(cluster: str, group: Group, instance: Instance, node: Node | None) -> Subject:
-    return Subject(
-        instance=instance.id,
-        cluster=cluster_of(instance.tags, [cluster]) or cluster,
-        group=group.name,
-        zone=instance.zone,
-        subnet=instance.subnet,
-        instance_type=instance.type,
-        capacity_type=instance.capacity_type,
-        node=node.name if node else None,
-    )
+        replace_unhealthy(sight, nodes, ports, found)
+    if in_round is not None:
+        marked = [node for name, node in nodes.items() if node.taken_out and name not in in_round]
+        _unmark_stale(marked, sight.records, ports, found, cluster)
 
 
 def _unmark_stale(

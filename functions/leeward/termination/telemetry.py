@@ -3,8 +3,8 @@
 from aws_lambda_powertools.logging import Logger
 from aws_lambda_powertools.metrics import Metrics, MetricUnit
 
+from leeward.termination.found import Found
 from leeward.termination.run import Next, NoticeKind, Run
-from leeward.termination.sweep import Found
 
 NODES_TERMINATED = "NodesTerminated"
 DRAINS_BLOCKED = "DrainsBlocked"

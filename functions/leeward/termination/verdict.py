@@ -17,6 +17,7 @@ REPLACED_FIRST = (*ABRUPT, CauseKind.SCHEDULED_CHANGE)
 FAR_AHEAD = timedelta(days=1)  # a scheduled change further away is paced by the budgets
 DEADLINE_MARGIN = timedelta(seconds=5)  # what terminating and answering need before EC2 takes the instance
 SHORTEST_PAUSE, LONGEST_PAUSE = 2, 30  # seconds
+LONG_WAIT = timedelta(minutes=5)
 DETACHED_AFTER = timedelta(minutes=5)  # running, and in no group for so long: somebody detached it
 GIVE_UP_AFTER = timedelta(hours=49)  # an hour past the longest time a lifecycle hook can wait
 
@@ -42,6 +43,8 @@ def wants_replacement(
         return Verdict(act=False, why=unwanted)
     if record.has(*REPLACED_FIRST):
         return Verdict(act=True, why="the instance will be taken: another is asked for before the drain")
+    if record.has(CauseKind.UNHEALTHY):
+        return Verdict(act=True, why="the node is unhealthy: another is asked for before the drain")
     if record.has(CauseKind.REBALANCE_RECOMMENDATION):
         if group is not None and group.capacity_rebalance:
             return Verdict(act=False, why="the group has CapacityRebalance on and launches by itself")
@@ -60,11 +63,27 @@ def _why_no_replacement(record: TerminationRecord, group: Group | None, lifecycl
     return None
 
 
-def terminates_first(record: TerminationRecord, lifecycle: str | None, *, hook_guards: bool) -> bool:
+def terminates_first(
+    record: TerminationRecord, policy: NodePolicy, lifecycle: str | None, *, hook_guards: bool
+) -> bool:
     """Where EC2 takes the instance soon and a terminate hook of ours guards the group, the group is told at once:
-    the hook then holds the instance while it drains, and the group's answer no longer depends on our deadline.
+    the hook then holds the instance while it drains, and the group's answer no longer depends on our deadline. So it is
+    for an upgrade whose policy wants that order (docs/features.md, V3).
     """
-    return hook_guards and record.has(*ABRUPT) and lifecycle is not None and not lifecycle.startswith("Terminating")
+    wanted = record.has(*ABRUPT) or asks_first(record, policy)
+    return hook_guards and wanted and lifecycle is not None and not lifecycle.startswith("Terminating")
+
+
+def asks_first(record: TerminationRecord, policy: NodePolicy) -> bool:
+    """An upgrade brings the instance to its end, with `update.terminate: first`."""
+    return record.has(CauseKind.UPGRADE) and policy.update.terminate == "first"
+
+
+def held_for_upgrade(record: TerminationRecord) -> bool:
+    """We have told the group for an upgrade before the pods had left: our hook holds the instance, heartbeaten until
+    `interruption.heartbeat.until`. It cannot be given back, and nobody but us has asked for its end.
+    """
+    return record.has(CauseKind.UPGRADE) and "terminating" in record.times and "drained" not in record.times
 
 
 def out_of_time(record: TerminationRecord, policy: DrainPolicy, started: datetime, now: datetime) -> str | None:
@@ -91,6 +110,38 @@ def node_deadline(record: TerminationRecord, policy: DrainPolicy, started: datet
     return min((moment for moment in (*taken, started + grace if grace else None) if moment), default=None)
 
 
+def deregistered_by(record: TerminationRecord, policy: DrainPolicy, started: datetime) -> datetime | None:
+    """Until when the first eviction waits for load balancers: drain.deregistrationTimeout, and never longer than half
+    of what the drain has, so that the pods have as much. None: not at all, the instance is taken too soon, or the
+    policy says so.
+    """
+    if not policy.deregistration_timeout or record.has(*ABRUPT):
+        return None
+    return min(started + policy.deregistration_timeout, _halfway(record, policy, started, started))
+
+
+def surged_by(record: TerminationRecord, policy: DrainPolicy, started: datetime) -> datetime:
+    """Until when a pod waits for a second replica: half of what is left once evictions have begun."""
+    return _halfway(record, policy, started, max(record.times.get("evicting", started), started))
+
+
+def held_by(
+    record: TerminationRecord, policy: DrainPolicy, span: timedelta, started: datetime, now: datetime
+) -> datetime:
+    """Until when an empty node is held back for what is still under way at it: `span` from its last pod's end, and not
+    past a deadline.
+    """
+    ends = (record.times.get("drained", now) + span, let_go_at(record), node_deadline(record, policy, started))
+    return min(moment for moment in ends if moment is not None)
+
+
+def _halfway(record: TerminationRecord, policy: DrainPolicy, started: datetime, since: datetime) -> datetime:
+    """Between `since` and the end of the drain's time."""
+    deadline = node_deadline(record, policy, started)
+    over = min(moment for moment in (started + policy.timeout, deadline) if moment is not None)
+    return since + (over - since) / 2
+
+
 def let_go_at(record: TerminationRecord) -> datetime | None:
     """When an instance that EC2 takes is let go, drained or not, so that its hooks are answered before. None: it is not
     taken. No pause and no work inside a step goes past it.
@@ -100,27 +151,52 @@ def let_go_at(record: TerminationRecord) -> datetime | None:
     return record.deadline - DEADLINE_MARGIN
 
 
+def may_wait(record: TerminationRecord, lifecycle: str | None, state: str, now: datetime) -> bool:
+    """Whether pods that have been told to end get the rest of their own grace although the drain's time is over: the
+    time-out is for pods that do not go, not for those that are going. Not where the instance is taken or ended without
+    waiting for us.
+    """
+    let_go = let_go_at(record)
+    if let_go is not None and now >= let_go:
+        return False
+    held = lifecycle in {None, "InService"} or (lifecycle or "").endswith(":Wait")
+    return held and state in {"pending", "running"}
+
+
 def after_time_out(
-    record: TerminationRecord, policy: DrainPolicy, lifecycle: str | None, state: str, now: datetime
+    record: TerminationRecord,
+    policy: DrainPolicy,
+    lifecycle: str | None,
+    state: str,
+    now: datetime,
+    *,
+    retains: bool = False,
 ) -> Next:
     """What an unfinished drain leads to when its time is over.
 
     An instance that leaves anyway (its group, EC2 or its owner is ending it) is let go, so that its hooks are
-    answered; any other node goes back into service with PodEvictionFailure. Forced drains go on until empty.
+    answered; any other node goes back into service with PodEvictionFailure. Forced drains go on until empty, and so do
+    those of an upgrade that had told the group first: without force no pod of an upgrade is deleted. A group that
+    `retains` lets no instance end undrained: our hook holds it, and when that may not be heartbeaten any longer the
+    group keeps the instance (docs/designs/which-hooks-are-ours.md).
     """
     if policy.force:
         return Next.WAIT
     let_go = let_go_at(record)
     taken = let_go is not None and now >= let_go
-    leaving = (lifecycle or "").startswith("Terminating") or state not in {"pending", "running"}
+    held = (lifecycle or "").startswith("Terminating")
+    if held and (retains or held_for_upgrade(record)) and not taken:
+        return Next.WAIT
+    leaving = held or state not in {"pending", "running"}
     return Next.DRAINED if taken or leaving else Next.FAILED
 
 
 def comes_again(record: TerminationRecord, now: datetime) -> bool:
-    """Whether an instance that was given back has to go all the same, because its maintenance lies ahead. It is tried
-    again later, and its record stays open until then.
+    """Whether an instance that was given back has to go all the same: its maintenance lies ahead, or somebody has
+    deleted its Node, which cannot be undone. It is tried again later, and its record stays open until then.
     """
-    return record.deadline is not None and record.deadline > now and record.has(CauseKind.SCHEDULED_CHANGE)
+    ahead = record.deadline is not None and record.deadline > now and record.has(CauseKind.SCHEDULED_CHANGE)
+    return ahead or record.has(CauseKind.NODE_DELETED)
 
 
 def settle_seconds(record: TerminationRecord, policy: DrainPolicy, now: datetime) -> int:
@@ -137,10 +213,12 @@ def pause_seconds(
 ) -> int:
     """How long to pause before looking again: longer the longer it has taken, shorter where something is due.
 
-    `hint`: when the next thing is expected, in seconds. `limits`: moments that must not be slept through.
+    `hint`: when the next thing is expected, in seconds; after a long wait it is trusted for twice as long a pause.
+    `limits`: moments that must not be slept through.
     """
     grown = waited.total_seconds() / 4 if hint is None else hint
-    pause = min(max(grown, SHORTEST_PAUSE), LONGEST_PAUSE)
+    known_to_last = hint is not None and waited > LONG_WAIT
+    pause = min(max(grown, SHORTEST_PAUSE), 2 * LONGEST_PAUSE if known_to_last else LONGEST_PAUSE)
     for limit in limits:
         pause = min(pause, max((limit - now).total_seconds(), 1))
     return ceil(pause)
@@ -165,6 +243,9 @@ def next_heartbeat(
 ) -> list[datetime]:
     """When each waiting hook of ours wants its next heartbeat."""
     return [last.get(hook.name, now) + heartbeat_interval(heartbeat, hook) for hook in hooks]
+
+
+RESTS = timedelta(minutes=8)  # a node that was given back and has to go all the same, until it is tried again
 
 
 def retry_after(attempt: int) -> timedelta:

@@ -6,10 +6,11 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leeward.model.drain_options import DrainOptions
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget
 from leeward.policy.document import DrainPolicy
 from leeward.termination.budgets import blocking_budgets
-from leeward.termination.drain import DrainOptions, How, last_calls, plan_drain
+from leeward.termination.drain import How, last_calls, plan_drain
 from tests.fakes.builders import a_node
 
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
@@ -106,6 +107,24 @@ def test_critical_pods_go_in_the_last_of_the_waves_that_there_are():
     critical = a_pod("dns", priority_class="system-cluster-critical")
     assert {e.pod.name: e.wave for e in plan(critical, a_pod()).evict} == {"web-1": 0, "dns": 1}
     assert plan(critical).evict[0].wave == 0
+
+
+def test_the_four_waves_are_others_their_daemons_critical_pods_and_theirs():
+    """Karpenter's order of termination. Pods of a DaemonSet have a wave of their own where they have to go at all."""
+    gone = {"owner": DAEMON_SET, "priority_class": ""}
+    found = plan(
+        a_pod("critical-agent", **{**gone, "priority_class": "system-node-critical"}),
+        a_pod("dns", priority_class="system-cluster-critical"),
+        a_pod("agent", **gone),
+        a_pod("web"),
+        daemon_sets=frozenset(),
+    )
+    assert [(one.pod.name, one.wave) for one in found.evict] == [
+        ("web", 0),
+        ("agent", 1),
+        ("dns", 2),
+        ("critical-agent", 3),
+    ]
 
 
 def test_the_first_wave_is_all_that_may_go_now():

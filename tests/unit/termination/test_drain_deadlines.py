@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward.model.attachment import VolumeAttachment
+from leeward.model.drain_options import DrainOptions
 from leeward.model.node import Taint
 from leeward.model.pod import Owner, Pod, Toleration
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
 from leeward.policy.document import DrainPolicy
-from leeward.termination.drain import DrainOptions, How, Protection, last_calls, plan_drain
+from leeward.termination.drain import How, Protection, last_calls, plan_drain
 from leeward.termination.verdict import node_deadline
 from leeward.termination.volumes import drain_volumes, held_volumes
 from tests.fakes.builders import a_node, a_subject

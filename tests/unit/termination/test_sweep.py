@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from leeward.errors import ClusterUnreachableError, ThrottledError
 from leeward.model import keys
 from leeward.model.group import LAUNCHING, LifecycleHook
@@ -19,13 +21,13 @@ MARK = Taint(key=keys.DISRUPTED_TAINT, effect="NoSchedule")
 FOREIGN = LifecycleHook(name="other-team", group=GROUP, transition="autoscaling:EC2_INSTANCE_TERMINATING")
 
 
-def a_system(*, hooks=(), ids=(NODE,), policy=None, marked=False):
+def a_system(*, hooks=(), ids=(NODE,), policy=None, marked=False, **switches):
     return FakeSystem(
         instances=[an_instance(name) for name in ids],
         groups=[a_group(GROUP, *ids)],
         hooks=hooks,
         nodes=[a_node(name, taints=(MARK,) if marked else ()) for name in ids],
-        written=policies(policy or a_policy()),
+        written=policies(policy or a_policy(), **switches),
     )
 
 
@@ -90,6 +92,24 @@ def test_a_hook_of_ours_is_answered_where_the_termination_was_already_brought_to
     assert [hook for _, hook, _, _ in system.groups.answered] == ["leeward-terminate"]
 
 
+@pytest.mark.parametrize("switch", [{"paused": True}, {"interruption": False}, {}], ids=["paused", "cluster", "policy"])
+def test_with_interruption_handling_off_a_hook_of_ours_is_answered_and_nothing_is_drained(switch):
+    policy = a_policy(enabled=bool(switch))
+    system = a_system(hooks=[our_hook()], policy=policy, **switch)
+    system.groups.begin_terminating(GROUP, NODE)
+    assert sweep_once(system.ports).answered == [NODE]
+    assert [(hook, result) for _, hook, _, result in system.groups.answered] == [("leeward-terminate", "CONTINUE")]
+    assert NODE not in system.claims.records
+
+
+def test_but_a_drain_that_has_begun_is_brought_to_its_end():
+    system = a_system(hooks=[our_hook()], paused=True)
+    system.groups.begin_terminating(GROUP, NODE)
+    claim(system, CauseKind.ASG_TERMINATE)
+    assert sweep_once(system.ports).restarted == [NODE]
+    assert system.groups.answered == []
+
+
 def test_a_foreign_hook_is_never_touched():
     system = a_system(hooks=[FOREIGN])
     system.groups.begin_terminating(GROUP, NODE)
@@ -124,6 +144,34 @@ def test_a_mark_that_nobody_claims_comes_off_at_second_sight():
     system.clock.advance(minutes=1)
     assert sweep_once(system.ports).unmarked == ["node-i-0abc"]
     assert not system.kubernetes.by_name["node-i-0abc"].marked
+
+
+def test_a_label_of_ours_comes_off_though_somebody_has_taken_the_taint_away():
+    """Nobody would see why the node gets no requests any more."""
+    system = a_system(marked=True)
+    left = system.kubernetes.mark(system.kubernetes.by_name["node-i-0abc"], MARK, exclude=True)
+    system.kubernetes.put_node(replace(left, taints=(), unschedulable=False))
+    assert sweep_once(system.ports).unmarked == []
+    system.clock.advance(minutes=1)
+    assert sweep_once(system.ports).unmarked == ["node-i-0abc"]
+    assert not system.kubernetes.by_name["node-i-0abc"].taken_out
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["of an open round", "while rounds cannot be read"])
+def test_the_mark_stays_on_nodes(known, monkeypatch):
+    """A round marks its nodes while their replacements come, long before it claims them."""
+
+    def sweep_round(_cluster, _ports):
+        if not known:
+            raise ThrottledError("rate exceeded")
+        return frozenset({NODE}), None
+
+    monkeypatch.setattr("leeward.disruption.sweep.sweep_round", sweep_round)
+    system = a_system(marked=True)
+    for _ in range(3):
+        sweep_once(system.ports)
+        system.clock.advance(minutes=1)
+    assert system.kubernetes.by_name["node-i-0abc"].marked
 
 
 def test_the_mark_of_an_open_record_stays():

@@ -1,0 +1,81 @@
+"""Leaving load balancers: who still sends requests to a node, and until when a drain waits for that to end.
+
+The label that excludes the node makes whoever registered it (AWS Load Balancer Controller, the cloud provider) take it
+out; nothing is deregistered here, because they would put it back. docs/designs/draining.md says what each kind of
+target means for a drain."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from leeward.errors import RetryableError, TerminalError
+from leeward.model.node import Node
+from leeward.model.target import Target, TargetKind
+from leeward.model.times import format_instant
+from leeward.ports import Ports
+from leeward.termination import verdict
+from leeward.termination.situation import Situation
+
+NOT_AWAITED = "DeregistrationNotAwaited"  # reason of an Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Awaited:
+    """What a node waits for, one sentence each, and until when at the latest."""
+
+    what: tuple[str, ...]
+    until: datetime
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """As people read it."""
+        return tuple(f"{one}, until {format_instant(self.until)}" for one in self.what)
+
+
+def before_eviction(situation: Situation, started: datetime, node: Node, ports: Ports) -> Awaited | None:
+    """Targets that stand for the node itself (by instance id): requests come in by it for pods anywhere, and those
+    under way go on until it is deregistered. None: evict. What was waited for once is not asked again.
+    """
+    record, now = situation.record, ports.clock.now()
+    if "evicting" in record.times:
+        return None
+    until = verdict.deregistered_by(record, situation.policy.drain, started)
+    running = situation.instance is not None and situation.instance.state == "running"
+    if until is not None and now < until and running:
+        awaited = _awaited(situation, node, until, lambda target: target.kind is TargetKind.INSTANCE, ports)
+        if awaited is not None:
+            return awaited
+    ports.claims.note(record.instance, times={"evicting": now})
+    return None
+
+
+def before_the_end(situation: Situation, started: datetime, node: Node, ports: Ports) -> Awaited | None:
+    """Targets at the node's addresses that are still draining: their pods are gone, and while requests may be sent to
+    an address nobody else should get it. A pod that stays keeps its target, which is not waited for.
+    """
+    policy, now = situation.policy.drain, ports.clock.now()
+    until = verdict.held_by(situation.record, policy, policy.deregistration_timeout, started, now)
+    if now >= until:
+        return None
+    return _awaited(situation, node, until, lambda target: target.kind is TargetKind.IP and target.draining, ports)
+
+
+def _awaited(
+    situation: Situation, node: Node, until: datetime, counts: Callable[[Target], bool], ports: Ports
+) -> Awaited | None:
+    """Load balancers that do not answer are asked again until the time is over. A permission that is missing must not
+    make every drain wait for nothing: it is said, and the drain goes on.
+    """
+    record, instance = situation.record, situation.instance
+    if instance is None:
+        return None
+    try:
+        there = [target for target in ports.load_balancers.targets(record.subject.cluster, instance) if counts(target)]
+    except RetryableError as error:
+        return Awaited(what=(f"the load balancers do not answer: {error}",), until=until)
+    except TerminalError as error:
+        kubernetes = ports.clusters.kubernetes(record.subject.cluster)
+        message = f"load balancers are not waited for: {error}"[:1000]
+        kubernetes.event(node, reason=NOT_AWAITED, message=message, warning=True, now=ports.clock.now())
+        return None
+    return Awaited(what=tuple(sorted(target.named for target in there)), until=until) if there else None

@@ -1,0 +1,43 @@
+"""What one sweep has found and mended, and the boundary that keeps one failure from stopping the rest."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from leeward.errors import LeewardError
+
+
+@dataclass(slots=True)
+class Found:
+    """What one sweep mended, by instance or node; `errors` names what it could not look at.
+
+    `let_go`: Nodes that lost our finalizer, `held`: those that got it; `repaired`: instances claimed because their
+    nodes are unhealthy, `deleted`: because somebody has deleted the Node.
+    """
+
+    let_go: list[str] = field(default_factory=list)
+    restarted: list[str] = field(default_factory=list)
+    claimed: list[str] = field(default_factory=list)
+    answered: list[str] = field(default_factory=list)
+    unmarked: list[str] = field(default_factory=list)
+    paced: list[str] = field(default_factory=list)
+    labelled: list[str] = field(default_factory=list)
+    restored: list[str] = field(default_factory=list)
+    held: list[str] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
+    repaired: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """For the log."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@contextmanager
+def apart(what: str, found: Found) -> Iterator[None]:
+    """Note what goes wrong with one thing, so that the others are still looked at."""
+    try:
+        yield
+    except LeewardError as error:
+        found.errors.append(f"{what}: {type(error).__name__}: {error}")

@@ -1,0 +1,19 @@
+"""Whom a claim is about, as it was when it was claimed."""
+
+from leeward.model.instance import Instance, cluster_of
+from leeward.model.node import Node
+from leeward.model.termination import Subject
+
+
+def subject_of(instance: Instance, cluster: str, *, group: str | None = None, node: Node | None = None) -> Subject:
+    """`cluster`: where it was found, unless its tags name it; `group`: which lists it, else the one of its tag."""
+    return Subject(
+        instance=instance.id,
+        cluster=cluster_of(instance.tags, [cluster]) or cluster,
+        group=group or instance.group,
+        zone=instance.zone,
+        subnet=instance.subnet,
+        instance_type=instance.type,
+        capacity_type=instance.capacity_type,
+        node=node.name if node else None,
+    )
