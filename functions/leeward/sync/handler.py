@@ -19,8 +19,8 @@ metrics = Metrics(namespace="Leeward", service="sync")
 
 
 def handle(_event: Mapping[str, Any], _context: object) -> dict[str, Any]:
-    """Answers `{"hooksPut": [group …], "nodesLabelled": [node …], "factsKept": [cluster/kind …]}` with `warnings` and
-    `errors` as lists of sentences.
+    """Answers `{"hooksPut": [group …], "hooksTakenOff": [group …], "nodesLabelled": [node …], "factsKept":
+    [cluster/kind …]}` with `warnings` and `errors` as lists of sentences.
 
     Raises LeewardError when a hook could not be kept in place. Facts that could not be gathered are only named: the
     older ones stay, and whoever uses them says how old they are.

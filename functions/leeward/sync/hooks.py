@@ -1,9 +1,9 @@
-"""Which groups need our terminate hook put on them. Pure."""
+"""Which groups need our terminate hook put on them, and which still have it without need. Pure."""
 
 from collections.abc import Sequence
 
 from leeward.model import keys
-from leeward.model.group import TERMINATING, Group, LifecycleHook
+from leeward.model.group import TERMINATING, Group, HookResult, LifecycleHook
 from leeward.policy.document import ClusterPolicies
 from leeward.policy.selection import is_ours, policy_for
 
@@ -16,29 +16,48 @@ def missing_hook(
     """The hook to put on the group, None when nothing is to be done.
 
     A group that no policy selects is left alone, one with interruption handling off as well; one whose policy names
-    an existing terminate hook, or whose hook notifies our queue, has what it needs. A hook of our name that is not
-    marked as ours belongs to somebody else and is not overwritten.
+    an existing terminate hook, or whose hook notifies our queue, has what it needs; nothing is put in a paused cluster.
+    A hook of our name that is not marked as ours belongs to somebody else and is not overwritten.
     """
     policy = policy_for(policies.policies, group.name, group.tags)
     if policy is None or not policy.interruption.enabled or not policies.settings.interruption:
         return None
+    if policies.settings.paused:
+        return None
     terminating = [hook for hook in hooks if hook.transition == TERMINATING]
-    wanted = _wanted(group.name)
+    wanted = _wanted(group)
     if any(is_ours(hook, policy, queue_arns) and not _outdated(hook, wanted) for hook in terminating):
         return None
     taken = any(hook.name == wanted.name and hook.metadata != keys.HOOK_MARK for hook in hooks)
     return None if taken else wanted
 
 
-def _wanted(group: str) -> LifecycleHook:
+def left_over_hook(group: Group, hooks: Sequence[LifecycleHook], policies: ClusterPolicies) -> LifecycleHook | None:
+    """Our hook on a group that no policy selects any more, None without one: nobody answers it there, so that it would
+    hold every instance for its time-out (docs/features.md, K5).
+
+    It stays for as long as the group is ending an instance, which a run that has begun may be draining.
+    """
+    ending = any(member.lifecycle.startswith("Terminating") for member in group.instances)
+    if ending or policy_for(policies.policies, group.name, group.tags) is not None:
+        return None
+    return next((hook for hook in hooks if hook.name == keys.TERMINATE_HOOK and hook.metadata == keys.HOOK_MARK), None)
+
+
+def _wanted(group: Group) -> LifecycleHook:
+    """A group that retains instances keeps one that nobody has answered for, instead of ending it with its pods: its
+    owner has said so by its instance lifecycle policy, which only an abandoned hook sets in motion.
+    """
     return LifecycleHook(
         name=keys.TERMINATE_HOOK,
-        group=group,
+        group=group.name,
         transition=TERMINATING,
         heartbeat_timeout=HEARTBEAT_TIMEOUT,
         metadata=keys.HOOK_MARK,
+        default=HookResult.ABANDON if group.retains else HookResult.CONTINUE,
     )
 
 
 def _outdated(hook: LifecycleHook, wanted: LifecycleHook) -> bool:
-    return hook.name == wanted.name and hook.heartbeat_timeout != wanted.heartbeat_timeout
+    told = (hook.heartbeat_timeout, hook.default)
+    return hook.name == wanted.name and told != (wanted.heartbeat_timeout, wanted.default)

@@ -5,13 +5,13 @@ What fails is named and stops nothing else."""
 from dataclasses import dataclass, field
 
 from leeward.errors import LeewardError
-from leeward.model.group import Group, HookResult
+from leeward.model.group import Group
 from leeward.model.node import Node
 from leeward.policy.document import ClusterPolicies
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.sync.facts import InUse, keep_facts
-from leeward.sync.hooks import missing_hook
+from leeward.sync.hooks import left_over_hook, missing_hook
 from leeward.sync.labels import label_nodes
 
 
@@ -22,6 +22,7 @@ class Synced:
     """
 
     hooks: list[str] = field(default_factory=list)
+    hooks_taken_off: list[str] = field(default_factory=list)
     labelled: list[str] = field(default_factory=list)
     facts: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -31,6 +32,7 @@ class Synced:
         """For the log and for whoever called."""
         return {
             "hooksPut": self.hooks,
+            "hooksTakenOff": self.hooks_taken_off,
             "nodesLabelled": self.labelled,
             "factsKept": self.facts,
             "warnings": self.warnings,
@@ -58,13 +60,20 @@ def sync_once(ports: Ports) -> Synced:
 
 
 def _put_hooks(groups: tuple[Group, ...], policies: ClusterPolicies, ports: Ports, synced: Synced) -> None:
-    """Put our terminate hook where it is missing. PutLifecycleHook twice is one hook."""
+    """Put our terminate hook where it is missing, take it off where nobody would answer it. PutLifecycleHook twice is
+    one hook, and so is DeleteLifecycleHook none.
+    """
     for group in groups:
         try:
-            hook = missing_hook(group, ports.groups.hooks(group.name), policies, ports.queue_arns)
+            hooks = ports.groups.hooks(group.name)
+            hook = missing_hook(group, hooks, policies, ports.queue_arns)
             if hook is not None:
-                ports.groups.put_hook(hook, default_result=HookResult.CONTINUE)
+                ports.groups.put_hook(hook, default_result=hook.default)
                 synced.hooks.append(group.name)
+            left = left_over_hook(group, hooks, policies)
+            if left is not None:
+                ports.groups.delete_hook(group=group.name, hook=left.name)
+                synced.hooks_taken_off.append(group.name)
         except LeewardError as error:
             synced.errors.append(f"{group.name}: {error}")
 
@@ -86,6 +95,8 @@ def _label(
     ports: Ports,
     synced: Synced,
 ) -> None:
+    if policies.settings.paused:
+        return
     selected = [group for group in groups if policy_for(policies.policies, group.name, group.tags) is not None]
     try:
         synced.labelled += label_nodes(cluster, selected, nodes, ports)

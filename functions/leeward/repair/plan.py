@@ -1,0 +1,69 @@
+"""`leeward plan --method unhealthy`: the verdicts in the words of a plan, from a whole snapshot.
+
+The sweep carries them out one by one; here they are only told."""
+
+from collections.abc import Mapping
+
+from leeward.disruption.command import Command, Decision, MethodName, Plan, Replacement
+from leeward.disruption.command import Verdict as PlanVerdict
+from leeward.model.impairment import Impairment
+from leeward.model.node import Node
+from leeward.repair.checkup import Checkup
+from leeward.repair.verdicts import Act, Verdict, verdicts
+from leeward.snapshot.cluster import ClusterSnapshot
+
+
+def repair_plan(snapshot: ClusterSnapshot, impaired: Mapping[str, Impairment]) -> Plan:
+    """One command for each node that would be replaced now. `impaired`: failing status checks by instance.
+
+    A node whose instance is gone is deleted: its group has another already, or means to have fewer.
+    """
+    found = verdicts(checkup_of(snapshot, impaired))
+    acting = [name for name, verdict in found.items() if verdict.act is Act.REPLACE]
+    nodes = {node.name: node for node in snapshot.nodes}
+    return Plan(
+        method=MethodName.UNHEALTHY,
+        commands=tuple(_command(nodes[name], found[name], snapshot) for name in acting),
+        verdicts={name: {MethodName.UNHEALTHY: _told(verdict)} for name, verdict in found.items()},
+        remarks=snapshot.remarks,
+    )
+
+
+def checkup_of(snapshot: ClusterSnapshot, impaired: Mapping[str, Impairment]) -> Checkup:
+    """What the verdicts need of it."""
+    return Checkup(
+        now=snapshot.now,
+        policies=snapshot.policies,
+        nodes=snapshot.nodes,
+        groups=snapshot.groups,
+        instances=snapshot.instances,
+        impaired=impaired,
+        claimed=snapshot.claimed,
+    )
+
+
+def _told(verdict: Verdict) -> PlanVerdict:
+    return PlanVerdict(candidate=verdict.act is Act.REPLACE, reason=verdict.reason)
+
+
+def _command(node: Node, verdict: Verdict, snapshot: ClusterSnapshot) -> Command:
+    decision = Decision.DELETE if verdict.gone else Decision.REPLACE
+    new = () if verdict.gone else _replacement(node, snapshot)
+    return Command(decision=decision, nodes=(node.name,), reason=verdict.reason, replacements=new, savings=0.0)
+
+
+def _replacement(node: Node, snapshot: ClusterSnapshot) -> tuple[Replacement, ...]:
+    """Whatever the group launches, in any of its zones; none where that is not known."""
+    group = snapshot.group_of(node)
+    launchable = snapshot.launchables.get(group.name) if group else None
+    if launchable is None or not launchable.types or not launchable.zones:
+        return ()
+    return (
+        Replacement(
+            group=launchable.group,
+            types=launchable.types,
+            zones=launchable.zones,
+            capacity=launchable.capacity,
+            price=launchable.price,
+        ),
+    )

@@ -1,0 +1,109 @@
+"""The sweep's part for unhealthy nodes: claim those whose verdict says so, once it is sure.
+
+Sure means: seen by two sweeps, most of a minute apart and within ten, so that an API server that has just come back
+has heard the kubelets; and read once more past every cache, so that no stale answer ends anything. Who fails a check of
+EC2 is looked at twice as well. A node whose instance is gone needs no second look: nothing runs there."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from leeward.model.impairment import Impairment
+from leeward.model.node import Node
+from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
+from leeward.ports import Ports
+from leeward.repair.checkup import Checkup
+from leeward.repair.verdicts import Act, Verdict, verdicts
+from leeward.termination.found import Found, apart
+from leeward.termination.sight import Sight
+from leeward.termination.starting import start
+from leeward.termination.subject import subject_of
+
+SECOND_SIGHT = timedelta(minutes=10)
+APART = timedelta(seconds=50)  # a schedule that fires twice is no second sight
+RESTS = timedelta(hours=1)  # a node that was given back is left to its owner for so long
+EVENT = "UnhealthyNode"  # reason of the Event on the Node
+
+
+def replace_unhealthy(sight: Sight, nodes: Mapping[str, Node], ports: Ports, found: Found) -> None:
+    """Claim and start, one after the other: each that is begun counts for the guards of the next sweep."""
+    if sight.policies.settings.paused or not any(_repairs(sight)):
+        return
+    checkup = _check_up(sight, nodes, ports)
+    for name, verdict in verdicts(checkup).items():
+        if verdict.act is Act.REPLACE:
+            node = next(node for node in checkup.nodes if node.name == name)
+            with apart(name, found):
+                found.repaired += _replace(node, verdict, sight, checkup, ports)
+
+
+def _repairs(sight: Sight) -> tuple[bool, ...]:
+    found = (sight.policy_of(group) for group in sight.selected)
+    return tuple(policy.repair.enabled for policy in found if policy is not None)
+
+
+def _check_up(sight: Sight, nodes: Mapping[str, Node], ports: Ports) -> Checkup:
+    """EC2 is asked for those that are in doubt, and whose checks fail; nobody else is looked at."""
+    impaired = {name: one for name, one in ports.instances.impaired().items() if name in nodes}
+    suspects = sorted({name for name, node in nodes.items() if name and not node.ready} | impaired.keys())
+    return Checkup(
+        now=ports.clock.now(),
+        policies=sight.policies,
+        nodes=tuple(nodes.values()),
+        groups={group.name: group for group in sight.groups},
+        instances=ports.instances.describe(suspects) if suspects else {},
+        impaired=impaired,
+        claimed=frozenset(sight.records),
+    )
+
+
+def _replace(node: Node, verdict: Verdict, sight: Sight, checkup: Checkup, ports: Ports) -> list[str]:
+    """The instance, once it is claimed. The cause is named by the attempt before: repeated, it adds nothing, and a node
+    that was given back is claimed anew when it has rested.
+    """
+    now, instance = ports.clock.now(), checkup.instance_of(node)
+    if instance is None or not (verdict.gone or _sure(node, checkup.impaired, sight, ports)):
+        return []
+    record = ports.claims.read(instance.id)
+    if record is not None and _rests(record, ports):
+        return []
+    cause = Cause(
+        id=f"unhealthy#{instance.id}#{record.attempt if record else 0}",
+        kind=CauseKind.UNHEALTHY,
+        at=now,
+        reason=verdict.reason,
+    )
+    group = checkup.group_of(node)
+    subject = subject_of(instance, sight.cluster, group=group.name if group else None, node=node)
+    record = ports.claims.claim(subject, cause, now)
+    if record.status is Status.CLOSED:
+        return []
+    start(record, ports)
+    message = f"Leeward will {'remove' if verdict.gone else 'replace'} this node: {verdict.reason}"
+    ports.clusters.kubernetes(sight.cluster).event(node, reason=EVENT, message=message, warning=True, now=now)
+    return [instance.id]
+
+
+def _sure(node: Node, impaired: Mapping[str, Impairment], sight: Sight, ports: Ports) -> bool:
+    """At second sight, and after a read that no cache answers: the same node, still unhealthy since then."""
+    if not _seen_before(node, ports):
+        return False
+    fresh = ports.clusters.kubernetes(sight.cluster).node(node.name)
+    if fresh is None or fresh.uid != node.uid or fresh.deleting:
+        return False
+    unchanged = (fresh.ready, fresh.not_ready_since) == (node.ready, node.not_ready_since)
+    return unchanged or node.instance_id in impaired
+
+
+def _seen_before(node: Node, ports: Ports) -> bool:
+    """By a sweep that is not the same one again. The second mark lasts for as long as the first sight is too fresh."""
+    now, fresh = ports.clock.now(), f"unhealthy-fresh#{node.uid}"
+    if ports.claims.once(f"unhealthy#{node.uid}", SECOND_SIGHT, now):
+        ports.claims.once(fresh, APART, now)
+        return False
+    return ports.claims.once(fresh, timedelta(), now)
+
+
+def _rests(record: TerminationRecord, ports: Ports) -> bool:
+    """Its termination is under way, or has ended too lately to be begun again."""
+    ended = record.times.get("closed")
+    return record.status is Status.OPEN or (ended is not None and ports.clock.now() - ended < RESTS)

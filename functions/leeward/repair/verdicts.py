@@ -1,0 +1,131 @@
+"""Which nodes are replaced because they are unhealthy, and one sentence for each that is not.
+
+What nobody can be sure of ends nothing: an API server that does not answer gives no checkup at all, and whoever acts
+looks twice, the second time past every cache (`leeward.repair.scan`)."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from leeward.disruption.neighbours import foreign, mark_of
+from leeward.disruption.opt_outs import why_node_stays
+from leeward.model.group import Group
+from leeward.model.node import Node
+from leeward.policy.document import NodePolicy
+from leeward.repair.ailments import Ailment, ailment, spoken
+from leeward.repair.checkup import Checkup
+from leeward.repair.storms import Storms
+
+IN_SERVICE = "InService"
+LEFT_BEHIND = timedelta(minutes=5)  # the cloud controller removes Nodes of dead instances, within a minute as a rule
+
+
+class Act(StrEnum):
+    """What becomes of a node."""
+
+    REPLACE = "replace"
+    WAIT = "wait"  # until `until`, or until it is seen again
+    LEFT = "left"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Of one node. `until`: when a wait is over, None where only a look can tell; `gone`: nothing but the Node object
+    is left.
+    """
+
+    act: Act
+    reason: str
+    until: datetime | None = None
+    gone: bool = False
+
+
+def verdicts(checkup: Checkup) -> Mapping[str, Verdict]:
+    """One for every node, by name."""
+    storms = Storms.of(checkup)
+    return {node.name: _verdict(node, checkup, storms) for node in sorted(checkup.nodes, key=lambda node: node.name)}
+
+
+def _verdict(node: Node, checkup: Checkup, storms: Storms) -> Verdict:
+    group = checkup.group_of(node)
+    policy = checkup.policy_of(group)
+    others = next(_why_not_ours(node, group, policy), "")
+    if others or group is None or policy is None:
+        return Verdict(act=Act.LEFT, reason=others)
+    left = next(_why_left(node, policy, checkup), "")
+    if left:
+        return Verdict(act=Act.LEFT, reason=left)
+    if checkup.gone(node):
+        return _gone(node, checkup)
+    kept = next(_why_kept(node, group, checkup), "")
+    if kept:
+        return Verdict(act=Act.LEFT, reason=kept)
+    found = ailment(node, policy.repair, checkup)
+    if found is None:
+        return Verdict(act=Act.LEFT, reason="it is Ready and passes EC2's status checks")
+    return _timed(found, checkup) or _guarded(node, group, policy, found, checkup, storms)
+
+
+def _why_not_ours(node: Node, group: Group | None, policy: NodePolicy | None) -> Iterator[str]:
+    if others := foreign(node):
+        yield others
+    if group is None:
+        yield "no Auto Scaling group of the cluster holds its instance"
+    elif policy is None:
+        yield f"no policy selects its group {group.name}"
+
+
+def _why_left(node: Node, policy: NodePolicy, checkup: Checkup) -> Iterator[str]:
+    if checkup.policies.settings.paused:
+        yield "the cluster is paused"
+    if not policy.repair.enabled:
+        yield f"policy {policy.name} says repair.enabled: false"
+    if node.instance_id in checkup.claimed:
+        yield "a termination of it is under way"
+    if node.deleting:
+        yield "its Node object is being deleted"
+
+
+def _why_kept(node: Node, group: Group, checkup: Checkup) -> Iterator[str]:
+    """Somebody is ending it, or wants it left alone."""
+    if mark := mark_of(node):
+        yield f"it is on its way out already (taint {mark})"
+    lifecycle = group.lifecycle_of(node.instance_id) or "nothing of it"
+    if lifecycle != IN_SERVICE:
+        yield f"its group {group.name} says {lifecycle}"
+    instance = checkup.instance_of(node)
+    if instance is not None and instance.state != "running":
+        yield f"EC2 says its instance is {instance.state}"
+    if stays := why_node_stays(node):
+        yield stays
+
+
+def _gone(node: Node, checkup: Checkup) -> Verdict:
+    instance = checkup.instance_of(node)
+    said = f"EC2 says its instance is {instance.state if instance else 'gone'}"
+    if node.ready:
+        return Verdict(act=Act.WAIT, reason=f"{said}, its kubelet still reports", gone=True)
+    due = (node.not_ready_since or node.created) + LEFT_BEHIND
+    if checkup.now < due:
+        reason = f"{said}: the cloud controller is about to remove its Node"
+        return Verdict(act=Act.WAIT, reason=reason, until=due, gone=True)
+    return Verdict(act=Act.REPLACE, reason=f"{said}: only its Node is left", gone=True)
+
+
+def _timed(found: Ailment, checkup: Checkup) -> Verdict | None:
+    """None once it has lasted long enough."""
+    if found.due is None or found.since is None:
+        return Verdict(act=Act.WAIT, reason=f"{found.what}, since when is not told")
+    if checkup.now < found.due:
+        lasted, wanted = spoken(checkup.now - found.since), spoken(found.due - found.since)
+        return Verdict(act=Act.WAIT, reason=f"{found.what} for {lasted} of {wanted}", until=found.due)
+    return None
+
+
+def _guarded(node: Node, group: Group, policy: NodePolicy, found: Ailment, checkup: Checkup, storms: Storms) -> Verdict:
+    lasted = spoken(checkup.now - (found.since or checkup.now))
+    held = storms.why_not(node, group, policy.repair, checkup)
+    if held:
+        return Verdict(act=Act.LEFT, reason=f"{found.what} for {lasted}, but {held}")
+    return Verdict(act=Act.REPLACE, reason=f"{found.what} for {lasted}")
