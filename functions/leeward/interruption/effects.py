@@ -11,8 +11,11 @@ from leeward.interruption.marking import Marking
 from leeward.interruption.world import World
 from leeward.model import keys
 from leeward.model.message import Kind
+from leeward.model.promise import SHORT_FOR, Pool
 from leeward.model.termination import Cause, Outcome, Status, Subject
 from leeward.ports import Ports
+from leeward.termination.heartbeats import AT_EVERY_CHANCE, beat
+from leeward.termination.situation import survey
 from leeward.termination.starting import start
 from leeward.termination.verdict import retry_after
 
@@ -38,6 +41,10 @@ def effects_of(decision: Decision, world: World, marking: Marking, ports: Ports)
             yield f"claim {node.cause.id}", claim
         elif node.action is Action.CORDON:
             yield f"cordon {node.instance}", partial(_cordon, node, decision, world, marking, ports)
+    if decision.unavailable is not None:
+        pool = Pool(instance_type=decision.unavailable.instance_type, zone=decision.unavailable.zone)
+        for cluster in sorted({node.cluster for node in decision.nodes if node.cluster}):
+            yield f"short {cluster} {pool.instance_type} {pool.zone}", partial(_run_short, cluster, pool, ports)
     if decision.hook is not None and decision.hook.at_once:
         action = decision.hook.action
         yield f"answer {action.group} {action.hook} {action.instance}", partial(_answer, decision.hook, ports)
@@ -78,6 +85,15 @@ def _cordon(node: NodeDecision, decision: Decision, world: World, marking: Marki
     return _tell(node, decision, world, ports)
 
 
+def _run_short(cluster: str, pool: Pool, ports: Ports) -> str | None:
+    """Remembered for a while, so that replacements go elsewhere. One that is not remembered costs a launch at most."""
+    try:
+        ports.catalog.run_short(cluster, pool, ports.clock.now() + SHORT_FOR)
+    except LeewardError as error:
+        return f"not remembered that {pool.instance_type} is short in {pool.zone}: {error}"
+    return None
+
+
 def _answer(answer: HookAnswer, ports: Ports) -> str | None:
     """By instance id; an action that waits no more was answered before, or the group has gone on without us."""
     action = answer.action
@@ -88,7 +104,8 @@ def _answer(answer: HookAnswer, ports: Ports) -> str | None:
 def _revive(execution: str, ports: Ports) -> str | None:
     """An execution of ours ended badly: if its record is still open and nothing runs for it, the next attempt begins.
 
-    One that has noted when to try again, or that died several times, is left to the sweeper.
+    One that has noted when to try again, or that died several times, is left to the sweeper; a hook that holds its
+    instance is heartbeaten first, so that some sweeps may fail.
     """
     record = ports.claims.read(execution.rpartition("-")[0])
     if record is None or record.status is Status.CLOSED or ports.executions.running(record.instance, record.attempt):
@@ -97,6 +114,7 @@ def _revive(execution: str, ports: Ports) -> str | None:
     if record.times.get("retry", now) > now:
         return None
     if record.attempt >= RESTARTS_AT_ONCE:
+        beat(survey(record, ports), ports, AT_EVERY_CHANCE)
         ports.claims.note(
             record.instance, times={"retry": now + max(retry_after(record.attempt), timedelta(minutes=1))}
         )

@@ -1,0 +1,42 @@
+"""Entry point of fn telling: changes of termination records in, events on the bus out."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools.logging import Logger
+from aws_lambda_powertools.metrics import Metrics, MetricUnit
+
+from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.event_bus import EventBridgeBus
+from leeward.adapters.aws.record_stream import changes_of
+from leeward.telling.tidings import tidings
+
+EVENTS_TOLD = "EventsTold"
+CHANGES_UNREADABLE = "ChangesUnreadable"
+
+logger = Logger(service="telling")
+metrics = Metrics(namespace="Leeward", service="telling")
+
+
+@cache
+def bus() -> EventBridgeBus:
+    """Made at the first call: importing this module reads no environment."""
+    return EventBridgeBus(AwsClients())
+
+
+def handle(event: Mapping[str, Any], _context: object) -> dict[str, int]:
+    """A batch of the table's stream -> `{"told": events}`. Raises when the bus did not take them: Lambda then delivers
+    the batch again, and who listens knows an event that comes twice by its `detail.id`.
+    """
+    changes, unreadable = changes_of(event)
+    for one in unreadable:
+        logger.error("a record that cannot be read tells nothing", extra={"key": one.key, "why": one.why})
+    found = [tiding for change in changes for tiding in tidings(change.before, change.after, change.at)]
+    bus().tell(found)
+    for tiding in found:
+        logger.info(tiding.turn.value, extra={"id": tiding.id, "instance": tiding.record.instance, "why": tiding.why})
+    for name, count in ((EVENTS_TOLD, len(found)), (CHANGES_UNREADABLE, len(unreadable))):
+        metrics.add_metric(name=name, unit=MetricUnit.Count, value=count)
+    metrics.flush_metrics()
+    return {"told": len(found)}

@@ -1,0 +1,146 @@
+"""What a change of a termination record tells: five kinds of events, each once for every change that means it.
+
+Read off the table's stream, after the change is written, so that nobody who drains a node waits for whoever listens.
+A stream delivers at least once: the id of an event is made of what it tells and is the same every time."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from hashlib import sha256
+from typing import Any
+
+from leeward.model.termination import Cause, Outcome, Status, TerminationRecord, execution_name
+from leeward.model.times import format_instant
+
+SOURCE = "leeward"
+MOST_BLOCKERS = 50  # an event holds 256 KiB, and nobody reads more
+LONGEST_WHY = 1000
+_OF_A_POD = re.compile(r"([^\s/]+/[^\s/:]+): (.*)", re.DOTALL)  # namespace/name: why
+_UNTIL = re.compile(r", until (\d{4}-\d\d-\d\dT[\d:.]+Z)$")
+
+
+class Turn(StrEnum):
+    """The `detail-type` of an event (docs/operations.md lists them)."""
+
+    DETECTED = "Node Termination Detected"  # something wants the node gone, or one more thing does
+    STARTED = "Node Termination Started"  # its pods are being evicted
+    BLOCKED = "Node Termination Blocked"  # pods do not leave, or more of them than before
+    FINISHED = "Node Termination Finished"  # the instance is gone, or nothing wants it gone any more
+    FAILED = "Node Termination Failed"  # the node was given back, or a step used up its retries
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tiding:
+    """One event. `id` is the same whenever the same change is read again; `at` is when it was written."""
+
+    turn: Turn
+    id: str
+    at: datetime
+    record: TerminationRecord
+    causes: tuple[Cause, ...]
+    why: str
+
+    def detail(self) -> dict[str, Any]:
+        """The event's `detail`, and the webhook's body: plain JSON without anything secret."""
+        record, subject = self.record, self.record.subject
+        launched = list(record.replacement.launched) if record.replacement else []
+        return {
+            "id": self.id,
+            "event": self.turn.value,
+            "at": format_instant(self.at),
+            "cluster": subject.cluster,
+            "group": subject.group,
+            "node": subject.node,
+            "instance": subject.instance,
+            "zone": subject.zone,
+            "instanceType": subject.instance_type,
+            "capacityType": subject.capacity_type.value,
+            "execution": execution_name(record.instance, record.attempt),
+            "causes": [_cause(cause) for cause in self.causes],
+            "deadline": _instant(record.deadline),
+            "blockers": [_blocker(line, record) for line in record.blocked_by[:MOST_BLOCKERS]],
+            "replacements": launched,
+            "podsEvicted": record.pods_evicted,
+            "outcome": record.outcome.value if record.outcome else None,
+            "why": self.why,
+        }
+
+
+def tidings(before: TerminationRecord | None, after: TerminationRecord, at: datetime) -> tuple[Tiding, ...]:
+    """What is new in the record, in the order in which it happened; nothing for progress that nobody waits for."""
+    return tuple(_detected(before, after, at)) + tuple(_turns(before, after, at))
+
+
+def _detected(before: TerminationRecord | None, after: TerminationRecord, at: datetime) -> Iterator[Tiding]:
+    known = {cause.id for cause in before.causes} if before else set()
+    for cause in after.causes:
+        if cause.id not in known:
+            yield _tiding(Turn.DETECTED, after, at, cause.id, why=cause.reason, causes=(cause,))
+
+
+def _turns(before: TerminationRecord | None, after: TerminationRecord, at: datetime) -> Iterator[Tiding]:
+    old_times = before.times if before and before.attempt == after.attempt else {}
+    if "draining" in after.times and "draining" not in old_times:
+        yield _tiding(Turn.STARTED, after, at, "", why=", ".join(cause.kind.value for cause in after.causes))
+    if _blocked_pods(after) - _blocked_pods(before):
+        pods = ",".join(sorted(_blocked_pods(after)))
+        yield _tiding(Turn.BLOCKED, after, at, pods, why="; ".join(after.blocked_by)[:LONGEST_WHY])
+    if "retry" in after.times and after.times["retry"] != old_times.get("retry"):
+        again = format_instant(after.times["retry"])
+        yield _tiding(Turn.FAILED, after, at, again, why=f"{after.failure or 'it did not end'}; tried again at {again}")
+    if after.status is Status.CLOSED and (before is None or before.status is Status.OPEN):
+        yield _closed(after, at)
+
+
+def _closed(record: TerminationRecord, at: datetime) -> Tiding:
+    if record.outcome is Outcome.GIVEN_BACK and record.failure:
+        return _tiding(Turn.FAILED, record, at, "closed", why=record.failure)
+    spared = "nothing wants it gone any more: it is in service again"
+    gone = "the instance is gone and its hooks are answered"
+    return _tiding(Turn.FINISHED, record, at, "", why=spared if record.outcome is Outcome.GIVEN_BACK else gone)
+
+
+def _blocked_pods(record: TerminationRecord | None) -> frozenset[str]:
+    """A budget's sentence counts pods and changes all the time: only more pods are news. Load balancers and volumes
+    that a node waits for are no block: they end by themselves.
+    """
+    lines = record.blocked_by if record else ()
+    return frozenset(found[1] for line in lines if (found := _OF_A_POD.match(line)))
+
+
+def _tiding(
+    turn: Turn, record: TerminationRecord, at: datetime, what: str, *, why: str, causes: tuple[Cause, ...] | None = None
+) -> Tiding:
+    word = turn.name.lower()
+    digest = f"-{sha256(what.encode()).hexdigest()[:12]}" if what else ""
+    name = f"{execution_name(record.instance, record.attempt)}-{word}{digest}"
+    return Tiding(turn=turn, id=name, at=at, record=record, causes=record.causes if causes is None else causes, why=why)
+
+
+def _cause(cause: Cause) -> dict[str, Any]:
+    return {
+        "kind": cause.kind.value,
+        "at": format_instant(cause.at),
+        "deadline": _instant(cause.deadline),
+        "reason": cause.reason,
+        "hook": cause.hook,
+    }
+
+
+def _blocker(line: str, record: TerminationRecord) -> dict[str, Any]:
+    """`until`: when nobody waits for it any longer, as the line itself says, else when the drain gives up; None where
+    it waits for as long as it takes.
+    """
+    of_a_pod, said = _OF_A_POD.match(line), _UNTIL.search(line)
+    ends = [moment for moment in (record.times.get("until"), record.deadline) if moment is not None]
+    return {
+        "pod": of_a_pod[1] if of_a_pod else None,
+        "why": of_a_pod[2] if of_a_pod else line,
+        "until": said[1] if said else _instant(min(ends, default=None)),
+    }
+
+
+def _instant(moment: datetime | None) -> str | None:
+    return format_instant(moment) if moment else None

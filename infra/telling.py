@@ -1,0 +1,173 @@
+"""The telling room: the table's stream becomes events on the default bus, and where a cluster's settings name a webhook
+the same events reach it.
+
+EventBridge calls the webhook (an API destination): it retries for a day, keeps the order of nobody, and puts what it
+could not deliver into this room's dead-letter queue. No code of ours holds the address."""
+
+import json
+from collections.abc import Mapping
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_events as events
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from infra import names
+from infra.alarms import Alarms, Threshold
+from infra.function import FunctionShape, LeewardFunction, Surroundings
+from infra.scopes import Scopes
+from leeward.telling.tidings import SOURCE, Turn
+
+SHAPE = FunctionShape(
+    name="telling",
+    handler="leeward.telling.handler.handle",
+    room="telling",
+    description="Puts an event on the bus for each turn that a termination takes",
+    timeout=30,
+    memory=256,
+)
+BATCH = 100
+GIVEN_UP_AFTER = 6 * 3600  # seconds: by then an event is history
+CALLS_PER_SECOND = 20  # what one webhook is called with at most; EventBridge keeps the rest waiting
+_TERMINATIONS = {"dynamodb": {"Keys": {"pk": {"S": [{"prefix": "termination#"}]}}}}
+
+
+class Telling(Construct):
+    """fn telling, what it reads, and the webhooks."""
+
+    def __init__(self, scope: Construct, *, table: dynamodb.Table, surroundings: Surroundings, alarms: Alarms) -> None:
+        super().__init__(scope, "Telling")
+        self.function = LeewardFunction(self, SHAPE, surroundings)
+        self.undelivered = sqs.Queue(
+            self,
+            "Undelivered",
+            queue_name=names.UNDELIVERED,
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+            retention_period=Duration.days(14),
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        self._read(table)
+        told = {each.name: each.webhook for each in surroundings.settings.clusters if each.webhook}
+        if told:
+            self._webhooks(told, surroundings.scopes)
+        alarms.add(
+            "events-undelivered",
+            self.undelivered.metric_approximate_number_of_messages_visible(
+                statistic="Maximum", period=Duration.minutes(5)
+            ),
+            Threshold(at_least=1),
+            "Events of Leeward reached neither bus nor webhook: nodes are not affected; each message names its error.",
+        )
+
+    def _read(self, table: dynamodb.Table) -> None:
+        """A batch that fails is halved and tried again, so that one bad record holds up nobody but itself."""
+        lambda_.CfnEventSourceMapping(
+            self,
+            "Changes",
+            function_name=self.function.function.function_name,
+            event_source_arn=table.table_stream_arn,
+            starting_position="TRIM_HORIZON",
+            batch_size=BATCH,
+            maximum_batching_window_in_seconds=1,
+            bisect_batch_on_function_error=True,
+            maximum_record_age_in_seconds=GIVEN_UP_AFTER,
+            filter_criteria=lambda_.CfnEventSourceMapping.FilterCriteriaProperty(
+                filters=[lambda_.CfnEventSourceMapping.FilterProperty(pattern=json.dumps(_TERMINATIONS))]
+            ),
+            destination_config=lambda_.CfnEventSourceMapping.DestinationConfigProperty(
+                on_failure=lambda_.CfnEventSourceMapping.OnFailureProperty(destination=self.undelivered.queue_arn)
+            ),
+        )
+
+    def _webhooks(self, urls: Mapping[str, str], scopes: Scopes) -> None:
+        """`urls` by cluster. A connection has to authorize somehow; the header says who calls and is no secret. What is
+        secret in a webhook is its URL's own affair.
+        """
+        connection = events.CfnConnection(
+            self,
+            "Connection",
+            name=names.WEBHOOK,
+            description="What Leeward's webhooks are called with",
+            authorization_type="API_KEY",
+            auth_parameters=events.CfnConnection.AuthParametersProperty(
+                api_key_auth_parameters=events.CfnConnection.ApiKeyAuthParametersProperty(
+                    api_key_name="Leeward-Event", api_key_value="1"
+                )
+            ),
+        )
+        rules = {cluster: scopes.rule(names.webhook_rule(cluster)) for cluster in urls}
+        destinations = {cluster: _destination(self, cluster, url, connection) for cluster, url in urls.items()}
+        role = _caller(self, list(rules.values()), list(destinations.values()))
+        for name, destination in destinations.items():
+            _rule(self, name, destination, role, self.undelivered)
+        self.undelivered.add_to_resource_policy(
+            iam.PolicyStatement(
+                sid="OurRules",
+                principals=[iam.ServicePrincipal("events.amazonaws.com")],
+                actions=["sqs:SendMessage"],
+                resources=[self.undelivered.queue_arn],
+                conditions={"ArnEquals": {"aws:SourceArn": list(rules.values())}},
+            )
+        )
+
+
+def _destination(
+    scope: Construct, cluster: str, url: str, connection: events.CfnConnection
+) -> events.CfnApiDestination:
+    return events.CfnApiDestination(
+        scope,
+        f"Webhook{cluster}",
+        name=names.webhook(cluster),
+        description=f"Who is told of terminations in cluster {cluster}",
+        connection_arn=connection.attr_arn,
+        invocation_endpoint=url,
+        http_method="POST",
+        invocation_rate_limit_per_second=CALLS_PER_SECOND,
+    )
+
+
+def _caller(scope: Construct, rules: list[str], destinations: list[events.CfnApiDestination]) -> iam.Role:
+    """Only our rules may wear it, and it calls our webhooks alone."""
+    call = iam.PolicyStatement(
+        actions=["events:InvokeApiDestination"], resources=[each.attr_arn for each in destinations]
+    )
+    return iam.Role(
+        scope,
+        "WebhookRole",
+        assumed_by=iam.PrincipalWithConditions(
+            iam.ServicePrincipal("events.amazonaws.com"), {"ArnEquals": {"aws:SourceArn": rules}}
+        ),
+        description="Leeward's rules call its webhooks",
+        inline_policies={"leeward": iam.PolicyDocument(statements=[call])},
+    )
+
+
+def _rule(
+    scope: Construct, cluster: str, destination: events.CfnApiDestination, role: iam.Role, undelivered: sqs.Queue
+) -> None:
+    """The webhook gets the event's `detail`, as docs/operations.md shows it."""
+    events.CfnRule(
+        scope,
+        f"Rule{cluster}",
+        name=names.webhook_rule(cluster),
+        description=f"Terminations in cluster {cluster} are told to its webhook",
+        event_pattern={
+            "source": [SOURCE],
+            "detail-type": [turn.value for turn in Turn],
+            "detail": {"cluster": [cluster]},
+        },
+        state="ENABLED",
+        targets=[
+            events.CfnRule.TargetProperty(
+                id="webhook",
+                arn=destination.attr_arn,
+                role_arn=role.role_arn,
+                input_path="$.detail",
+                dead_letter_config=events.CfnRule.DeadLetterConfigProperty(arn=undelivered.queue_arn),
+            )
+        ],
+    )
