@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from leeward.model.termination import NOBODY, Outcome, Status, TerminationRecord
 from leeward.termination import ledger
+from leeward.termination.verdict import RESTS, held_for_upgrade
 from leeward.upgrade.record import UpgradeRecord, cause_id, debt_name
 
 SECOND_SIGHT = timedelta(seconds=60)  # a launch may be seen in the group before anybody has written it down
@@ -19,18 +20,21 @@ MOST_REMARKS = 20
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Books:
     """The record with everything that is known to have ended. `unclaimed`: under way, yet not told to go: the step that
-    was to do it died. `failures`: old instance -> why its drain has failed, as far as news.
+    was to do it died. `failures`: old instance -> why its drain has failed, as far as news. `unforced`: those that were
+    told to go without force, which this start asks for.
     """
 
     record: UpgradeRecord
     unclaimed: tuple[str, ...] = ()
     failures: Mapping[str, str] = field(default_factory=dict)
+    unforced: tuple[str, ...] = ()
 
 
 def conclude(record: UpgradeRecord, terminations: Mapping[str, TerminationRecord]) -> Books:
     """Look at every old instance that is under way. Run again on the result, it changes nothing."""
     unclaimed: list[str] = []
     failures: dict[str, str] = {}
+    unforced: list[str] = []
     for old in list(record.under_way):
         termination = terminations.get(old)
         if termination is None or not _told(record, old, termination):
@@ -43,7 +47,26 @@ def conclude(record: UpgradeRecord, terminations: Mapping[str, TerminationRecord
             failures[old] = "; ".join(termination.blocked_by) or "its pods did not leave in time"
             failed = (*record.failed, old)
             record = replace(_left(record, old), failed=failed, reasons={**record.reasons, old: failures[old][:300]})
-    return Books(record=record, unclaimed=tuple(unclaimed), failures=failures)
+        elif record.asked.force and not termination.forced:
+            unforced.append(old)
+    return Books(record=record, unclaimed=tuple(unclaimed), failures=failures, unforced=tuple(unforced))
+
+
+def held_back(
+    record: UpgradeRecord, terminations: Mapping[str, TerminationRecord], time_out: timedelta, now: datetime
+) -> dict[str, str]:
+    """Old instances that their hook holds because pods have not left in time, and why (`update.terminate: first`). The
+    group was told already, so they cannot be given back: they end when the pods leave, or are told again with force.
+    """
+    found: dict[str, str] = {}
+    for old in record.under_way:
+        termination = terminations.get(old)
+        if termination is None or termination.status is Status.CLOSED or termination.forced:
+            continue
+        began = termination.times.get("draining", now)
+        if held_for_upgrade(termination) and now - began > time_out:
+            found[old] = "; ".join(termination.blocked_by) or "its pods did not leave in time"
+    return found
 
 
 def _told(record: UpgradeRecord, old: str, termination: TerminationRecord) -> bool:
@@ -75,16 +98,14 @@ def _paid(record: UpgradeRecord, old: str, termination: TerminationRecord) -> Up
 
 
 def _given_back(record: UpgradeRecord, old: str, termination: TerminationRecord) -> bool:
-    """Closed so; or kept open for a maintenance that lies ahead, which shows in the debt that came back."""
+    """Closed so; or kept open for a maintenance that lies ahead: it rests since a time-out after the upgrade had told
+    it to go, and a debt that it was to pay has come back.
+    """
     if termination.status is Status.CLOSED:
         return True
-    waits = termination.times.get("retry") is not None
-    return waits and debt_of(record, old) is None and bool(_returned(record, old, termination))
-
-
-def _returned(record: UpgradeRecord, old: str, termination: TerminationRecord) -> list[str]:
-    suffix = debt_name("", record.under_way[old])
-    return [debt for debt, payer in termination.payers.items() if debt.endswith(suffix) and payer not in {old, NOBODY}]
+    told = next(cause.at for cause in termination.causes if cause.id == cause_id(record, old))
+    rests = termination.times.get("retry", told) - RESTS >= told
+    return rests and debt_of(record, old) is None
 
 
 def _left(record: UpgradeRecord, old: str) -> UpgradeRecord:

@@ -121,6 +121,11 @@ def wished(record: UpgradeRecord, wish: Wish) -> UpgradeRecord:
     if wish is record.wish:
         return record
     name = f"upgrade of {record.group}"
+    if wish is Wish.ROLLBACK and record.previous is None and record.target.nodegroup is not None:
+        raise InvalidInputError(
+            f"{name}: found no earlier version of a launch template of its own, expected one: EKS takes no managed "
+            "node group back to an earlier Kubernetes version or release; make another node group of that version"
+        )
     if wish is Wish.ROLLBACK and record.previous is None:
         raise InvalidInputError(f"{name}: found no earlier template version, expected one to roll back to")
     if record.ended is not None and not record.error and wish is not Wish.ROLLBACK:

@@ -6,6 +6,7 @@ ahead, all four count for each wave)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from statistics import median
 
 from leeward.model.instance import Instance
@@ -17,6 +18,7 @@ from leeward.upgrade.sizes import Strategy
 BOOT_SECONDS = 90  # from launch to a node that has joined, where nothing was measured
 READY_SECONDS = 20  # from the end of a pod until its replacement serves
 TERMINATION_SECONDS = 60
+EKS_SETTLES = timedelta(seconds=60)  # between the last pod and the termination, whatever the policy says
 _PLAUSIBLE = range(1, 3600)
 
 

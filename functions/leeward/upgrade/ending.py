@@ -9,17 +9,18 @@ from typing import Any
 
 from leeward.errors import ObjectGoneError
 from leeward.model import keys
-from leeward.model.group import Group
 from leeward.model.termination import Status
 from leeward.ports import Ports
-from leeward.upgrade.books import conclude, remarked, without
+from leeward.upgrade.books import conclude, held_back, remarked, without
 from leeward.upgrade.competition import has_to_leave
+from leeward.upgrade.following import begin_next
+from leeward.upgrade.keeping import let_go
 from leeward.upgrade.lease import read, written
 from leeward.upgrade.members import Age, Member
 from leeward.upgrade.ordering import fulfil
 from leeward.upgrade.record import UpgradeRecord, Wish, execution_name
 from leeward.upgrade.run import Next, Run
-from leeward.upgrade.scene import Scene, look, policy_of, terminations
+from leeward.upgrade.scene import Scene, look, terminations
 from leeward.upgrade.telling import ask_to_pay, tell
 from leeward.upgrade.templates import points_at
 
@@ -53,7 +54,8 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """
     record = fulfil(read(run, ports), ports)
     scene = look(record, ports)
-    books = conclude(record, terminations(record.under_way, ports))
+    ends = terminations(record.under_way, ports)
+    books = conclude(record, ends)
     if books.record != record:
         record = written(books.record, ports)
     tell(record, books.unclaimed, scene, ports)
@@ -61,8 +63,11 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         assert record.previous.template is not None  # what a rollback returns to has one
         ports.group_changes.point_at(scene.group, record.previous.template)
     uncordon([one for one in scene.preflight.old if one.instance.id not in record.under_way], record, ports)
-    if record.under_way:
+    held = held_back(record, ends, scene.policy.drain.timeout, ports.clock.now())
+    if len(record.under_way) > len(held):
         return _again(run, f"{len(record.under_way)} nodes finish")
+    if held:
+        record = remarked(record, f"{', '.join(sorted(held))} end when their pods leave: the group was told already")
     record = _hand_on(record, scene, scene.preflight.members, ports)
     return _settled(run, record, scene, ports)
 
@@ -115,8 +120,10 @@ def restore(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     how = Next.ABORTED if record.wish is Wish.ABORT else Next.ROLLED_BACK if record.rolling_back else Next.UPGRADED
     target = f", {record.target.template.told}" if record.target.template else ""
     why = f"{record.finished} nodes replaced, {len(scene.preflight.members)} members{target}"
-    said = "; ".join((why, *record.remarks))
-    written(replace(record, ended=ports.clock.now(), error="", why=said[:500]), ports)
+    then = begin_next(record, ports) if how is Next.UPGRADED else ""
+    said = "; ".join(part for part in (why, then, *record.remarks) if part)
+    left = () if how is not Next.UPGRADED else record.then
+    written(replace(record, ended=ports.clock.now(), error="", why=said[:500], then=left), ports)
     return replace(run, next=how, why=said)
 
 
@@ -154,21 +161,26 @@ STEPS = {
 }
 
 
-def selected(record: UpgradeRecord, group: Group, ports: Ports) -> bool:
-    """Whether a policy selects the group."""
-    return policy_of(record.cluster, group, ports) is not None
-
-
 def give_back_group(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
-    """Resume AZRebalance and put back the maximum size where the desired size allows it. The calls come first: what is
-    written down as ours is undone again by whoever comes next, the sweeper at the latest.
+    """Keep no node from Cluster Autoscaler, resume AZRebalance, put back the maximum size where that can be. The calls
+    come first: what is written down as ours is undone again by whoever comes next, the sweeper at the latest.
     """
+    let_go(record, ports)
     if record.suspended:
         ports.group_changes.resume(record.group, REBALANCE)
-    back = record.raised_maximum and ports.group_changes.put_back_maximum(record.group, record.maximum)
+    back = record.raised_maximum and (
+        _others_chose_more(record, ports) or ports.group_changes.put_back_maximum(record.group, record.maximum)
+    )
     if not (record.suspended or back):
         return record
-    return replace(record, suspended=False, raised_maximum=record.raised_maximum and not back)
+    raised = record.raised_maximum and not back
+    return replace(record, suspended=False, raised_maximum=raised, raised_to=record.raised_to if raised else 0)
+
+
+def _others_chose_more(record: UpgradeRecord, ports: Ports) -> bool:
+    """Somebody has set a maximum size above what we had raised it to: it is theirs and stays."""
+    group = ports.groups.describe([record.group]).get(record.group)
+    return group is not None and 0 < record.raised_to < group.maximum
 
 
 def uncordon(members: list[Member] | tuple[Member, ...], record: UpgradeRecord, ports: Ports) -> None:
@@ -184,8 +196,11 @@ def _hand_on(
     record: UpgradeRecord, scene: Scene, among: list[Member] | tuple[Member, ...], ports: Ports
 ) -> UpgradeRecord:
     """Each debt that nobody pays to a named node: new ones and those launched ahead before others, the emptiest first;
-    chosen and written down, then asked.
+    chosen and written down, then asked. Where the desired size is what it was, somebody took back what was launched.
     """
+    if record.unassigned and scene.group.desired <= record.desired:
+        what = f"{', '.join(record.unassigned)}: launched ahead, and the desired size is no larger than it was"
+        record = written(remarked(without(record, record.unassigned), what), ports)
     taken = set(record.debts.values())
     free = sorted(
         (one for one in among if one.instance.id not in taken and not _leaving(one, ports)),

@@ -79,6 +79,11 @@ _LAUNCH_FIXES = {
 }
 
 
+def code_in(said: str) -> str:
+    """The code of EC2 or Auto Scaling that a refusal begins with or quotes, empty where it has none that is known."""
+    return next((code for code in _LAUNCH_CODES if code in said), "")
+
+
 def launch_failure(zone: str, code: str, said: str) -> NodeCreationFailure:
     """A launch that EC2 or Auto Scaling refused; `code` is theirs, a code that nobody knows is told as it stands."""
     cause = _LAUNCH_CODES.get(code, CreationCause.LAUNCH_REFUSED)

@@ -42,6 +42,11 @@ class Code(StrEnum):
     MAX_INSTANCE_LIFETIME = "MaxInstanceLifetime"
     SCHEDULED_ACTIONS = "ScheduledActions"
     NODES_NOT_JOINED = "NodesNotJoined"
+    # a managed node group, which EKS rolls
+    NODEGROUP_NOT_ACTIVE = "NodegroupNotActive"
+    NODEGROUP_DEGRADED = "NodegroupDegraded"
+    MANAGED_PARALLELISM = "ManagedParallelism"
+    MANAGED_CANARY = "ManagedCanary"
     # versions
     KUBELET_NEWER = "KubeletNewer"
     KUBELET_TOO_OLD = "KubeletTooOld"
@@ -52,6 +57,8 @@ class Code(StrEnum):
     FROZEN = "Frozen"
     WINDOW_CLOSED = "WindowClosed"
     BUDGET_ALLOWS_NONE = "BudgetAllowsNone"
+    # pre-flight itself
+    NOT_JUDGED = "NotJudged"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

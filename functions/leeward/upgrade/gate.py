@@ -22,11 +22,14 @@ class Lack(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """`object`: a zone for `no-new-node`, else a node or an instance that has not joined."""
+    """`object`: a zone for `no-new-node`, else a node or an instance that has not joined; `labels`: those that a node
+    lacks, `key=value`.
+    """
 
     lack: Lack
     object: str
     message: str
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,5 +76,5 @@ def _lacks(member: Member, expected: Mapping[str, str]) -> list[Missing]:
     wrong = [f"{key}={value}" for key, value in sorted(expected.items()) if node.labels.get(key) != value]
     if wrong:
         said = f"{node.name}: without the labels {', '.join(wrong)}"
-        found.append(Missing(lack=Lack.LABELS, object=node.name, message=said))
+        found.append(Missing(lack=Lack.LABELS, object=node.name, message=said, labels=tuple(wrong)))
     return found

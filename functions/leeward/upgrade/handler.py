@@ -1,4 +1,4 @@
-"""Entry point of the upgrade room: the steps of node-group-upgrade."""
+"""Entry point of the upgrade room: the steps of node-group-upgrade, and executions of it that have died."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,10 +7,15 @@ from leeward.adapters import wiring
 from leeward.upgrade import telemetry
 from leeward.upgrade.run import Run
 from leeward.upgrade.steps import STEPS
+from leeward.upgrade.sweep import ENDED, ended_badly
 
 
 def upgrade(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
-    """`{"step", "run", "execution"?, "error"?, "cause"?}` -> the run document."""
+    """`{"step", "run", "execution"?, "error"?, "cause"?}` -> the run document. EventBridge's word on how an execution
+    ended -> what was given back.
+    """
+    if event.get("detail-type") == ENDED:
+        return telemetry.died(ended_badly(event["detail"], wiring.lambda_ports()))
     run = Run.from_json(event.get("run") or {})
     result = STEPS[event["step"]](run, event, wiring.lambda_ports())
     telemetry.stepped(event["step"], result)

@@ -12,10 +12,13 @@ from leeward.model.instance import cluster_of
 from leeward.policy.document import NodePolicy, Selector
 from leeward.ports import Ports
 from leeward.upgrade.control import wished
+from leeward.upgrade.following import following, known
+from leeward.upgrade.managed_wishes import limits
 from leeward.upgrade.record import Asked, UpgradeRecord, Wish
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.scene import described, fresh_record, policy_of
 
+READABLE = "/aws/service/eks/"  # public SSM parameters that the function's role may read (infra/scopes.py)
 ACTIONS = {"pause": Wish.PAUSE, "resume": Wish.RUN, "abort": Wish.ABORT, "rollback": Wish.ROLLBACK}
 
 
@@ -27,19 +30,23 @@ def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     """Write down the wish, take the lease or hand over to whoever holds it."""
     name, given = str(call.get("execution") or ""), call.get("run") or {}
     run = replace(run, execution=name)
+    follows = known(following(given), ports)
     record = ports.upgrades.read(run.group)
     action = given.get("action")
     if action is not None:
         record = _wish(record, run.group, str(action), ports)
     handed = record is not None and bool(record.execution) and given.get("after") == record.execution
     if record is not None and record.ended is None and not handed and record.execution != name and held(record, ports):
-        what = "reads the wish" if action is not None else "has the group"
+        if follows:  # whoever has the group goes on with them
+            written(replace(record, then=follows), ports)
+        later = f"; {limits(record)}" if limits(record) else ""
+        what = f"reads the wish{later}" if action is not None else "has the group"
         return replace(run, next=Next.TOLD if action else Next.HAND_OVER, why=f"execution {record.execution} {what}")
     if action in {"pause", "resume"} and record is not None and record.ended is not None:
         return replace(run, next=Next.TOLD, why="the upgrade has ended")
     if action == "pause":
         return replace(run, next=Next.TOLD, why="paused; nothing runs")
-    record = _take(record, run, asked_for(given), str(given.get("cluster") or ""), ports)
+    record = _take(record, run, asked_for(given), str(given.get("cluster") or ""), ports, follows)
     return replace(run, next=_first(record), attempt=record.attempt, why=f"attempt {record.attempt} of {record.stamp}")
 
 
@@ -49,7 +56,9 @@ def held(record: UpgradeRecord, ports: Ports) -> bool:
 
 
 def asked_for(given: Mapping[str, Any]) -> Asked:
-    """From the input of an execution. Raises InvalidInputError for more than one target."""
+    """From the input of an execution. Raises InvalidInputError for more than one target, and for an SSM parameter that
+    is none of EKS' own.
+    """
     asked = Asked(
         image=str(given.get("ami") or ""),
         template_version=str(given.get("launchTemplateVersion") or ""),
@@ -60,6 +69,11 @@ def asked_for(given: Mapping[str, Any]) -> Asked:
     if sum(map(bool, (asked.image, asked.template_version, asked.kubernetes))) > 1:
         raise InvalidInputError(
             "input: found more than one of ami, launchTemplateVersion and kubernetesVersion, expected one at most"
+        )
+    if asked.image.startswith("/") and not asked.image.startswith(READABLE):
+        raise InvalidInputError(
+            f"ami: found SSM parameter {asked.image}, expected one under {READABLE}, for Leeward may read no other: "
+            f"name the id in it (aws ssm get-parameter --name {asked.image} --query Parameter.Value)"
         )
     return asked
 
@@ -90,17 +104,23 @@ def _wish(record: UpgradeRecord | None, group: str, action: str, ports: Ports) -
     return written(wanted, ports) if wanted != record else record
 
 
-def _take(record: UpgradeRecord | None, run: Run, asked: Asked, cluster: str, ports: Ports) -> UpgradeRecord:
+def _take(
+    record: UpgradeRecord | None, run: Run, asked: Asked, cluster: str, ports: Ports, follows: tuple[str, ...]
+) -> UpgradeRecord:
     """A new record, or the one that was left behind, held by this execution from now on."""
     if record is not None and record.execution == run.execution and record.ended is None:
         return record  # this step was run before and its answer got lost
     attempt = record.attempt + 1 if record is not None else 1
     if record is not None and (record.resumable or record.wish is Wish.ROLLBACK):
-        again = replace(record, execution=run.execution, attempt=attempt, ended=None, error="")
+        again = replace(
+            record, execution=run.execution, attempt=attempt, ended=None, error="", then=follows or record.then
+        )
         if not run.attempt:  # somebody has started it again: what has failed is tried again
             again = replace(again, failed=(), reasons={}, checked=record.checked and record.cordoned)
+            again = replace(again, phase_since=ports.clock.now())  # what new nodes are given begins anew
             if record.error:  # an update of EKS that has failed is not looked at again
-                again = replace(again, update="")
+                made = record.prepared and record.target.nodegroup is None
+                again = replace(again, update="", tries=record.tries + 1, prepared=made)
         if asked.names_a_target and asked != record.asked:
             again = replace(again, asked=asked, prepared=False, rolling_back=False, checked=False)
         elif asked != record.asked and not run.attempt:
@@ -111,12 +131,13 @@ def _take(record: UpgradeRecord | None, run: Run, asked: Asked, cluster: str, po
     if cluster not in ports.clusters.names():
         raise InvalidInputError(f"group {group.name}: found no cluster of ours in its tags, expected one of them")
     policy = policy_of(cluster, group, ports) or NodePolicy(name="(defaults)", selector=Selector())
-    fresh = fresh_record(group, cluster, policy, asked, ports)
+    fresh = replace(fresh_record(group, cluster, policy, asked, ports), then=follows)
     if record is not None:  # what the last one could not give back yet is owed on
         fresh = replace(
             fresh,
             suspended=record.suspended,
             raised_maximum=record.raised_maximum,
+            raised_to=record.raised_to,
             maximum=record.maximum if record.raised_maximum else fresh.maximum,
         )
     return written(replace(fresh, execution=run.execution, attempt=attempt), ports)

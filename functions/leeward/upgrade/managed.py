@@ -1,81 +1,206 @@
-"""Managed node groups: EKS rolls them, we start its update, watch it and say what blocks it meanwhile.
+"""Managed node groups: EKS rolls them, we decide when it may start, start its update, watch it and say what blocks it.
 
-Nothing here writes the group through Auto Scaling. An update that fails because of pods is started again only with a
-changed decision: by force, where the start or the policy says so."""
+Nothing here writes the group through Auto Scaling, nor the node group's configuration. EKS can neither pause nor cancel
+the update of a node group: wishes take effect before it starts and when it has ended. An update that fails because of
+pods is started again only with a changed decision: by force, where the policy says so."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, assert_never
 
 from leeward.errors import TerminalError
+from leeward.policy.document import Canary, UpdatePolicy
 from leeward.ports import Ports
-from leeward.ports_upgrade import ManagedState
-from leeward.upgrade.checks import findings
-from leeward.upgrade.findings import Code, blocking
+from leeward.ports_upgrade import ManagedState, ManagedUpdate
+from leeward.upgrade import managed_target
+from leeward.upgrade.books import remarked
+from leeward.upgrade.control import Move, Permission, permission
+from leeward.upgrade.holding import HELD, seconds_until
 from leeward.upgrade.lease import read, written
-from leeward.upgrade.preflight import Beside
-from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.managed_ends import is_creation, is_eviction, why_no_nodes, why_pods_stay
+from leeward.upgrade.managed_wishes import limits
+from leeward.upgrade.record import Asked, UpgradeRecord, Wish, update_token
+from leeward.upgrade.rounds import wait_for_round
 from leeward.upgrade.run import Next, Run
-from leeward.upgrade.scene import Scene, look
+from leeward.upgrade.scene import Scene, described, look, policy_of
 from leeward.upgrade.status import blocking_drains
+from leeward.upgrade.survey import judge
 
 PAUSE = 30  # seconds
-EVICTION = "PodEvictionFailure"
+MOST_EVENTS = 20  # of one look
 
 
 def start(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Pre-flight, then UpdateNodegroupVersion with a token that follows from the record."""
+    """Pre-flight, then windows, freeze and pause, then UpdateNodegroupVersion. What was held is judged again before it
+    starts: the world has moved.
+    """
     record = read(run, ports)
     if record.update:
         return replace(run, next=Next.WAIT, why=f"update {record.update} goes on")
-    asked = record.asked
-    scene = look(record, ports, Beside(force=asked.force, image=asked.image, image_by_eks=bool(asked.image)))
-    known = {code.value: code for code in Code}
-    found = blocking(findings(scene.preflight), frozenset(known[one] for one in asked.overrides if one in known))
-    if found:
-        why = "; ".join(f"{one.code.value} ({one.object}): {one.message}: {one.fix}" for one in found)
-        return replace(run, next=Next.BLOCKED, why=why)
-    return _begin(run, record, scene, ports, force=asked.force)
+    wait_for_round(record, ports)
+    if record.wish is Wish.ABORT:
+        return replace(run, next=Next.RESTORE, why="aborted before EKS was asked for anything more")
+    if record.wish is Wish.ROLLBACK:
+        record = written(_turned(record), ports)
+    if record.prepared and _updating(record, ports):
+        return _begin(run, record, ports)  # it was asked for, and the answer got lost
+    hold = _hold(record, ports)
+    if not record.checked or (hold is None and run.next in HELD.values() and not record.rolling_back):
+        verdict = judge(record, ports)
+        if verdict.blocked:
+            return replace(run, next=Next.BLOCKED, why=verdict.blocked)
+        record = written(replace(record, checked=True), ports)
+    if hold is not None and hold.hold is not None:
+        pause = max(seconds_until(hold.until, ports.clock.now()), 1)
+        return replace(run, next=HELD[hold.hold], pause=pause, rounds=run.rounds + 1, why=hold.why)
+    return _begin(run, record, ports)
 
 
 def watch(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """How the update stands, and which pods and budgets hold the nodes that drain."""
     record = read(run, ports)
-    nodegroup = record.target.nodegroup or ""
-    update = ports.managed_updates.look(record.cluster, nodegroup, record.update)
-    if update.state is ManagedState.SUCCESSFUL:
-        return replace(run, next=Next.RESTORE, why=f"update {update.id} succeeded")
+    if not record.update:
+        return replace(run, next=Next.MANAGED, why="the next update is to be started")
+    update = ports.managed_updates.look(record.cluster, record.target.nodegroup or "", record.update)
     scene = look(record, ports)
-    if update.state is ManagedState.IN_PROGRESS:
-        held = "; ".join(f"{one.pod or one.node}: {one.object}" for one in blocking_drains(scene.preflight))
-        why = f"update {update.id} in progress{f', held by {held}' if held else ''}"
-        return replace(run, next=Next.WAIT, pause=PAUSE, rounds=run.rounds + 1, why=why)
-    said = "; ".join(update.errors) or update.state.value
-    if any(EVICTION in error for error in update.errors):
-        if scene.policy.drain.force and not record.asked.force:
-            forced = replace(record, asked=replace(record.asked, force=True), update="")
-            return _begin(run, written(forced, ports), scene, ports, force=True)
-        return replace(run, next=Next.EVICTION_FAILURE, why=said)
-    return replace(run, next=Next.UPDATE_FAILURE, why=said)
+    target = managed_target.seen(record.target, scene.group, ports, ended=update.state is ManagedState.SUCCESSFUL)
+    if target != record.target:
+        record = written(replace(record, target=target), ports)
+        scene = look(record, ports)
+    match update.state:
+        case ManagedState.IN_PROGRESS:
+            return _rolls(run, record, scene, ports)
+        case ManagedState.SUCCESSFUL:
+            return _succeeded(run, record, ports)
+        case ManagedState.FAILED | ManagedState.CANCELLED:
+            return _failed(run, record, update, scene, ports)
+        case _:
+            assert_never(update.state)
 
 
 STEPS = {"start-managed": start, "watch-managed": watch}
 
 
-def _begin(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports, *, force: bool) -> Run:
-    asked, nodegroup = record.asked, record.target.nodegroup or ""
+def _hold(record: UpgradeRecord, ports: Ports) -> Permission | None:
+    """Only the start of an update can be held. EKS keeps no canary, which pre-flight has said; a rollback waits for no
+    window.
+    """
+    if record.rolling_back:
+        return None
+    policy = policy_of(record.cluster, described(record.group, ports), ports)
+    settings = ports.clusters.policies(record.cluster).settings
+    update = replace(policy.update if policy is not None else UpdatePolicy(), canary=Canary())
+    found = permission(record, update, settings, ports.clock.now(), finished=0)
+    return found if found.move is Move.HOLD else None
+
+
+def _updating(record: UpgradeRecord, ports: Ports) -> bool:
+    return ports.managed_updates.nodegroup(record.cluster, record.target.nodegroup or "").status == "UPDATING"
+
+
+def _begin(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
+    """The target is written down before. The token follows from the record: an update whose answer got lost is found
+    again by whoever comes next.
+    """
+    asked, name = record.asked, record.target.nodegroup or ""
+    nodegroup = ports.managed_updates.nodegroup(record.cluster, name)
+    target = managed_target.made(record, nodegroup, ports)
+    if not record.prepared:
+        previous = record.previous or managed_target.before(nodegroup, target, ports)
+        record = replace(record, target=target, previous=previous, prepared=True)
+        old = look(record, ports).preflight.old
+        record = written(replace(record, zones=Counter(one.instance.zone for one in old)), ports)
     try:
         update = ports.managed_updates.start(
             record.cluster,
-            nodegroup,
-            token=f"leeward-{record.stamp}-{record.attempt}{'-force' if force else ''}",
+            name,
+            token=update_token(record),
             version=asked.kubernetes or None,
-            template_version=asked.template_version or None,
-            force=force,
+            template_version=target.source[1] if target.source is not None else None,
+            force=asked.force,
         )
     except TerminalError as refused:
-        return replace(run, next=Next.UPDATE_FAILURE, why=f"EKS refuses the update of {nodegroup}: {refused}")
+        return replace(run, next=Next.UPDATE_FAILURE, why=f"EKS refuses the update of {name}: {refused}")
     written(replace(record, update=update), ports)
+    return replace(run, next=Next.WAIT, why=f"EKS update {update} of {name}{' by force' if asked.force else ''}")
+
+
+def _rolls(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports) -> Run:
+    """Counts, what holds the drains, and what a wish has to wait for. An Event names what was so at the last look too:
+    a budget that is at its limit for a moment is no news.
+    """
+    held = blocking_drains(scene.preflight)
+    reasons = {one.node: f"{one.pod or one.node}: {one.object}: {one.fix}"[:300] for one in reversed(held)}
+    for node in [name for name in reasons if name in record.reasons][:MOST_EVENTS]:
+        about = scene.preflight.world.node(node)
+        if about is not None:
+            ports.clusters.kubernetes(record.cluster).event(
+                about, reason="DrainBlocked", message=reasons[node], warning=True, now=ports.clock.now()
+            )
+    if reasons != record.reasons:
+        written(replace(record, reasons=reasons), ports)
+    old, new = len(scene.preflight.old), len(scene.preflight.members) - len(scene.preflight.old)
+    told = [f"EKS update {record.update}: {new} new nodes, {old} old ones"]
+    told += [f"held by {'; '.join(f'{one.pod or one.node}: {one.object}' for one in held)}"] if held else []
+    told += [limits(record)] if limits(record) else []
+    return replace(run, next=Next.WAIT, pause=PAUSE, rounds=run.rounds + 1, why="; ".join(told))
+
+
+def _succeeded(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
+    if record.wish is Wish.ROLLBACK or not record.prepared:
+        return _next_one(run, record, f"update {record.update} has ended", ports)
+    if record.wish is not Wish.RUN:
+        late = f"{record.wish.value} came too late: EKS had finished update {record.update}"
+        record = remarked(replace(record, wish=Wish.RUN), late)
+    written(replace(record, reasons={}, finished=sum(record.zones.values())), ports)
+    return replace(run, next=Next.RESTORE, why=f"update {record.update} succeeded")
+
+
+def _failed(run: Run, record: UpgradeRecord, update: ManagedUpdate, scene: Scene, ports: Ports) -> Run:
+    """What the operator wants comes first, then force where the policy says so, else the failure by its name."""
+    said = "; ".join(update.errors) or f"update {update.id} is {update.state.value}"
+    if record.wish is Wish.ABORT:
+        remark = f"EKS' update {update.id} failed: {said}: new nodes stay, old ones that are left stay as EKS left them"
+        written(remarked(replace(record, reasons={}), remark), ports)
+        return replace(run, next=Next.RESTORE, why=said)
+    if record.wish is Wish.ROLLBACK or not record.prepared:
+        return _next_one(run, record, said, ports)
+    if is_eviction(update):
+        why = why_pods_stay(update, scene)
+        if scene.policy.drain.force and not record.asked.force:
+            forced = replace(_afresh(record), asked=replace(record.asked, force=True))
+            written(remarked(forced, f"by force since {update.id} failed: {why}"), ports)
+            return replace(run, next=Next.MANAGED, why=f"{why}; the policy says force")
+        return replace(run, next=Next.EVICTION_FAILURE, why=why)
+    if is_creation(update):
+        return replace(run, next=Next.CREATION_FAILURE, why=why_no_nodes(update, scene, ports.clock.now()))
+    return replace(run, next=Next.UPDATE_FAILURE, why=said)
+
+
+def _next_one(run: Run, record: UpgradeRecord, said: str, ports: Ports) -> Run:
+    """Back to the version before, or on to another target that a later start has asked for."""
+    written(_afresh(record), ports)
+    return replace(run, next=Next.MANAGED, why=f"{said}: {'back' if record.wish is Wish.ROLLBACK else 'on'} from here")
+
+
+def _afresh(record: UpgradeRecord) -> UpgradeRecord:
+    """Ready for another update, under a token that was not used before."""
+    return replace(record, update="", tries=record.tries + 1, reasons={}, prepared=False)
+
+
+def _turned(record: UpgradeRecord) -> UpgradeRecord:
+    """A rollback: an update to the version of the group's own launch template that it had before."""
+    back = record.previous
+    assert back is not None  # without one the wish is refused
+    assert back.source is not None
     return replace(
-        run, next=Next.WAIT, why=f"EKS update {update} of {nodegroup}, {len(scene.preflight.members)} members"
+        record,
+        target=back,
+        previous=replace(record.target, template=None),
+        wish=Wish.RUN,
+        rolling_back=not record.rolling_back,
+        asked=Asked(template_version=back.source[1], force=record.asked.force),
+        checked=True,
+        prepared=False,
     )

@@ -31,7 +31,8 @@ class Target:
     """What members should have been launched from. `template`: the group's, its version a number; `overrides`: of
     instance types whose override brings a template of its own; None, or an empty version, where nothing tells.
 
-    `image`, `source` (template, version): of a managed group, as its nodes' labels name them, empty where not known.
+    `image`, `source` (template, version): of a managed group, as its nodes' labels name them, empty where not known;
+    `node_labels`: of a self-managed one.
     """
 
     template: LaunchTemplateRef | None = None
@@ -39,6 +40,7 @@ class Target:
     nodegroup: str | None = None
     image: str = ""
     source: tuple[str, str] | None = None
+    node_labels: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, instance_type: str) -> LaunchTemplateRef | None:
         """The template from which the group would launch the type."""
@@ -46,9 +48,11 @@ class Target:
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """What EKS puts on nodes of the target: a custom launch template has its own pair instead of the image."""
+        """What a node of the target carries. EKS puts its own on managed ones: with a custom launch template the pair
+        that names it instead of the image.
+        """
         if self.nodegroup is None:
-            return {}
+            return self.node_labels
         found = {NODEGROUP_LABEL: self.nodegroup}
         if self.source is not None:
             return {**found, TEMPLATE_LABEL: self.source[0], VERSION_LABEL: self.source[1]}

@@ -49,8 +49,8 @@ def _with_room(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
     wanted = group.desired + len(record.orders)
     if wanted <= group.maximum:
         return record
-    if not record.raised_maximum:
-        record = written(replace(record, raised_maximum=True), ports)
+    if not record.raised_maximum or wanted > record.raised_to:
+        record = written(replace(record, raised_maximum=True, raised_to=max(record.raised_to, wanted)), ports)
     ports.group_changes.raise_to(record.group, maximum=wanted)
     return record
 

@@ -1,13 +1,14 @@
 """The plan of an upgrade, as `leeward upgrade plan` shows it and the machine's first state writes it down."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from leeward.upgrade.checks import findings
-from leeward.upgrade.duration import Pace, boot_seconds, drain_seconds, surge_cost, total_seconds
-from leeward.upgrade.findings import Finding
+from leeward.upgrade.duration import EKS_SETTLES, Pace, boot_seconds, drain_seconds, surge_cost, total_seconds
+from leeward.upgrade.findings import Code, Finding, Severity
 from leeward.upgrade.preflight import Preflight
-from leeward.upgrade.sizes import Sizes, Strategy, sizes
+from leeward.upgrade.sizes import Size, Sizes, Strategy, sizes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,25 @@ class Plan:
             "findings": [finding_json(finding) for finding in self.findings],
         }
 
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """What `to_json` made."""
+        desired, most = (Size(**raw["sizes"][name]) for name in ("desired", "max"))
+        return cls(
+            group=raw["group"],
+            strategy=Strategy(raw["strategy"]),
+            parallel=raw["parallel"],
+            surge=raw["surge"],
+            sizes=Sizes(desired=desired, maximum=most),
+            waves=tuple(tuple(wave) for wave in raw["waves"]),
+            seconds=raw["durationSeconds"],
+            cost=raw["surgeCost"],
+            findings=tuple(
+                Finding(**{**one, "code": Code(one["code"]), "severity": Severity(one["severity"])})
+                for one in raw["findings"]
+            ),
+        )
+
 
 def finding_json(finding: Finding) -> dict[str, str]:
     """One element of `findings`."""
@@ -67,10 +87,12 @@ def plan_upgrade(preflight: Preflight, *, seed: int = 0) -> Plan:
         strategy=preflight.strategy,
         parallel=preflight.parallel,
         surge=preflight.surge,
-        sizes=sizes(desired=group.desired, maximum=group.maximum, surge_limit=preflight.surge if preflight.old else 0),
+        sizes=sizes(desired=group.desired, maximum=group.maximum, extra=preflight.most_extra),
         waves=waves,
         seconds=seconds,
-        cost=surge_cost(preflight.extra, seconds, launchable.price if launchable is not None else None),
+        cost=surge_cost(
+            min(preflight.most_extra, len(preflight.old)), seconds, launchable.price if launchable is not None else None
+        ),
         findings=findings(preflight),
     )
 
@@ -78,9 +100,10 @@ def plan_upgrade(preflight: Preflight, *, seed: int = 0) -> Plan:
 def pace_of(preflight: Preflight) -> Pace:
     """Measured where the cluster tells, else the defaults."""
     world = preflight.world
+    settle = preflight.policy.drain.settle if preflight.group.nodegroup is None else EKS_SETTLES
     return Pace(
         boot=boot_seconds(world.nodes, world.instances),
-        settle=int(preflight.policy.drain.settle.total_seconds()),
+        settle=int(settle.total_seconds()),
         drains={
             node.name: drain_seconds(node, preflight.pods[node.name], preflight.rivalry)
             for node in preflight.wave_nodes

@@ -10,14 +10,15 @@ from typing import Any, Self
 from leeward.disruption.budgets import covers, limit
 from leeward.model.group import Group
 from leeward.model.instance_type import InstanceType
+from leeward.model.nodegroup import Nodegroup
 from leeward.model.pod import Pod, PodDisruptionBudget
-from leeward.policy.document import Budget, NodePolicy, Reason
+from leeward.policy.document import Budget, NodePolicy, Reason, UpdatePolicy
 from leeward.policy.schedule import is_active
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.launchable import Launchable
 from leeward.upgrade.competition import BudgetIndex, Rivalry, WaveNode, has_to_leave, rivalry, wave_node
 from leeward.upgrade.members import Age, Member, Target, members
-from leeward.upgrade.sizes import Strategy, parallelism, surge
+from leeward.upgrade.sizes import Strategy, most_extra, parallelism, rolled_by, surge
 from leeward.upgrade.waves import Limits, Order, plan_waves
 
 
@@ -28,12 +29,14 @@ class Beside:
 
     `refreshes`: ids of running instance refreshes; `scheduled`: names of scheduled actions that change sizes; `quota`:
     vCPUs that the account may still start; `cni`: the VPC CNI's settings; `types`: of the group, by name; `selected`:
-    whether a policy selects the group, `no_policies`: whether none is written at all.
+    whether a policy selects the group, `no_policies`: whether none is written at all. `nodegroup`: as EKS describes a
+    managed one; `unread`: what could not be read, a sentence each.
     """
 
     force: bool = False
     image: str = ""  # that is asked for by name
     image_by_eks: bool = False  # a managed node group without a launch template of its own
+    asked_version: bool = False  # `version` is asked for by name
     version: str = ""
     control_plane: str = ""
     architecture: str = ""
@@ -44,12 +47,15 @@ class Beside:
     types: Mapping[str, InstanceType] = field(default_factory=dict)
     selected: bool = True
     no_policies: bool = False
+    nodegroup: Nodegroup | None = None
+    unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preflight:
     """One upgrade before it starts. `wave_nodes` are the old nodes that have joined, `limits` what holds them together;
-    `pods` those that would have to leave, by node.
+    `pods` those that would have to leave, by node; `update`: by which it is rolled: the policy's, for a managed node
+    group EKS'.
     """
 
     world: ClusterSnapshot
@@ -57,6 +63,7 @@ class Preflight:
     policy: NodePolicy
     target: Target
     beside: Beside
+    update: UpdatePolicy
     members: tuple[Member, ...]
     parallel: int
     surge: int
@@ -74,7 +81,8 @@ class Preflight:
         old = [member.node for member in found if member.age is Age.OLD and member.node is not None]
         index = BudgetIndex(world.budgets)
         pods = {node.name: tuple(pod for pod in world.pods_on(node.name) if has_to_leave(pod)) for node in old}
-        parallel = parallelism(policy.update, max(len(found), group.desired))
+        update = rolled_by(policy.update, beside.nodegroup)
+        parallel = parallelism(update, max(len(found), group.desired))
         zones = {zone_of(world, member) for member in found} - {""}
         return cls(
             world=world,
@@ -84,8 +92,9 @@ class Preflight:
             beside=beside,
             members=found,
             parallel=parallel,
-            surge=surge(Strategy(policy.update.strategy), len(zones), parallel),
-            limits=_limits(world, found, policy, parallel),
+            update=update,
+            surge=surge(Strategy(update.strategy), len(zones), parallel),
+            limits=_limits(world, found, policy, parallel, one_zone=update.order == Order.ZONE),
             rivalry=rivalry(world.budgets, world.pods),
             wave_nodes=tuple(
                 wave_node(node.name, world.zone_of(node), node.created, pods[node.name], index) for node in old
@@ -101,13 +110,20 @@ class Preflight:
 
     @property
     def strategy(self) -> Strategy:
-        """The policy's."""
-        return Strategy(self.policy.update.strategy)
+        """Of `update`."""
+        return Strategy(self.update.strategy)
 
     @property
     def extra(self) -> int:
         """New nodes beside old ones, at the most: never more than there are old ones."""
         return min(self.surge, len(self.old))
+
+    @property
+    def most_extra(self) -> int:
+        """By how much desired and maximum size may grow meanwhile. A managed node group grows as EKS documents."""
+        if self.group.nodegroup is not None:
+            return self.surge if self.old else 0
+        return most_extra(self.strategy, self.surge, self.parallel, len(self.old))
 
     @property
     def launchable(self) -> Launchable | None:
@@ -121,7 +137,7 @@ class Preflight:
 
     def waves(self, seed: int = 0) -> tuple[tuple[str, ...], ...]:
         """The plan; old instances that never joined hold no pods and are in no wave."""
-        order = Order(self.policy.update.order)
+        order = Order(self.update.order)
         return plan_waves(self.wave_nodes, self.limits, self.rivalry, order=order, seed=seed)
 
     def budgets_of(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
@@ -139,7 +155,9 @@ def upgrade_budgets(policy: NodePolicy) -> tuple[Budget, ...]:
     return tuple(budget for budget in policy.disruption.budgets if covers(budget, Reason.UPGRADE))
 
 
-def _limits(world: ClusterSnapshot, found: tuple[Member, ...], policy: NodePolicy, parallel: int) -> Limits:
+def _limits(
+    world: ClusterSnapshot, found: tuple[Member, ...], policy: NodePolicy, parallel: int, *, one_zone: bool
+) -> Limits:
     """maxUnavailable and every matching budget that is active now, over all and by zone."""
     together, per_zone = parallel, dict[str, int]()
     zones = [zone_of(world, member) for member in found]
@@ -150,4 +168,4 @@ def _limits(world: ClusterSnapshot, found: tuple[Member, ...], policy: NodePolic
             else:
                 most = limit(budget, zones.count(budget.zone))
                 per_zone[budget.zone] = min(per_zone.get(budget.zone, most), most)
-    return Limits(together=together, per_zone=per_zone, one_zone=policy.update.order == Order.ZONE)
+    return Limits(together=together, per_zone=per_zone, one_zone=one_zone)

@@ -54,7 +54,7 @@ class UpgradeRecord:
 
     `surge`: the most new nodes that are not paid for; `zones`: members in each zone at the start.
     `execution` holds the lease, the `attempt`th of this upgrade. `suspended`: AZRebalance is, by us; `raised_maximum`:
-    so is MaxSize. `checked`: pre-flight has been passed.
+    so is MaxSize, to `raised_to` at the most. `checked`: pre-flight has been passed.
 
     The ledger: `ordered` launches were asked for; `orders` are those whose answer nobody has written down yet (number
     -> `zone/subnet`). `debts`: new instance -> old instance that was asked to pay for it, empty while none is; what is
@@ -64,7 +64,9 @@ class UpgradeRecord:
     desired size that was set instead. `others_scaled`: since when somebody else has changed the group's size, so that
     what is left goes without decrement; `others_seen`: at first sight.
     `raised`: how many of those have not come yet; `sized`: since when `desired` is what others want, None: `began`.
-    `update`: EKS' id of a managed group's update.
+    `given_up`: new instances that never joined and were told to end; nobody counts on them any more.
+    `then`: groups whose upgrades follow this one, in order, to the same target as asked for.
+    `update`: EKS' id of a managed group's update, `tries` those of this upgrade that have ended before it.
     `phase_since`: when the present phase began; `why`: where it stands, in a sentence.
     """
 
@@ -99,6 +101,7 @@ class UpgradeRecord:
     checked: bool = False
     suspended: bool = False
     raised_maximum: bool = False
+    raised_to: int = 0
     ordered: int = 0
     orders: Mapping[str, str] = field(default_factory=dict)
     debts: Mapping[str, str] = field(default_factory=dict)
@@ -112,6 +115,9 @@ class UpgradeRecord:
     raised: int = 0
     sized: datetime | None = None
     update: str = ""
+    tries: int = 0
+    given_up: tuple[str, ...] = ()
+    then: tuple[str, ...] = ()
     phase_since: datetime | None = None
     why: str = ""
 
@@ -162,5 +168,13 @@ def debt_name(new: str, tag: str) -> str:
 
 def launch_token(record: UpgradeRecord, number: str) -> str:
     """Of one launch (at most 64 characters): asked twice, it is one."""
-    digest = sha256(f"{record.group}/{record.stamp}".encode()).hexdigest()[:16]
-    return f"leeward-upgrade-{digest}-{number}"
+    return f"leeward-upgrade-{_digest(record)}-{number}"
+
+
+def update_token(record: UpgradeRecord) -> str:
+    """Of one update by EKS: asked twice, it is one; the next of this upgrade has another."""
+    return f"leeward-update-{_digest(record)}-{record.tries}"
+
+
+def _digest(record: UpgradeRecord) -> str:
+    return sha256(f"{record.group}/{record.stamp}".encode()).hexdigest()[:16]

@@ -3,39 +3,45 @@
 Everything is decided on one look, written into the record in one conditional write, and only then done. Killed before
 the write, nothing has happened; killed after it, the next turn finds in the record what was still to be done."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from leeward.ports import Ports
 from leeward.snapshot.gather import read_specs
 from leeward.upgrade import turn
-from leeward.upgrade.books import Books, conclude, dropped, seen_sizes
+from leeward.upgrade.books import Books, conclude, dropped, held_back, seen_sizes
 from leeward.upgrade.control import Move, Permission
 from leeward.upgrade.holding import allowed, with_canary
+from leeward.upgrade.keeping import keep
 from leeward.upgrade.lease import written
 from leeward.upgrade.members import Age
 from leeward.upgrade.ordering import fulfil, order
 from leeward.upgrade.record import UpgradeRecord, tag_for
 from leeward.upgrade.room import Room
 from leeward.upgrade.scene import Scene, has_shrunk, look, owed_by_others, terminations
-from leeward.upgrade.telling import tell
+from leeward.upgrade.telling import force, tell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """What came of it. `exhausted`: INCREMENTAL has launched 2 x zones and a zone is still without a new node."""
+    """What came of it. `exhausted`: INCREMENTAL has launched 2 x zones and a zone is still without a new node; `held`:
+    old instances that their hook holds, whose pods have not left in time, and why.
+    """
 
     record: UpgradeRecord
     scene: Scene
     permission: Permission
     told: int = 0
     exhausted: bool = False
+    held: Mapping[str, str] = field(default_factory=dict)
 
 
 def take_turn(record: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
     """`drains`: whether old nodes may be told to go, or new ones only launched."""
     record = fulfil(record, ports)  # a launch whose answer got lost comes before every count
     scene = look(record, ports)
-    books = conclude(record, terminations(record.under_way, ports))
+    ends = terminations(record.under_way, ports)
+    books = conclude(record, ends)
     found = _resized(_adopted(_without_gone(books, scene), scene), scene, ports)
     found = with_canary(found, scene, ports.clock.now())
     permission = allowed(found, scene, ports)
@@ -50,9 +56,12 @@ def take_turn(record: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
             unclaimed += told
     if found != record:
         found = written(found, ports)
+    keep(found, scene, ports)
     found = fulfil(_raise_instead(found, scene, ports), ports)
     tell(found, unclaimed, scene, ports)
-    return Turn(record=found, scene=scene, permission=permission, told=len(unclaimed), exhausted=exhausted)
+    force(found, books.unforced, scene, ports)
+    held = held_back(found, ends, scene.policy.drain.timeout, ports.clock.now())
+    return Turn(record=found, scene=scene, permission=permission, told=len(unclaimed), exhausted=exhausted, held=held)
 
 
 def _begin(record: UpgradeRecord, scene: Scene, at_most: int | None, ports: Ports) -> tuple[UpgradeRecord, list[str]]:
@@ -119,7 +128,11 @@ def _raise_instead(record: UpgradeRecord, scene: Scene, ports: Ports) -> Upgrade
         group = ports.groups.describe([record.group])[record.group]
         wanted = group.desired + lacking
         above = record.raised_maximum or wanted > group.maximum
-        record = written(replace(record, wanted=wanted, raised=lacking, raised_maximum=above), ports)
+        most = max(record.raised_to, wanted) if above else record.raised_to
+        record = written(
+            replace(record, wanted=wanted, raised=lacking, raised_maximum=above, raised_to=most),
+            ports,
+        )
     if record.raised:
         ports.group_changes.raise_to(record.group, desired=record.wanted, maximum=record.wanted)
     return record

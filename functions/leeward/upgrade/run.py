@@ -62,7 +62,9 @@ class Run:
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """Raises InvalidInputError naming what is wrong: people start executions by hand."""
-        group = raw.get("group")
+        group, groups = raw.get("group"), raw.get("groups")
+        if group is None and isinstance(groups, list) and groups:
+            group = groups[0]
         if not isinstance(group, str) or not group:
             raise InvalidInputError(f'input: found group {group!r}, expected {{"group": "NAME"}}')
         return cls(

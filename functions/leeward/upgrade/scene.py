@@ -79,11 +79,14 @@ def look(record: UpgradeRecord, ports: Ports, beside: Beside | None = None) -> S
 
 
 def _running(preflight: Preflight, record: UpgradeRecord) -> Preflight:
-    """As the running machine counts: only Ready replicas serve, and shares are of the size before the surge."""
+    """As the running machine counts: only Ready replicas serve, shares are of the size before the surge, and new nodes
+    that were given up are not there any more.
+    """
     world = preflight.world
     parallel = min(preflight.parallel, parallelism(preflight.policy.update, max(record.desired, 1)))
     return replace(
         preflight,
+        members=tuple(one for one in preflight.members if one.instance.id not in record.given_up),
         parallel=parallel,
         limits=replace(preflight.limits, together=min(preflight.limits.together, parallel)),
         rivalry=rivalry(world.budgets, world.pods, only_ready=True),

@@ -3,10 +3,11 @@
 Decides numbers alone. Sources: EKS, "Managed node update behavior" (set-up and scale-up phases; its older revision for
 INCREMENTAL), and the EKS API's updateConfig."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from leeward.errors import InvalidInputError
+from leeward.model.nodegroup import Nodegroup
 from leeward.policy.document import UpdatePolicy
 
 ON_THE_WAY = 3
@@ -36,6 +37,21 @@ class Sizes:
 
     desired: Size
     maximum: Size
+
+
+def rolled_by(update: UpdatePolicy, nodegroup: Nodegroup | None) -> UpdatePolicy:
+    """By what a group is rolled: the policy's words, of a managed node group EKS' updateConfig, by lots and by its own
+    default of one where it names no maximum. Source: the EKS API's NodegroupUpdateConfig.
+    """
+    if nodegroup is None:
+        return update
+    return replace(
+        update,
+        max_unavailable=nodegroup.max_unavailable or (None if nodegroup.max_unavailable_percentage else 1),
+        max_unavailable_percentage=nodegroup.max_unavailable_percentage,
+        strategy=nodegroup.strategy or Strategy.DEFAULT,
+        order="random",
+    )
 
 
 def parallelism(update: UpdatePolicy, nodes: int) -> int:
@@ -97,6 +113,17 @@ def most_ahead(surge_limit: int, parallel: int) -> int:
     return surge_limit + ON_THE_WAY * parallel if surge_limit else 0
 
 
+def most_extra(strategy: Strategy, surge_limit: int, parallel: int, old: int) -> int:
+    """New nodes beside those that the group had before, at the most: by so many the desired and the maximum size may
+    grow. The surge, as EKS documents; for as many old nodes as there are beyond that, `most_ahead`. INCREMENTAL may
+    launch twice its zones. `old`: nodes to replace; without any nothing is launched.
+    """
+    if not old:
+        return 0
+    first = 2 * surge_limit if strategy is Strategy.INCREMENTAL else surge_limit
+    return max(first, min(most_ahead(surge_limit, parallel), old))
+
+
 def launch_now(*, surge_limit: int, alive: int, gone: int, old_left: int) -> int:
     """New nodes to launch ahead of the drains now, never more than old nodes that none of them replaces yet.
 
@@ -108,11 +135,13 @@ def launch_now(*, surge_limit: int, alive: int, gone: int, old_left: int) -> int
     return max(min(surge_limit - unpaid, old_left - unpaid), 0)
 
 
-def sizes(*, desired: int, maximum: int, surge_limit: int) -> Sizes:
-    """Before, during and after: both sizes grow by the surge and come back (EKS' scale-up and scale-down phases)."""
+def sizes(*, desired: int, maximum: int, extra: int) -> Sizes:
+    """Before, at the most during, and after: both sizes grow by `extra` and come back (EKS' scale-up and scale-down
+    phases).
+    """
     return Sizes(
-        desired=Size(before=desired, during=desired + surge_limit, after=desired),
-        maximum=Size(before=maximum, during=maximum + surge_limit, after=maximum),
+        desired=Size(before=desired, during=desired + extra, after=desired),
+        maximum=Size(before=maximum, during=maximum + extra, after=maximum),
     )
 
 

@@ -3,8 +3,8 @@
 Decides from what the upgrade wrote down, where it did, and from the world as it is; without a record (offline, or run
 by somebody else) the world alone tells."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -12,14 +12,14 @@ from typing import Any
 from leeward.blockers.blocker import Blocker, Kind
 from leeward.blockers.find import blockers
 from leeward.blockers.scene import NodeScene
+from leeward.model.termination import TerminationRecord
 from leeward.model.times import format_instant
 from leeward.upgrade.control import Hold, Move, Permission
-from leeward.upgrade.duration import total_seconds
 from leeward.upgrade.gate import Gate, judge_gate
 from leeward.upgrade.members import Age, Member
-from leeward.upgrade.plan import pace_of
 from leeward.upgrade.preflight import Preflight, zone_of
 from leeward.upgrade.record import UpgradeRecord, Wish
+from leeward.upgrade.remaining import seconds_left
 from leeward.upgrade.sizes import Strategy
 
 
@@ -27,6 +27,7 @@ class Phase(StrEnum):
     """The closed set of what an upgrade can be at (docs/command-line.md)."""
 
     NOT_STARTED = "not-started"
+    STARTING = "starting"
     SCALING_UP = "scaling-up"
     CORDONING = "cordoning"
     UPGRADING = "upgrading"
@@ -37,12 +38,13 @@ class Phase(StrEnum):
     ABORTING = "aborting"
     ABORTED = "aborted"
     ROLLING_BACK = "rolling-back"
+    STOPPED = "stopped"
     FAILED = "failed"
     DONE = "done"
 
 
 _OF_HOLD = {Hold.PAUSED: Phase.PAUSED, Hold.WINDOW: Phase.WAITING, Hold.CANARY: Phase.BAKING}
-_ENDED_OR_STILL = {Phase.NOT_STARTED, Phase.FAILED, Phase.ABORTED, Phase.DONE}
+_ENDED_OR_STILL = {Phase.NOT_STARTED, Phase.STOPPED, Phase.FAILED, Phase.ABORTED, Phase.DONE}
 _HOLDS_DRAINS = frozenset(
     {
         Kind.PDB_NONE_NOW,
@@ -61,7 +63,9 @@ _HOLDS_DRAINS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """Counts are of nodes: `old` those still there (draining and failed ones too), `new` those on the target."""
+    """Counts are of nodes: `old` those still there (draining and failed ones too), `new` those on the target.
+    `execution`: which runs, empty where none does, None where nobody can know.
+    """
 
     phase: Phase
     gate: Gate
@@ -71,43 +75,86 @@ class Status:
     failed: int
     blockers: tuple[Blocker, ...]
     eta: datetime | None
+    execution: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """docs/command-line.md; `docs/schema/upgrade-status.json` describes it."""
+        """docs/command-line.md; `docs/schema/upgrade-status.json` describes it. `execution` only where it is known."""
+        known = {} if self.execution is None else {"execution": self.execution or None}
         return {
             "phase": self.phase.value,
             "gate": {"pass": self.gate.open, "missing": [one.message for one in self.gate.missing]},
             "nodes": {"old": self.old, "new": self.new, "draining": self.draining, "failed": self.failed},
             "blockers": [blocker.to_json() for blocker in self.blockers],
             "eta": format_instant(self.eta) if self.eta is not None else None,
+            **known,
         }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """What a deployment knows beside the record. `execution`: which is open, empty where none is; `new`: it has not
+    written down yet that it holds the group; `terminations`: of the old nodes under way, by instance.
+    """
+
+    execution: str = ""
+    new: bool = False
+    terminations: Mapping[str, TerminationRecord] = field(default_factory=dict)
+
+
 def status_of(
-    preflight: Preflight, record: UpgradeRecord | None = None, permission: Permission | None = None
+    preflight: Preflight,
+    record: UpgradeRecord | None = None,
+    permission: Permission | None = None,
+    running: Running | None = None,
 ) -> Status:
-    """The world is the preflight's, taken now. `permission`: what the next step may do, None when nobody has asked."""
+    """The world is the preflight's, taken now. `permission`: what the next step may do, None when nobody has asked;
+    `running`: None where nobody can know (offline).
+    """
     found = preflight.members
-    draining = [one for one in found if one.age is Age.OLD and one.node is not None and one.node.marked]
     gate = gate_of(preflight)
-    phase = phase_of(found, gate, record, permission)
+    phase = _of_execution(record, running) or phase_of(found, gate, record, permission)
+    passed = gate.open or (record is not None and record.cordoned)
+    ends = running.terminations if running is not None else {}
+    left = timedelta(seconds=seconds_left(preflight, gate_passed=passed, terminations=ends))
     failed = set(record.failed) if record is not None else set[str]()
     return Status(
         phase=phase,
         gate=gate,
         old=len(preflight.old),
         new=len(found) - len(preflight.old),
-        draining=len(draining),
+        draining=len(leaving(preflight)),
         failed=sum(bool({member.name, member.instance.id} & failed) for member in preflight.old),
         blockers=blocking_drains(preflight),
-        eta=None if phase in _ENDED_OR_STILL else preflight.world.now + timedelta(seconds=_left(preflight, gate)),
+        eta=None if phase in _ENDED_OR_STILL else preflight.world.now + left,
+        execution=running.execution if running is not None else None,
     )
+
+
+def _of_execution(record: UpgradeRecord | None, running: Running | None) -> Phase | None:
+    """What is told by whether an execution is open: one that was started just now has not said anything yet, and an
+    upgrade that has not ended and is not paused stands still without one.
+    """
+    if running is None:
+        return None
+    if running.new:
+        return Phase.STARTING
+    if record is None or record.ended is not None or running.execution:
+        return None
+    return Phase.PAUSED if record.wish is Wish.PAUSE else Phase.STOPPED
 
 
 def blocking_drains(preflight: Preflight) -> tuple[Blocker, ...]:
     """What holds the old nodes that are draining now."""
-    draining = [one for one in preflight.old if one.node is not None and one.node.marked]
-    return tuple(one for member in draining for one in _blocking(preflight, member))
+    return tuple(one for member in leaving(preflight) for one in _blocking(preflight, member))
+
+
+def leaving(preflight: Preflight) -> tuple[Member, ...]:
+    """Old nodes that were told to go. Of a managed node group all that EKS has cordoned: it does not tell which of them
+    it drains now.
+    """
+    eks = preflight.group.nodegroup is not None
+    nodes = ((one, one.node) for one in preflight.old if one.node is not None)
+    return tuple(one for one, node in nodes if node.marked or (eks and node.unschedulable))
 
 
 def gate_of(preflight: Preflight) -> Gate:
@@ -126,16 +173,21 @@ def phase_of(
         return told
     old = [member for member in members if member.age is Age.OLD]
     if not old:
-        return Phase.SCALING_DOWN if record is not None and record.launched > record.gone else Phase.DONE
+        owes = record is not None and (record.launched > record.gone or bool(record.update))
+        return Phase.SCALING_DOWN if owes else Phase.DONE
+    if record is not None and record.update:  # EKS rolls it, and nothing holds EKS
+        return _seen(members, old, gate, begun=True, by_eks=True)
     if permission is not None and permission.move is Move.HOLD and permission.hold is not None:
         return _OF_HOLD[permission.hold]
+    if record is not None and record.cordoned:  # the gate was passed: new nodes that still come change nothing
+        return Phase.UPGRADING
     return _seen(members, old, gate, begun=record is not None)
 
 
-def _seen(members: Sequence[Member], old: Sequence[Member], gate: Gate, *, begun: bool) -> Phase:
+def _seen(members: Sequence[Member], old: Sequence[Member], gate: Gate, *, begun: bool, by_eks: bool = False) -> Phase:
     """What the nodes themselves show."""
     nodes = [member.node for member in old if member.node is not None]
-    if any(node.marked for node in nodes):
+    if any(node.marked or (by_eks and gate.open and node.unschedulable) for node in nodes):
         return Phase.UPGRADING
     if not begun and len(old) == len(members) and not any(node.unschedulable for node in nodes):
         return Phase.NOT_STARTED
@@ -150,13 +202,6 @@ def _told(record: UpgradeRecord) -> Phase | None:
     if record.rolling_back and record.wish is Wish.RUN:
         return Phase.ROLLING_BACK
     return {Wish.ABORT: Phase.ABORTING, Wish.ROLLBACK: Phase.ROLLING_BACK}.get(record.wish)
-
-
-def _left(preflight: Preflight, gate: Gate) -> int:
-    """Seconds until everything is done, the boot no longer counted once the gate is open."""
-    pace = pace_of(preflight)
-    seconds = total_seconds(preflight.waves(), pace, preflight.strategy)
-    return max(seconds - (pace.boot if gate.open and preflight.strategy is not Strategy.MINIMAL else 0), 0)
 
 
 def _blocking(preflight: Preflight, member: Member) -> list[Blocker]:

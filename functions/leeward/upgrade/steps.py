@@ -5,31 +5,30 @@ it, and returns the run document. Killed anywhere, the step can be run again; an
 timed out and is started again goes on where it was."""
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from leeward.errors import ObjectGoneError
-from leeward.model import keys
 from leeward.ports import Ports
 from leeward.upgrade import ending, managed
-from leeward.upgrade.checks import findings
 from leeward.upgrade.control import Move
-from leeward.upgrade.findings import Code, blocking
+from leeward.upgrade.cordoning import cordon, set_cordons
 from leeward.upgrade.gate import Gate, Lack
 from leeward.upgrade.holding import HELD, LONGEST, MOVES, SHORTEST, seconds_until
+from leeward.upgrade.labels import labelled
 from leeward.upgrade.lease import LeaseLostError, read, take_lease, written
-from leeward.upgrade.members import Age
-from leeward.upgrade.preflight import Beside
+from leeward.upgrade.never_joined import end_never_joined
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.rolling import Turn, take_turn
+from leeward.upgrade.rounds import wait_for_round
 from leeward.upgrade.run import Next, Run
-from leeward.upgrade.scene import Scene, described, look
-from leeward.upgrade.sizes import Strategy, most_ahead, parallelism, surge
+from leeward.upgrade.scene import described, look
+from leeward.upgrade.sizes import most_extra, parallelism, surge
 from leeward.upgrade.status import gate_of
+from leeward.upgrade.staying import eviction_failures
 from leeward.upgrade.stuck import creation_failures
-from leeward.upgrade.templates import expected, points_at, prepared
+from leeward.upgrade.survey import judge
+from leeward.upgrade.templates import points_at, prepared
 from leeward.upgrade.turn import to_try, waiting
 
 Step = Callable[[Run, Mapping[str, Any], Ports], Run]
@@ -43,26 +42,23 @@ STALLED = timedelta(minutes=40)  # longer than a group tries to launch before an
 def check(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Pre-flight: blockers that nobody has overridden by name stop it before anything is changed."""
     record = read(run, ports)
+    wait_for_round(record, ports)
     if record.checked:
         return replace(run, next=Next.PREPARE, why="pre-flight was passed before; going on")
-    group = described(record.group, ports)
-    probe = replace(record, target=expected(record, group, ports))
-    beside = Beside(force=record.asked.force, image=record.asked.image, version=record.asked.kubernetes)
-    scene = look(probe, ports, replace(beside, selected=ending.selected(record, group, ports)))
-    known = {code.value: code for code in Code}
-    overridden = frozenset(known[code] for code in record.asked.overrides if code in known)
-    found = blocking(findings(scene.preflight), overridden)
-    if found:
-        why = "; ".join(f"{one.code.value} ({one.object}): {one.message}: {one.fix}" for one in found)
-        return replace(run, next=Next.BLOCKED, why=why)
+    verdict = judge(record, ports)
+    if verdict.blocked:
+        return replace(run, next=Next.BLOCKED, why=verdict.blocked)
     record = written(replace(record, checked=True), ports)
-    return replace(run, next=Next.PREPARE, why=f"{len(scene.preflight.old)} of {len(scene.preflight.members)} are old")
+    return replace(run, next=Next.PREPARE, why=verdict.told)
 
 
 def prepare(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Find out what the nodes shall become, and make the launch template version where there is none yet."""
     record = read(run, ports)
-    made = prepared(record, described(record.group, ports), ports)
+    group = described(record.group, ports)
+    made = prepared(record, group, ports)
+    if not record.prepared:
+        made = labelled(made, group, ports.clusters.kubernetes(record.cluster).nodes(), ports)
     if made != record:
         written(made, ports)
     target = made.target.template
@@ -78,15 +74,15 @@ def point(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     group, strategy = scene.group, record.strategy
     zones = {one.zone for one in group.instances if one.zone}
     limit = surge(strategy, len(zones), parallelism(scene.policy.update, max(record.desired, 1)))
-    parallel = scene.preflight.parallel
-    most = most_ahead(2 * len(zones) if strategy is Strategy.INCREMENTAL else limit, parallel)
-    maximum = record.desired + min(most, max(len(scene.preflight.old), len(record.debts)))
+    left = max(len(scene.preflight.old), len(record.debts))
+    maximum = record.maximum + most_extra(strategy, limit, scene.preflight.parallel, left)
     record = written(
         replace(
             record,
             surge=limit,
             suspended=record.suspended or REBALANCE not in group.suspended,
             raised_maximum=record.raised_maximum or maximum > group.maximum,
+            raised_to=max(record.raised_to, maximum),
         ),
         ports,
     )
@@ -101,7 +97,9 @@ def point(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def launch(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """The first new nodes, in the zones of the old ones."""
+    """The first new nodes, in the zones of the old ones. What an earlier start has launched in vain is ended before."""
+    record = read(run, ports)
+    end_never_joined(record, look(record, ports), ports)
     turn = take_turn(read(run, ports), ports, drains=False)
     new = ", ".join(turn.record.debts) or "none"
     return replace(run, next=Next.WAIT, why=f"new nodes ahead of the drains: {new}")
@@ -130,30 +128,6 @@ def gate_now(turn: Turn) -> Gate:
     return gate_of(turn.scene.preflight)
 
 
-def cordon(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """No pod may land on an old node any more. New nodes that an earlier turn of events had cordoned serve again."""
-    record = read(run, ports)
-    count = set_cordons(record, look(record, ports), ports)
-    if not record.cordoned:
-        written(replace(record, cordoned=True), ports)
-    return replace(run, next=Next.CORDONED, why=f"cordoned {count} old nodes" if count else "they are cordoned already")
-
-
-def set_cordons(record: UpgradeRecord, scene: Scene, ports: Ports) -> int:
-    """Old members cordoned, new ones not by us; what others have cordoned stays theirs."""
-    kubernetes, count = ports.clusters.kubernetes(record.cluster), 0
-    for one in scene.preflight.members:
-        if one.node is None:
-            continue
-        with suppress(ObjectGoneError):
-            if one.age is Age.OLD and not one.node.unschedulable:
-                kubernetes.cordon(one.node, record.group)
-                count += 1
-            elif one.age is Age.NEW and keys.CORDONED_FOR in one.node.annotations:
-                kubernetes.uncordon(one.node)
-    return count
-
-
 def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Tell those old nodes to go whose turn has come. Each drains, settles and ends in an execution of its own; nobody
     waits for the end of a wave.
@@ -167,7 +141,7 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     set_cordons(record, turn.scene, ports)
     left = waiting(preflight, record)
     told = f"{len(left)} old nodes wait, {len(record.under_way)} are on their way, {record.finished} are gone"
-    if record.under_way or turn.told or len(left) < len(preflight.old):
+    if record.under_way.keys() - turn.held or turn.told or len(left) < len(preflight.old):
         return again(run, Next.WAIT, SHORTEST if turn.told else busy_pause(preflight.parallel), told)
     return _nothing_goes(run, turn, told, ports)
 
@@ -186,9 +160,11 @@ def _all_gone(run: Run, turn: Turn, ports: Ports) -> Run:
 def _nothing_goes(run: Run, turn: Turn, told: str, ports: Ports) -> Run:
     """Nobody is on his way and nobody could start: why, and for how long that is borne."""
     record, preflight = turn.record, turn.scene.preflight
-    if not to_try(preflight, record):
-        reasons = "; ".join(f"{old}: {why}" for old, why in record.reasons.items())
-        return replace(run, next=Next.EVICTION_FAILURE, why=f"pods did not leave: {told}: {reasons}")
+    if turn.held or not to_try(preflight, record):
+        reasons = {**record.reasons, **turn.held}
+        causes = [f"{one.message}: {one.fix}" for one in eviction_failures(preflight, reasons)]
+        said = "; ".join(causes or [f"{old}: {why}" for old, why in reasons.items()])
+        return replace(run, next=Next.EVICTION_FAILURE, why=f"pods did not leave: {told}: {said}")
     if preflight.limits.together <= 0:
         return again(run, Next.WINDOW, LONGEST, f"{told}; the budgets for Upgrade allow none now")
     failures = creation_failures(record, turn.scene, gate_now(turn), ports.clock.now(), exhausted=False)

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from leeward.upgrade.failures import (
     NodeCreationFailure,
+    code_in,
     labels_missing,
     launch_failure,
     never_joined,
@@ -41,9 +42,9 @@ def creation_failures(
             state = instance.state if instance is not None else "terminated"
             found.append(never_joined(member.instance.id, member.instance.zone, waited, state))
         elif missing.lack is Lack.LABELS:
-            found.append(labels_missing(member.name, [missing.message.rpartition("labels ")[2]]))
+            found.append(labels_missing(member.name, missing.labels))
         else:
-            found.append(not_ready(member.name, (), waited))
+            found.append(not_ready(member.name, member.node.conditions if member.node else (), waited))
     return tuple(found)
 
 
@@ -51,5 +52,5 @@ def _nothing_launched(record: UpgradeRecord, zone: str) -> NodeCreationFailure:
     said = "; ".join(why for why in record.short.values() if why.startswith(zone)) or record.refusal
     if not said:
         return launch_failure(zone, "LaunchRefused", "no subnet of the group has room, or the launched instance ended")
-    code = NO_CAPACITY if record.short else "LaunchRefused"
+    code = code_in(said) or (NO_CAPACITY if record.short else "LaunchRefused")
     return launch_failure(zone, code, said)

@@ -1,15 +1,22 @@
-"""The sweeper's part for upgrades: what an execution that was stopped, or died, could not give back.
+"""What an upgrade's execution that was stopped, timed out or died could not give back: by the rule on how executions
+end, at once, and by the minute's sweep where that event was lost.
 
 A lease without an open execution holds nothing: AZRebalance is resumed, the maximum size put back where it can be. The
-record stays, and the next start goes on where it was."""
+record stays, and the next start goes on where it was. Nobody starts it by himself: who stopped it had a reason."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
 
+from leeward.errors import RecordChangedError
 from leeward.model.group import Group
 from leeward.ports import Ports
 from leeward.upgrade.ending import give_back_group
 from leeward.upgrade.lease import held
 from leeward.upgrade.record import UpgradeRecord
+
+ENDED = "Step Functions Execution Status Change"  # the detail-type of EventBridge's events
 
 
 def sweep_upgrades(groups: Iterable[Group], ports: Ports) -> list[str]:
@@ -25,6 +32,30 @@ def sweep_upgrades(groups: Iterable[Group], ports: Ports) -> list[str]:
         if restored != record and ports.upgrades.write(restored) is not None:
             found.append(group.name)
     return found
+
+
+def ended_badly(detail: Mapping[str, Any], ports: Ports) -> str:
+    """One execution ended with FAILED, TIMED_OUT or ABORTED: what was done, in a sentence. Delivered twice it does
+    nothing more. Raises RecordChangedError while others write the record.
+    """
+    name, status = str(detail.get("name") or ""), str(detail.get("status") or "")
+    record = ports.upgrades.read(_group_of(detail))
+    if record is None or record.execution != name or record.ended is not None or held(record, ports):
+        return f"execution {name} ended with {status} and left nothing"
+    why = f"execution {name} ended with {status}: start the upgrade of {record.group} again, and it goes on"
+    if ports.upgrades.write(replace(give_back_group(record, ports), why=why)) is None:
+        raise RecordChangedError(f"upgrade of {record.group}: somebody has written at version {record.version}")
+    return why
+
+
+def _group_of(detail: Mapping[str, Any]) -> str:
+    """From the execution's input, empty where the event does not hold it; the sweep then finds the group."""
+    try:
+        given = json.loads(detail.get("input") or "{}")
+    except ValueError:
+        return ""
+    group = given.get("group") if isinstance(given, dict) else ""
+    return group if isinstance(group, str) else ""
 
 
 def _owes(record: UpgradeRecord, group: Group) -> bool:

@@ -20,3 +20,9 @@ def stepped(step: str, result: Run) -> None:
     if name is not None:
         metrics.add_metric(name=name, unit=MetricUnit.Count, value=1)
         metrics.flush_metrics()
+
+
+def died(said: str) -> dict[str, str]:
+    """One line for an execution that ended where nothing could catch it; its alarm is Step Functions' own metric."""
+    logger.warning(said)
+    return {"why": said}

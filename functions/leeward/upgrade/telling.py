@@ -36,6 +36,20 @@ def tell(record: UpgradeRecord, old: Iterable[str], scene: Scene, ports: Ports) 
             start(claimed, ports)
 
 
+def force(record: UpgradeRecord, old: Iterable[str], scene: Scene, ports: Ports) -> None:
+    """Those that are on their way without force are told so: their pods are deleted once their time is over."""
+    now = ports.clock.now()
+    for name in old:
+        instance = scene.instances.get(name)
+        if instance is None:
+            continue
+        reason = f"the upgrade of {record.group} was started again with force"
+        cause = Cause(id=f"{cause_id(record, name)}#force", kind=CauseKind.UPGRADE, at=now, reason=reason, force=True)
+        claimed = ports.claims.claim(subject_of(instance, record), cause, now)
+        if claimed.status is Status.OPEN:
+            start(claimed, ports)
+
+
 def ask_to_pay(record: UpgradeRecord, new: str, payer: str, scene: Scene, ports: Ports) -> None:
     """Hand a debt that no old node is left to pay to one named node: it goes as any surplus does, and who pays in the
     end is settled there.
@@ -68,7 +82,8 @@ def _causes(record: UpgradeRecord, old: str, ports: Ports) -> list[Cause]:
     now = ports.clock.now()
     target = record.target.template
     reason = f"upgrade of {record.group}{f' to {target.told}' if target else ''}"
-    found = [Cause(id=cause_id(record, old), kind=CauseKind.UPGRADE, at=now, reason=reason)]
+    force = record.asked.force
+    found = [Cause(id=cause_id(record, old), kind=CauseKind.UPGRADE, at=now, reason=reason, force=force)]
     debt = debt_of(record, old)
     if debt is not None:
         said = f"it pays for {debt}, which was launched ahead"

@@ -15,7 +15,14 @@ from leeward.upgrade.record import UpgradeRecord
 IMAGES = "/aws/service/eks/optimized-ami/{version}/amazon-linux-2023/{arch}/standard/recommended/image_id"
 ARCHITECTURES = {"amd64": "x86_64", "arm64": "arm64"}  # Kubernetes' word -> the parameter's
 ARCH_LABEL = "kubernetes.io/arch"
+NAMED = {"x86_64": "amd64", "amd64": "amd64", "arm64": "arm64", "aarch64": "arm64"}  # in names -> Kubernetes' word
 _ALIAS = re.compile(r"al2023@(\d+\.\d+)")
+
+
+def architecture_named(image: str) -> str:
+    """By an alias or SSM parameter that names one, in Kubernetes' word; empty for others, and for an image's id."""
+    words = re.split(r"[/._@]|-(?=arm64|amd64|x86|aarch64)", image.replace("x86_64", "amd64"))
+    return next((NAMED[word] for word in words if word in NAMED), "")
 
 
 def template_of(group: Group) -> LaunchTemplateRef:
@@ -38,14 +45,13 @@ def prepared(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord
     """
     if record.prepared:
         return record
-    asked, template = record.asked, _asked_version(record, group)
+    template = _asked_version(record, group)
     image = _image(record, ports)
     if image:
         if not ports.templates.image_exists(image):
             raise InvalidInputError(f"ami: found {image}, which EC2 does not know or which is not available")
         token = f"leeward-{record.stamp}-{image}"
         template = ports.templates.version_for(ports.templates.numbered(template), image, token=token)
-    del asked
     target = _target(group, template, ports)
     return replace(record, target=target, previous=record.previous or _previous(group, target, ports), prepared=True)
 

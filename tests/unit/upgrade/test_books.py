@@ -101,6 +101,20 @@ def test_one_that_was_given_back_has_failed_and_says_why():
     assert found.failures == {OLD: "shop/web: pdb shop/web"}
 
 
+def test_a_rest_that_began_before_the_upgrade_had_told_it_says_nothing_of_its_drain():
+    resting = a_termination(cause_id(RECORD, OLD), times={"retry": NOON + timedelta(minutes=7)})
+    assert concluded(resting, replace(RECORD, debts={})).record.under_way == {OLD: TAG}
+
+
+def test_without_a_debt_one_that_waits_for_its_maintenance_is_no_longer_waited_for_either():
+    waiting = a_termination(
+        cause_id(RECORD, OLD), times={"retry": NOON + timedelta(minutes=25)}, blocked_by=("default/web-1: pdb web",)
+    )
+    found = concluded(waiting, replace(RECORD, debts={})).record
+    assert (found.under_way, found.failed) == ({}, (OLD,))
+    assert found.reasons == {OLD: "default/web-1: pdb web"}
+
+
 def test_one_that_waits_for_its_maintenance_is_no_longer_waited_for():
     waiting = a_termination(payers={NAME: RETURNED}, times={"retry": NOON + timedelta(hours=1)})
     assert (concluded(waiting).record.under_way, concluded(waiting).record.failed) == ({}, (OLD,))

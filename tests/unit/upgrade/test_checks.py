@@ -1,16 +1,28 @@
 """What pre-flight finds, and what it does not (X2): each check by the case that it is for and the one next to it."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from leeward.model import keys
 from leeward.model.instance_type import InstanceType
 from leeward.model.launch import LaunchSource
+from leeward.model.nodegroup import Nodegroup
 from leeward.model.subnet import Subnet
-from leeward.policy.document import Budget, ClusterSettings, DisruptionPolicy, DrainPolicy, UpdatePolicy, Window
-from leeward.upgrade.checks import addresses, budgets, findings, group, room, timing, versions, workloads
+from leeward.policy.document import (
+    Budget,
+    Canary,
+    ClusterSettings,
+    DisruptionPolicy,
+    DrainPolicy,
+    UpdatePolicy,
+    Window,
+)
+from leeward.upgrade.checks import addresses, budgets, findings, group, managed, room, timing, versions, workloads
 from leeward.upgrade.findings import Code, Severity, blocking
 from leeward.upgrade.preflight import Beside
+from leeward.upgrade.sizes import Strategy
 from tests.unit.upgrade.builders import (
     EVERYTHING,
     HOOK,
@@ -154,10 +166,10 @@ def test_a_maximum_that_the_surge_would_pass_is_told_and_raised():
     assert found(group.check, group={"maximum": 4}) == []
 
 
-def test_without_a_terminate_hook_it_warns_and_terminate_first_is_a_blocker():
+def test_without_a_terminate_hook_it_warns_and_says_that_terminate_first_drains_first():
     assert found(group.check, hooks=()) == [(Code.HOOK_MISSING, WARNING)]
     first = a_policy(UpdatePolicy(terminate="first"))
-    assert found(group.check, hooks=(), policy=first) == [(Code.HOOK_MISSING, BLOCKER)]
+    assert found(group.check, hooks=(), policy=first) == [(Code.HOOK_MISSING, WARNING)]
     assert found(group.check, hooks=(HOOK,), policy=first) == []
 
 
@@ -185,9 +197,87 @@ def test_old_instances_without_a_node_are_told():
     assert found(group.check, unjoined=(("lost", "a"),)) == [(Code.NODES_NOT_JOINED, WARNING)]
 
 
-def test_an_image_of_a_managed_group_is_eks_choice():
-    assert found(group.check, beside=Beside(image="ami-1", image_by_eks=True)) == [(Code.MANAGED_IMAGE, BLOCKER)]
-    assert found(group.check, beside=Beside(image="ami-1")) == []
+def test_a_managed_group_needs_zone_balancing():
+    suspended = {"group": MANAGED["group"] | {"suspended": ("AZRebalance",)}}
+    assert found(group.check, **MANAGED | suspended) == [(Code.SUSPENDED_PROCESSES, WARNING)]
+    assert found(group.check, group={"suspended": ("AZRebalance",)}) == []
+
+
+# --- managed node groups -----------------------------------------------------------------------------------------
+
+
+MANAGED = {"group": {"tags": {keys.NODEGROUP_TAG: "ng"}}}
+
+
+def of_eks(nodegroup=None, *, update=None, **beside):
+    """What is found about node group `ng`, two old nodes of it."""
+    given = Beside(nodegroup=replace(Nodegroup(name="ng", cluster="blue"), **(nodegroup or {})), **beside)
+    return found(managed.check, beside=given, policy=a_policy(update=update), **MANAGED)
+
+
+def test_any_other_group_is_not_asked_about_eks():
+    canary = UpdatePolicy(canary=Canary(nodes=1))
+    assert found(managed.check, beside=Beside(image="ami-1", image_by_eks=True), policy=a_policy(canary)) == []
+
+
+def test_an_image_of_a_group_without_a_template_is_eks_choice():
+    assert of_eks(image="ami-1", image_by_eks=True) == [(Code.MANAGED_IMAGE, BLOCKER)]
+    assert of_eks(image="ami-1") == []
+
+
+def test_a_group_whose_template_names_the_image_takes_no_kubernetes_version():
+    assert of_eks({"ami_type": "CUSTOM"}, version="1.33", asked_version=True) == [(Code.MANAGED_IMAGE, BLOCKER)]
+    assert of_eks({"ami_type": "CUSTOM"}, version="1.33") == []
+    assert of_eks({"ami_type": "AL2023_x86_64_STANDARD"}, version="1.33", asked_version=True) == []
+
+
+@pytest.mark.parametrize("status", ["UPDATING", "CREATING", "DELETING", "CREATE_FAILED"])
+def test_eks_starts_no_update_of_a_group_that_is_not_active(status):
+    assert of_eks({"status": status}) == [(Code.NODEGROUP_NOT_ACTIVE, BLOCKER)]
+
+
+def test_a_degraded_group_is_updated_and_its_issues_are_told():
+    degraded = {"status": "DEGRADED", "issues": ("AsgInstanceLaunchFailures: no capacity",)}
+    assert of_eks(degraded) == [(Code.NODEGROUP_DEGRADED, WARNING)]
+
+
+@pytest.mark.parametrize(
+    ("eks", "policy", "expected"),
+    [
+        ({}, 1, []),
+        ({"max_unavailable": 2}, 2, []),
+        ({"max_unavailable": 2}, 1, [(Code.MANAGED_PARALLELISM, BLOCKER)]),
+        ({"max_unavailable_percentage": 100}, 1, [(Code.MANAGED_PARALLELISM, BLOCKER)]),
+        ({"max_unavailable": 1}, 2, [(Code.MANAGED_PARALLELISM, WARNING)]),
+    ],
+)
+def test_eks_takes_no_more_nodes_at_once_than_the_policy_allows(eks, policy, expected):
+    assert of_eks(eks, update=UpdatePolicy(max_unavailable=policy)) == expected
+
+
+def test_a_budget_for_upgrades_counts_for_eks_too():
+    budget = Budget(nodes=1, percent=False, reasons=("Upgrade",))
+    policy = a_policy(UpdatePolicy(max_unavailable=2), disruption=DisruptionPolicy(budgets=(budget,)))
+    beside = Beside(nodegroup=Nodegroup(name="ng", cluster="blue", max_unavailable=2))
+    (one,) = managed.check(an_upgrade(*NODES, beside=beside, policy=policy, **MANAGED))
+    assert (one.code, one.severity) == (Code.MANAGED_PARALLELISM, BLOCKER)
+    assert "--update-config maxUnavailable=1" in one.fix
+
+
+def test_eks_keeps_no_canary():
+    assert of_eks(update=UpdatePolicy(canary=Canary(nodes=1))) == [(Code.MANAGED_CANARY, BLOCKER)]
+
+
+def test_eks_own_configuration_decides_how_a_managed_group_is_rolled():
+    nodegroup = Nodegroup(name="ng", cluster="blue", max_unavailable=2, strategy="MINIMAL")
+    upgrade = an_upgrade(*NODES, beside=Beside(nodegroup=nodegroup), **MANAGED)
+    assert (upgrade.parallel, upgrade.surge, upgrade.strategy) == (2, 0, Strategy.MINIMAL)
+
+
+def test_what_could_not_be_read_is_told_and_not_judged():
+    all_found = findings(an_upgrade(*NODES, beside=Beside(unread=("ec2: denied",))))
+    (one,) = [one for one in all_found if "denied" in one.message]
+    assert (one.code, one.severity) == (Code.NOT_JUDGED, WARNING)
 
 
 # --- versions ----------------------------------------------------------------------------------------------------

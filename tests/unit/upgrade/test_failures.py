@@ -7,6 +7,7 @@ import pytest
 from leeward.upgrade.failures import (
     CreationCause,
     EvictionCause,
+    code_in,
     eviction_failure,
     labels_missing,
     launch_failure,
@@ -85,3 +86,9 @@ def test_several_budgets_are_all_named():
         said="500",
     )
     assert found.message.endswith("several PodDisruptionBudgets select it: shop/a, shop/b: 500")
+
+
+def test_the_code_that_a_refusal_quotes_tells_its_cause():
+    said = "VcpuLimitExceeded: You have requested more vCPU capacity than your current limit"
+    assert launch_failure("us-east-1a", code_in(said), said).cause is CreationCause.INSTANCE_QUOTA
+    assert code_in("ValidationError: the group has none") == ""

@@ -4,11 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from leeward.errors import TerminalError
 from leeward.model import keys
 from leeward.model.node import Taint
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget
 from leeward.policy.document import DrainPolicy
 from leeward.ports_upgrade import ManagedState
+from leeward.upgrade.managed_wishes import limits
+from leeward.upgrade.record import Wish
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.steps import STEPS
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, a_policy, an_instance, policies
@@ -23,7 +26,7 @@ def system():
     tags = {keys.EKS_CLUSTER_TAGS[0]: CLUSTER, keys.NODEGROUP_TAG: "ng"}
     group = replace(a_group(GROUP, "i-0abc"), tags=tags)
     found = FakeSystem(instances=[an_instance()], groups=[group], nodes=[a_node()])
-    found.managed_updates.model.groups.add((CLUSTER, "ng"))
+    found.managed_updates.model.know(CLUSTER, "ng")
     return found
 
 
@@ -91,7 +94,8 @@ def test_pods_that_do_not_leave_fail_it_and_the_next_start_begins_another_update
     run = step(system, "start-managed", begun(system))
     system.managed_updates.end(system.upgrades.records[GROUP].update, ManagedState.FAILED, EVICTION)
     failed = watched(system, run)
-    assert (failed.next, failed.why) == (Next.EVICTION_FAILURE, EVICTION)
+    assert failed.next is Next.EVICTION_FAILURE
+    assert failed.why == f"{EVICTION}; nothing holds the pods now: start it again"
     step(system, "note-failure", failed)
     again = begun(system)
     assert (again.next, again.attempt) == (Next.MANAGED, 2)
@@ -106,19 +110,45 @@ def test_a_policy_that_forces_starts_it_again_by_force(system):
         nodes=[a_node()],
         written=policies(forcing),
     )
-    system.managed_updates.model.groups.add((CLUSTER, "ng"))
+    system.managed_updates.model.know(CLUSTER, "ng")
     run = step(system, "start-managed", begun(system))
     first = system.upgrades.records[GROUP].update
     system.managed_updates.end(first, ManagedState.FAILED, EVICTION)
     again = watched(system, run)
-    assert again.next is Next.WAIT
+    assert again.next is Next.MANAGED
+    assert step(system, "start-managed", again).next is Next.WAIT
     assert system.upgrades.records[GROUP].update != first
-    assert system.upgrades.records[GROUP].asked.force
+    assert system.managed_updates.model.updates[system.upgrades.records[GROUP].update].asked == (None, None, True)
+
+
+@pytest.mark.parametrize("code", ["NodeCreationFailure", "AsgInstanceLaunchFailures", "InsufficientFreeAddresses"])
+def test_new_nodes_that_do_not_come_are_a_node_creation_failure(system, code):
+    run = step(system, "start-managed", begun(system))
+    said = f"{code}: Couldn't proceed with upgrade process"
+    system.managed_updates.end(system.upgrades.records[GROUP].update, ManagedState.FAILED, said)
+    failed = watched(system, run)
+    assert failed.next is Next.CREATION_FAILURE
+    assert failed.why.startswith(f"{said}; us-east-1a: no new node could be launched")
+
+
+def test_a_refusal_of_eks_is_told(system):
+    system.managed_updates.fail("start", TerminalError("ResourceInUseException: it is being updated"))
+    refused = step(system, "start-managed", begun(system))
+    assert (refused.next, "it is being updated" in refused.why) == (Next.UPDATE_FAILURE, True)
+
+
+@pytest.mark.parametrize("wish", [Wish.PAUSE, Wish.ABORT, Wish.ROLLBACK])
+def test_what_a_wish_has_to_wait_for_is_said_only_while_eks_rolls(system, wish):
+    step(system, "start-managed", begun(system))
+    rolling = replace(system.upgrades.records[GROUP], wish=wish)
+    assert "EKS cannot" in limits(rolling)
+    assert limits(replace(rolling, update="")) == ""
+    assert limits(replace(rolling, wish=Wish.RUN)) == ""
 
 
 def test_any_other_failure_is_told_in_eks_own_words(system):
     run = step(system, "start-managed", begun(system))
-    said = "NodeCreationFailure: Couldn't proceed with upgrade process"
+    said = "ClusterUnreachable: the API server does not answer"
     system.managed_updates.end(system.upgrades.records[GROUP].update, ManagedState.FAILED, said)
     failed = watched(system, run)
     assert (failed.next, failed.why) == (Next.UPDATE_FAILURE, said)

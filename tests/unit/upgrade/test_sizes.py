@@ -59,7 +59,7 @@ def test_minimal_has_no_surge_and_incremental_begins_with_one_for_each_zone():
 
 
 def test_both_sizes_grow_by_the_surge_and_come_back():
-    found = sizes(desired=6, maximum=8, surge_limit=10)
+    found = sizes(desired=6, maximum=8, extra=10)
     assert (found.desired, found.maximum) == (Size(before=6, during=16, after=6), Size(before=8, during=18, after=8))
 
 

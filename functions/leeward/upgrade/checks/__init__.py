@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable
 
-from leeward.upgrade.checks import addresses, budgets, group, room, timing, versions, workloads
-from leeward.upgrade.findings import Finding, Severity
+from leeward.upgrade.checks import addresses, budgets, group, managed, room, timing, versions, workloads
+from leeward.upgrade.findings import Code, Finding, Severity, warning
 from leeward.upgrade.preflight import Preflight
 
 CHECKS: tuple[Callable[[Preflight], Iterable[Finding]], ...] = (
     group.check,  # nothing else matters where the group cannot launch or terminate
+    managed.check,
     versions.check,
     timing.check,
     budgets.check,
@@ -20,4 +21,6 @@ CHECKS: tuple[Callable[[Preflight], Iterable[Finding]], ...] = (
 def findings(preflight: Preflight) -> tuple[Finding, ...]:
     """Of all checks, blockers first."""
     found = [finding for check in CHECKS for finding in check(preflight)]
+    fix = "give the role the permission that is named, or look again later"
+    found += [warning(Code.NOT_JUDGED, f"group {preflight.group.name}", one, fix) for one in preflight.beside.unread]
     return tuple(sorted(found, key=lambda finding: finding.severity is not Severity.BLOCKER))

@@ -14,6 +14,7 @@ _NEEDED = {
     "Launch": "no new node can be launched",
     "Terminate": "no old node can be terminated",
 }
+_EKS = {"AZRebalance": "EKS relies on it to bring new nodes up in the zones of old ones"}
 _MISSED = {
     "AddToLoadBalancer": "new nodes get no traffic from the group's load balancers",
     "HealthCheck": "a new node that fails is not noticed by the group",
@@ -28,10 +29,6 @@ def check(preflight: Preflight) -> Iterator[Finding]:
     if group.launch.configuration is not None:
         said = f"it launches from launch configuration {group.launch.configuration}, which has no versions"
         yield blocker(Code.NO_LAUNCH_TEMPLATE, about, said, "copy the launch configuration to a launch template")
-    if preflight.beside.image and preflight.beside.image_by_eks:
-        said = f"EKS chooses the image of managed node group {group.nodegroup}: {preflight.beside.image} cannot be had"
-        fix = "use --kubernetes-version, or give the node group a launch template with an image"
-        yield blocker(Code.MANAGED_IMAGE, about, said, fix)
     yield from _suspended(group, about)
     yield from _sizes(preflight, about)
     yield from _hooks(preflight, about)
@@ -62,12 +59,13 @@ def _standing(preflight: Preflight, about: str) -> Iterator[Finding]:
 
 
 def _suspended(group: Group, about: str) -> Iterator[Finding]:
+    missed = _MISSED if group.nodegroup is None else {**_MISSED, **_EKS}
     for name in sorted(set(group.suspended)):
         fix = f"aws autoscaling resume-processes --auto-scaling-group-name {group.name} --scaling-processes {name}"
         if name in _NEEDED:
             yield blocker(Code.SUSPENDED_PROCESSES, about, f"process {name} is suspended: {_NEEDED[name]}", fix)
-        elif name in _MISSED:
-            yield warning(Code.SUSPENDED_PROCESSES, about, f"process {name} is suspended: {_MISSED[name]}", fix)
+        elif name in missed:
+            yield warning(Code.SUSPENDED_PROCESSES, about, f"process {name} is suspended: {missed[name]}", fix)
 
 
 def _sizes(preflight: Preflight, about: str) -> Iterator[Finding]:
@@ -87,18 +85,17 @@ def _sizes(preflight: Preflight, about: str) -> Iterator[Finding]:
 
 
 def _hooks(preflight: Preflight, about: str) -> Iterator[Finding]:
-    """Without a terminate hook a termination that comes from elsewhere is not held; `terminate: first` needs one."""
+    """Without one a termination that comes from elsewhere is not held, and `terminate: first` cannot be."""
     named = {keys.TERMINATE_HOOK, *preflight.policy.interruption.hooks}
     hooks = preflight.world.hooks.get(preflight.group.name, ())
     if any(hook.transition == TERMINATING and hook.name in named for hook in hooks) or not preflight.old:
         return
     fix = "fn sync puts leeward-terminate on every selected group within five minutes; see that it runs"
     if preflight.policy.update.terminate == "first":
-        said = "no terminate hook of ours: with update.terminate first the instance ends before its pods have left"
-        yield blocker(Code.HOOK_MISSING, about, said, fix)
+        said = "no terminate hook of ours: update.terminate first needs one, without it every node drains first"
     else:
         said = "no terminate hook of ours: an instance that the group or EC2 ends meanwhile is not held while it drains"
-        yield warning(Code.HOOK_MISSING, about, said, fix)
+    yield warning(Code.HOOK_MISSING, about, said, fix)
 
 
 def _beside(preflight: Preflight, about: str) -> Iterator[Finding]:

@@ -1,0 +1,49 @@
+"""The step that cordons all old nodes once the gate has opened, and keeps cordons as they should be from then on.
+
+Decides nothing: who is old is known, and `exclusion.py` says whether they leave load balancers at once."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from leeward.errors import ObjectGoneError
+from leeward.model import keys
+from leeward.ports import Ports
+from leeward.upgrade.exclusion import look_for_exclusion
+from leeward.upgrade.lease import read, written
+from leeward.upgrade.members import Age
+from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.run import Next, Run
+from leeward.upgrade.scene import Scene, look
+
+
+def cordon(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """No pod may land on an old node any more. New nodes that an earlier turn of events had cordoned serve again."""
+    record = read(run, ports)
+    scene = look(record, ports)
+    new = [one.node for one in scene.preflight.members if one.age is Age.NEW and one.node is not None]
+    leave = look_for_exclusion(ports.clusters.kubernetes(record.cluster), {node.name for node in new if node.ready})
+    count = set_cordons(record, scene, ports, exclude=leave.at_once)
+    if not record.cordoned:
+        written(replace(record, cordoned=True), ports)
+    done = f"cordoned {count} old nodes" if count else "they are cordoned already"
+    return replace(run, next=Next.CORDONED, why=f"{done}; {leave.why}")
+
+
+def set_cordons(record: UpgradeRecord, scene: Scene, ports: Ports, *, exclude: bool = False) -> int:
+    """Old members cordoned, and with `exclude` out of load balancers; new ones not by us. What others have done stays
+    theirs.
+    """
+    kubernetes, count = ports.clusters.kubernetes(record.cluster), 0
+    for one in scene.preflight.members:
+        if one.node is None:
+            continue
+        with suppress(ObjectGoneError):
+            leaves = exclude and keys.EXCLUDE_LABEL not in one.node.labels
+            if one.age is Age.OLD and (leaves or not one.node.unschedulable):
+                kubernetes.cordon(one.node, record.group, exclude=exclude)
+                count += 1
+            elif one.age is Age.NEW and keys.CORDONED_FOR in one.node.annotations:
+                kubernetes.uncordon(one.node)
+    return count

@@ -1,0 +1,84 @@
+"""Whether all old nodes may leave external load balancers at once, when the gate has opened (docs/features.md, U7).
+
+Decides from Services of type LoadBalancer, their EndpointSlices, and new nodes that are Ready: only where each such
+Service has a ready endpoint on one of them. Else each node leaves with its own turn, before its first eviction."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from leeward.errors import LeewardError
+from leeward.ports import Kubernetes
+from leeward.ports_cluster import Listed
+
+SERVICE_LABEL = "kubernetes.io/service-name"  # of an EndpointSlice: the Service that it belongs to
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """`key`: namespace/name; `balanced`: of type LoadBalancer."""
+
+    key: str
+    balanced: bool
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """From a Service of the API."""
+        meta, spec = raw["metadata"], raw.get("spec") or {}
+        return cls(key=f"{meta['namespace']}/{meta['name']}", balanced=spec.get("type") == "LoadBalancer")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """`service`: namespace/name, empty where it belongs to none; `nodes`: that hold a ready endpoint."""
+
+    service: str
+    nodes: frozenset[str]
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """From an EndpointSlice of the API. A condition that is not told counts as ready, as Kubernetes defines it."""
+        meta = raw["metadata"]
+        service = (meta.get("labels") or {}).get(SERVICE_LABEL)
+        ready = [one for one in raw.get("endpoints") or () if (one.get("conditions") or {}).get("ready") is not False]
+        return cls(
+            service=f"{meta['namespace']}/{service}" if service else "",
+            nodes=frozenset(one["nodeName"] for one in ready if one.get("nodeName")),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exclusion:
+    """`at_once`: all old nodes now; `why` in a sentence."""
+
+    at_once: bool
+    why: str
+
+
+def exclusion(services: Sequence[Service], slices: Sequence[Slice], new: Collection[str]) -> Exclusion:
+    """`new`: names of new nodes that are Ready. Without a Service of type LoadBalancer there is nothing to leave, and
+    other load balancers hold nodes for reasons that nobody can see here.
+    """
+    balanced = sorted(one.key for one in services if one.balanced)
+    if not balanced:
+        return Exclusion(at_once=False, why="no Service of type LoadBalancer")
+    served = {one.service for one in slices if one.nodes & set(new)}
+    lacking = [key for key in balanced if key not in served]
+    if lacking:
+        names = ", ".join(lacking[:5]) + (" ..." if len(lacking) > 5 else "")
+        why = f"no new node holds a ready endpoint of {names}: each old node leaves load balancers with its turn"
+        return Exclusion(at_once=False, why=why)
+    return Exclusion(at_once=True, why=f"new nodes serve {', '.join(balanced[:5])}: old ones leave load balancers now")
+
+
+def look_for_exclusion(kubernetes: Kubernetes, new: Collection[str]) -> Exclusion:
+    """Two lists from the watch cache, the second only where a Service asks for it. Where they cannot be had, nothing is
+    done at once: that is never wrong.
+    """
+    try:
+        services = kubernetes.read(Listed.SERVICES, Service.from_json)
+        balanced = any(one.balanced for one in services)
+        slices = kubernetes.read(Listed.ENDPOINT_SLICES, Slice.from_json) if balanced else ()
+    except LeewardError as error:
+        return Exclusion(at_once=False, why=f"Services could not be read: {error}")
+    return exclusion(services, slices, new)

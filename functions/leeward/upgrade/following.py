@@ -1,0 +1,62 @@
+"""Several groups, one after the other: `{"groups": ["FIRST", "SECOND"]}`, of one cluster or of several.
+
+Decides what follows. The record of the group whose turn it is carries the names of the others; the step that ends its
+upgrade well starts the next. A failure keeps them: started again, the group goes on, and they follow then."""
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+from leeward.errors import InvalidInputError
+from leeward.ports import Ports
+from leeward.upgrade.record import Asked, UpgradeRecord, execution_name
+from leeward.upgrade.scene import described
+
+MOST_GROUPS = 50
+
+
+def following(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """The groups after the first, from the input of an execution. Raises InvalidInputError for what is no list of
+    different names, and for a wish that is said to several.
+    """
+    groups = given.get("groups")
+    listed = groups if groups is not None else [given.get("group"), *(given.get("then") or ())]
+    if not isinstance(listed, list) or not all(isinstance(one, str) and one for one in listed):
+        raise InvalidInputError(f'input: found groups {groups!r}, expected a list of names such as ["web", "batch"]')
+    if len(set(listed)) < len(listed) or len(listed) > MOST_GROUPS:
+        raise InvalidInputError(f"input: found groups {listed!r}, expected at most {MOST_GROUPS}, each of them once")
+    if groups is not None and ("action" in given or "group" in given):
+        raise InvalidInputError("input: found groups beside group or action, expected it alone")
+    return tuple(listed[1:])
+
+
+def known(names: tuple[str, ...], ports: Ports) -> tuple[str, ...]:
+    """The same names. Raises InvalidInputError for one that Auto Scaling does not know: before the first is touched."""
+    for name in names:
+        described(name, ports)
+    return names
+
+
+def begin_next(record: UpgradeRecord, ports: Ports) -> str:
+    """Start the upgrade of the group that follows; what was done, in a sentence, empty where none follows. The name
+    follows from the record: asked twice, also when that execution has ended, it is started once.
+    """
+    if not record.then:
+        return ""
+    group, *rest = record.then
+    stamp = sha256(f"{record.group}/{record.stamp}".encode()).hexdigest()[:8]
+    name = execution_name(f"{group}-{stamp}", 0)
+    ports.upgrade_executions.start(name, {"group": group, "then": rest, **_input(record.asked)})
+    return f"then {group} (execution {name})"
+
+
+def _input(asked: Asked) -> dict[str, Any]:
+    """As `asked_for` reads it; the target is the same for each group of a list."""
+    words = {
+        "ami": asked.image,
+        "launchTemplateVersion": asked.template_version,
+        "kubernetesVersion": asked.kubernetes,
+        "force": asked.force,
+        "override": list(asked.overrides),
+    }
+    return {key: value for key, value in words.items() if value}

@@ -1,0 +1,75 @@
+"""Why EKS' update of a managed node group has failed: its own words, and what the cluster shows beside them.
+
+Decides what a failed update says, with the way out. Sources: EKS, "Managed node update behavior" (known reasons), the
+EKS API's ErrorDetail codes."""
+
+from datetime import datetime
+
+from leeward.ports_upgrade import ManagedUpdate
+from leeward.upgrade.failures import labels_missing, launch_failure, never_joined, not_ready
+from leeward.upgrade.gate import Lack
+from leeward.upgrade.scene import Scene
+from leeward.upgrade.status import blocking_drains, gate_of
+
+EVICTION = "PodEvictionFailure"
+CREATION = frozenset(
+    {
+        "NodeCreationFailure",
+        "AsgInstanceLaunchFailures",
+        "InstanceLimitExceeded",
+        "InsufficientFreeAddresses",
+        "Ec2LaunchTemplateInvalidConfiguration",
+    }
+)
+LAUNCH_CODES = {
+    "InstanceLimitExceeded": "InstanceLimitExceeded",
+    "InsufficientFreeAddresses": "InsufficientFreeAddressesInSubnet",
+}  # EKS' code -> EC2's
+
+
+def is_eviction(update: ManagedUpdate) -> bool:
+    """Pods did not leave."""
+    return EVICTION in _codes(update)
+
+
+def is_creation(update: ManagedUpdate) -> bool:
+    """New nodes did not come."""
+    return bool(CREATION & _codes(update))
+
+
+def why_pods_stay(update: ManagedUpdate, scene: Scene) -> str:
+    """EKS names the nodes; the pods and what holds them are looked up there."""
+    held = blocking_drains(scene.preflight)
+    named = [one for one in held if any(one.node in error for error in update.errors)] or held
+    told = [f"{one.node}: {one.pod or 'the node'}: {one.object}: {one.fix}" for one in named]
+    if not told:
+        told = ["nothing holds the pods now: start it again"]
+    return "; ".join((*update.errors, *told))
+
+
+def why_no_nodes(update: ManagedUpdate, scene: Scene, now: datetime) -> str:
+    """EKS' words, and each new instance that is not as it should be, or each zone without one."""
+    preflight = scene.preflight
+    members = {one.name: one for one in preflight.members}
+    told: list[str] = []
+    for missing in gate_of(preflight).missing:
+        member = members.get(missing.object)
+        if member is None:
+            code = next((LAUNCH_CODES[one] for one in sorted(_codes(update)) if one in LAUNCH_CODES), "LaunchRefused")
+            failure = launch_failure(missing.object, code, "no new node came up there")
+        else:
+            instance = scene.instances.get(member.instance.id)
+            waited = now - (instance.launched if instance is not None else now)
+            if missing.lack is Lack.NOT_JOINED:
+                state = instance.state if instance is not None else "terminated"
+                failure = never_joined(member.instance.id, member.instance.zone, waited, state)
+            elif missing.lack is Lack.LABELS:
+                failure = labels_missing(member.name, missing.labels)
+            else:
+                failure = not_ready(member.name, member.node.conditions if member.node else (), waited)
+        told.append(f"{failure.message}: {failure.fix}")
+    return "; ".join((*update.errors, *told))
+
+
+def _codes(update: ManagedUpdate) -> set[str]:
+    return {error.partition(":")[0] for error in update.errors}

@@ -1,0 +1,65 @@
+"""What a managed node group shall become, and what it was: as the labels say that EKS puts on its nodes.
+
+EKS launches from a copy of its own; the version of the group's own launch template, where it has one, is on the nodes'
+labels. Source: EKS, "Managed node update behavior" (labels of the scale-up phase)."""
+
+from dataclasses import replace
+
+from leeward.model.group import Group
+from leeward.model.launch import LaunchTemplateRef
+from leeward.model.nodegroup import Nodegroup
+from leeward.ports import Ports
+from leeward.upgrade.members import Target
+from leeward.upgrade.record import UpgradeRecord
+
+
+def wanted(record: UpgradeRecord, nodegroup: Nodegroup | None, ports: Ports) -> Target:
+    """Before anything is made. Without a version of its own template EKS chooses the image, which nobody knows yet.
+    Raises ObjectGoneError for a version that is not there.
+    """
+    target, version = Target(nodegroup=record.target.nodegroup), record.asked.template_version
+    if nodegroup is None or nodegroup.template is None or not version:
+        return target
+    return replace(target, source=_numbered(nodegroup.template[0], version, ports))
+
+
+def made(record: UpgradeRecord, nodegroup: Nodegroup, ports: Ports) -> Target:
+    """The same with a version of the group's own launch template made for the image that is asked for, once: its token
+    follows from the record.
+    """
+    if not record.asked.image or nodegroup.template is None:
+        return wanted(record, nodegroup, ports)
+    template = LaunchTemplateRef(id=nodegroup.template[0], version=nodegroup.template[1])
+    token = f"leeward-{record.stamp}-{record.asked.image}"
+    new = ports.templates.version_for(template, record.asked.image, token=token)
+    return Target(nodegroup=record.target.nodegroup, source=(new.id or template.id, new.version))
+
+
+def before(nodegroup: Nodegroup, target: Target, ports: Ports) -> Target | None:
+    """What a rollback returns to: another version of the group's own template. EKS takes no earlier Kubernetes version
+    or release (UpdateNodegroupVersion), so there is none without.
+    """
+    if nodegroup.template is None or target.source is None:
+        return None
+    source = _numbered(*nodegroup.template, ports)
+    return None if source == target.source else Target(nodegroup=target.nodegroup, source=source)
+
+
+def seen(target: Target, group: Group, ports: Ports, *, ended: bool) -> Target:
+    """With the version of EKS' copy that the group launches now, once members are of another (or the update has ended):
+    then EKS has set it up. Its image is what nodes are labelled with where EKS chooses it.
+    """
+    template = group.launch.template
+    if template is not None and not template.version.isdigit():
+        template = ports.templates.numbered(template)
+    versions = {member.template.version for member in group.instances if member.template is not None}
+    if template is None or not (ended or versions - {template.version}) or target.template == template:
+        return target
+    launched = ports.launches.settings(group) if target.source is None else None
+    return replace(target, template=template, image=launched.image if launched is not None else target.image)
+
+
+def _numbered(template: str, version: str, ports: Ports) -> tuple[str, str]:
+    if version.isdigit():
+        return template, version
+    return template, ports.templates.numbered(LaunchTemplateRef(id=template, version=version)).version

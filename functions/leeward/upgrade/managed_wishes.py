@@ -1,0 +1,17 @@
+"""What wishes about a managed node group have to wait for: EKS has no pause, and cancels no update of a node group
+(CancelUpdate serves rollbacks of Auto Mode clusters alone)."""
+
+from leeward.upgrade.record import UpgradeRecord, Wish
+
+_LATER = {
+    Wish.PAUSE: "EKS cannot pause an update: nothing more is started when it has ended",
+    Wish.ABORT: "EKS cannot cancel the update of a node group: it is not tried again when it has ended",
+    Wish.ROLLBACK: "EKS cannot cancel the update of a node group: the way back begins when it has ended",
+}
+
+
+def limits(record: UpgradeRecord) -> str:
+    """What has to be said beside the wish while EKS rolls the group; empty where it takes effect at once."""
+    if record.target.nodegroup is None or not record.update or record.ended is not None:
+        return ""
+    return _LATER.get(record.wish, "")

@@ -1,0 +1,66 @@
+"""New nodes of an earlier start that have not become nodes: the next start ends them, and others are launched.
+
+Decides which those are: they stand in the way of the gate for as long as they are there, whatever has been mended
+since. No pod has ever served on them."""
+
+from dataclasses import replace
+
+from leeward.model.instance import Instance
+from leeward.model.termination import Cause, CauseKind, Status
+from leeward.ports import Ports
+from leeward.termination import ledger
+from leeward.termination.starting import start
+from leeward.upgrade.books import remarked, without
+from leeward.upgrade.competition import has_to_leave
+from leeward.upgrade.lease import written
+from leeward.upgrade.members import Age, Member
+from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.scene import Scene
+from leeward.upgrade.stuck import JOINS_WITHIN
+from leeward.upgrade.telling import subject_of
+
+MOST_GIVEN_UP = 200
+
+
+def end_never_joined(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
+    """A launch of ours that nobody was asked to pay for pays for itself: it goes with decrement, and the next turn
+    launches another in its zone. Any other goes without, and the group replaces it. Who is given up, and who pays, is
+    written into the record first, and the causes' names follow from it: asked twice, it is asked once.
+    """
+    late = [one.instance.id for one in scene.preflight.members if _is_late(one, record, scene)]
+    own = {new: new for new, payer in record.debts.items() if payer == new or (new in late and not payer)}
+    going = {*late, *own, *record.given_up} & scene.instances.keys()
+    if not going and not own:
+        return record
+    if late:
+        named = replace(record, debts={**record.debts, **own}, given_up=(*record.given_up, *late)[-MOST_GIVEN_UP:])
+        record = written(remarked(named, f"{', '.join(late)} never joined the cluster and were ended"), ports)
+    for name in sorted(going):
+        if not scene.instances[name].ended:
+            _end(scene.instances[name], record, ports, pays=name in own)
+    return written(without(record, own), ports)
+
+
+def _is_late(member: Member, record: UpgradeRecord, scene: Scene) -> bool:
+    """Launched for this upgrade a quarter of an hour ago or longer, no Ready node, and nothing runs on it."""
+    instance = scene.instances.get(member.instance.id)
+    if instance is None or instance.ended or member.instance.id in record.under_way:
+        return False
+    ours = member.instance.id in record.debts or (member.age is Age.NEW and instance.launched >= record.began)
+    if not ours or scene.preflight.world.now - instance.launched < JOINS_WITHIN:
+        return False
+    node = member.node
+    return node is None or not (node.ready or any(map(has_to_leave, scene.preflight.world.pods_on(node.name))))
+
+
+def _end(instance: Instance, record: UpgradeRecord, ports: Ports, *, pays: bool) -> None:
+    now = ports.clock.now()
+    subject, reason = subject_of(instance, record), f"the upgrade of {record.group} launched it and it never joined"
+    causes = [Cause(id=f"never-joined#{record.group}#{record.stamp}", kind=CauseKind.UPGRADE, at=now, reason=reason)]
+    if pays:
+        name = f"{ledger.DEBT}{instance.id}/ahead"
+        causes.append(Cause(id=name, kind=CauseKind.SURPLUS, at=now, reason="it pays for its own launch"))
+    for cause in causes:
+        claimed = ports.claims.claim(subject, cause, now)
+    if claimed.status is Status.OPEN:
+        start(claimed, ports)

@@ -1,0 +1,150 @@
+"""What pre-flight looks at, live: the whole cluster at this moment, with the group as it would be on the target.
+
+`leeward upgrade plan` and the machine's first step judge the same `Preflight`; offline it is made from a folder.
+Decides what is asked, and that what may not be read is said and not judged."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from leeward.errors import LeewardError
+from leeward.model.group import Group
+from leeward.model.instance import CapacityType
+from leeward.model.nodegroup import Nodegroup
+from leeward.model.times import format_instant
+from leeward.node_template.choices import architecture_of
+from leeward.placement.cni import variables_of
+from leeward.policy.document import NodePolicy, Selector
+from leeward.ports import Ports
+from leeward.snapshot.cluster import ClusterSnapshot
+from leeward.snapshot.gather import gather
+from leeward.upgrade import managed_target
+from leeward.upgrade.findings import Code, blocking
+from leeward.upgrade.plan import Plan, plan_upgrade
+from leeward.upgrade.preflight import Beside, Preflight
+from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.scene import described, policy_of
+from leeward.upgrade.templates import architecture_named, expected
+
+T = TypeVar("T")
+MOST_FINDINGS = 200  # that are written down: an item of the table takes 400 KB, most of it the waves
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """`blocked`: the blockers that nobody has overridden, each with its fix, in one line; empty when it may start."""
+
+    preflight: Preflight
+    plan: Plan
+    blocked: str
+
+    @property
+    def told(self) -> str:
+        """What is ahead, in a sentence."""
+        waves, found = len(self.plan.waves), len(self.plan.findings)
+        told = f"{len(self.preflight.old)} of {len(self.preflight.members)} are old: about {waves} waves"
+        return f"{told}, {self.plan.seconds} s; {found} findings, none blocks it"
+
+
+def judge(record: UpgradeRecord, ports: Ports) -> Verdict:
+    """Survey, plan and findings. The whole plan is written down beside the record, which names it: with a thousand
+    nodes it is too large to travel from step to step.
+    """
+    preflight = survey(record, ports)
+    plan = plan_upgrade(preflight)
+    known = {code.value: code for code in Code}
+    overridden = frozenset(known[one] for one in record.asked.overrides if one in known)
+    ports.upgrades.keep_plan(
+        record.group,
+        {
+            "at": format_instant(preflight.world.now),
+            "execution": record.execution,
+            "overridden": sorted(code.value for code in overridden),
+            "plan": replace(plan, findings=plan.findings[:MOST_FINDINGS]).to_json(),
+        },
+    )
+    found = blocking(plan.findings, overridden)
+    blocked = "; ".join(f"{one.code.value} ({one.object}): {one.message}: {one.fix}" for one in found)
+    return Verdict(preflight=preflight, plan=plan, blocked=blocked)
+
+
+def survey(record: UpgradeRecord, ports: Ports) -> Preflight:
+    """One look at the cluster and at everything that its launches depend on. Raises what the ports raise, and
+    InvalidInputError for a group that is not there.
+    """
+    group = described(record.group, ports)
+    policy = policy_of(record.cluster, group, ports)
+    nodegroup = _nodegroup(record, group, ports)
+    if group.nodegroup is not None:
+        target = managed_target.wanted(record, nodegroup, ports)
+    elif group.launch.template is None:
+        target = record.target  # a launch configuration, which is a finding
+    else:
+        target = expected(record, group, ports)
+        group = _launching(group, record)
+    world = gather(ports, record.cluster, ports.clock.now(), as_if=group)
+    chosen = policy or NodePolicy(name="(defaults)", selector=Selector(groups=(group.name,)))
+    beside = _beside(record, world, group, chosen, nodegroup, ports)
+    return Preflight.of(world, group, chosen, target, replace(beside, selected=policy is not None))
+
+
+def _launching(group: Group, record: UpgradeRecord) -> Group:
+    """As if it launched the version that is asked for. One that is yet to be made is like the present one."""
+    template, version = group.launch.template, record.asked.template_version
+    if template is None or not version:
+        return group
+    return replace(group, launch=replace(group.launch, template=replace(template, version=version)))
+
+
+def _nodegroup(record: UpgradeRecord, group: Group, ports: Ports) -> Nodegroup | None:
+    if group.nodegroup is None:
+        return None
+    return ports.managed_updates.nodegroup(record.cluster, group.nodegroup)
+
+
+def _beside(
+    record: UpgradeRecord,
+    world: ClusterSnapshot,
+    group: Group,
+    policy: NodePolicy,
+    nodegroup: Nodegroup | None,
+    ports: Ports,
+) -> Beside:
+    unread: list[str] = list(world.remarks)
+    asked, ask = record.asked, ports.beforehand
+    launchable = world.launchables.get(group.name)
+    spot = launchable is not None and launchable.capacity is CapacityType.SPOT
+    types = launchable.types if launchable is not None else ()
+    daemon_set = ports.clusters.kubernetes(record.cluster).aws_node()
+    image = asked.image
+    return Beside(
+        force=asked.force,
+        image=image,
+        image_by_eks=nodegroup is not None and nodegroup.template is None,
+        version=asked.kubernetes or (nodegroup.version if nodegroup is not None else ""),
+        asked_version=bool(asked.kubernetes),
+        control_plane=_read(lambda: ask.control_plane(record.cluster), "", unread),
+        architecture=_architecture(image, ports, unread) or architecture_of(nodegroup) or "",
+        refreshes=_read(lambda: ask.refreshes(group.name), (), unread),
+        scheduled=_read(lambda: ask.scheduled(group.name), (), unread),
+        quota=_read(lambda: ask.vcpus_left(types, world.now, spot=spot), None, unread),
+        cni={**(variables_of(daemon_set) if daemon_set is not None else {}), **policy.cni},
+        types=world.types,
+        nodegroup=nodegroup,
+        unread=tuple(unread),
+    )
+
+
+def _architecture(image: str, ports: Ports, unread: list[str]) -> str:
+    if not image.startswith("ami-"):
+        return architecture_named(image)
+    return _read(lambda: ports.beforehand.architecture(image), "", unread)
+
+
+def _read(ask: Callable[[], T], otherwise: T, unread: list[str]) -> T:
+    """What may be denied without stopping anything: it is said and not judged."""
+    try:
+        return ask()
+    except LeewardError as error:
+        unread.append(str(error))
+        return otherwise
