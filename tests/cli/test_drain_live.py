@@ -6,11 +6,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from leeward.adapters import wiring
+from leeward.model.drain_options import NEVER, DrainOptions
 from leeward.model.pod import Pod
-from leeward.model.termination import Cause, CauseKind
+from leeward.model.termination import Cause, CauseKind, Outcome
 from leeward.policy.document import DrainPolicy
 from tests.fakes.builders import a_group, a_node, a_policy, a_subject, an_instance, policies
 from tests.fakes.system import FakeSystem
+from tests.state_machines.walker import Walker
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 LIVE = ("--cluster", "blue", "--now", "2026-05-01T12:00:00Z", "-o", "json")
@@ -88,14 +90,115 @@ def test_a_node_of_a_group_that_no_policy_selects_is_left_alone(leeward, system)
     assert system.executions.started == []
 
 
-def test_flags_that_an_execution_cannot_know_are_refused_unless_it_is_a_dry_run(leeward, system):
+def test_kubectls_flags_are_kept_with_the_cause_and_hold_for_every_step(leeward, system):
     put_pod(system, "node-i-0a")
-    refused = leeward("drain", "node-i-0a", "--force", "--grace-period=5", *LIVE)
-    assert refused.code == 1
-    assert "--force, --grace-period so far only work with --dry-run" in refused.err
+    flags = ("--force", "--grace-period=5", "--skip-wait-for-delete-timeout=0", "--disable-eviction")
+    started = leeward("drain", "node-i-0a", *flags, *LIVE)
+    assert (started.code, started.json["execution"]) == (0, "i-0a-1")
+    asked = system.claims.read("i-0a").options
+    assert asked == DrainOptions(
+        evict_unmanaged=True, grace_seconds=5, skip_wait_for_delete=NEVER, disable_eviction=True
+    )
+    told = []
+    delete = system.kubernetes.delete_pod
+    system.kubernetes.delete_pod = lambda pod, grace: (told.append((pod.key, grace)), delete(pod, grace))
+    assert Walker(system).run("i-0a").ended == "Terminated"
+    assert told == [("shop/lonely", 5)]
+
+
+def test_without_flags_the_policy_decides(leeward, system):
+    leeward("drain", "node-i-0a", *LIVE)
+    assert system.claims.read("i-0a").options is None
+
+
+def test_flags_that_leave_something_in_the_way_start_nothing(leeward, system):
+    put_pod(system, "node-i-0a")
+    result = leeward("drain", "node-i-0a", "--force=false", *LIVE)
+    assert (result.code, result.json["then"]) == (1, "wait")
     assert system.executions.started == []
-    shown = leeward("drain", "node-i-0a", "--force", "--dry-run", *LIVE)
-    assert (shown.code, [entry["pod"] for entry in shown.json["evict"]]) == (0, ["shop/lonely"])
+
+
+class Story:
+    """What happens while somebody follows: one step for every look."""
+
+    def __init__(self, system, *steps):
+        self.steps, self._sleep = list(steps), system.clock.sleep
+        system.clock.sleep = self.sleep
+
+    def sleep(self, seconds):
+        self._sleep(seconds)
+        self.steps.pop(0)()
+
+
+TABLE = ("--cluster", "blue", "--now", "2026-05-01T12:00:00Z")
+
+
+def test_a_drain_is_followed_to_its_end(leeward, system):
+    claims = system.claims
+    Story(
+        system,
+        lambda: claims.note("i-0a", times={"draining": NOW}, blocked_by=["shop/web: pdb shop/web"], evicted=2),
+        lambda: claims.note("i-0a", times={"drained": NOW}, blocked_by=[]),
+        lambda: claims.close("i-0a", version=1, outcome=Outcome.TERMINATED, now=NOW),
+    )
+    result = leeward("drain", "node-i-0a", *TABLE)
+    assert result.code == 0
+    said = [line.partition("node-i-0a: ")[2] for line in result.err.splitlines()]
+    assert said == [
+        "waiting to begin, 0 pods evicted",
+        "draining, 2 pods evicted, waits for shop/web: pdb shop/web",
+        "settling, 2 pods evicted",
+        "gone, 2 pods evicted",
+    ]
+
+
+def test_a_node_that_is_given_back_is_told_with_its_reason_and_exit_1(leeward, system):
+    def given_back():
+        system.claims.failed("i-0a", "PodEvictionFailure: shop/web")
+        system.claims.close("i-0a", version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
+
+    Story(system, given_back)
+    result = leeward("drain", "node-i-0a", *TABLE)
+    assert result.code == 1
+    assert "in service again: PodEvictionFailure: shop/web" in result.err
+
+
+def test_a_failure_that_is_tried_again_ends_the_following(leeward, system):
+    def failed():
+        system.claims.failed("i-0a", "AccessDeniedError: no")
+        system.claims.note("i-0a", times={"retry": NOW})
+
+    Story(system, failed)
+    result = leeward("drain", "node-i-0a", *TABLE)
+    assert (result.code, "failed: AccessDeniedError: no; tried again at" in result.err) == (1, True)
+
+
+def test_all_nodes_of_a_group_are_followed_until_the_last_one(leeward, system):
+    claims = system.claims
+    Story(
+        system,
+        lambda: claims.close("i-0a", version=1, outcome=Outcome.TERMINATED, now=NOW),
+        lambda: claims.close("i-0b", version=1, outcome=Outcome.TERMINATED, now=NOW),
+    )
+    result = leeward("drain", "--group", "web-a", *TABLE)
+    assert result.code == 0
+    assert [line.split(" ")[1] for line in result.err.splitlines() if "gone" in line] == ["node-i-0a:", "node-i-0b:"]
+
+
+def test_a_ctrl_c_leaves_the_drain_running(leeward, system):
+    def ctrl_c():
+        raise KeyboardInterrupt
+
+    Story(system, ctrl_c)
+    result = leeward("drain", "node-i-0a", *TABLE)
+    assert result.code == 130
+    assert "still under way: node-i-0a" in result.err
+    assert system.executions.open == {"i-0a-1"}
+
+
+def test_who_does_not_want_to_wait_does_not(leeward, system):
+    assert leeward("drain", "node-i-0a", "--wait=false", *TABLE).code == 0
+    assert system.clock.slept == []
 
 
 def test_an_instance_that_has_ended_leaves_its_node_to_be_removed(leeward, system):

@@ -140,6 +140,36 @@ def test_bad_files_are_named(leeward, tmp_path, files, message):
     assert message in leeward.refuses("plan", "--snapshot", a_disruption_snapshot(tmp_path, **files))
 
 
+def failing(name, since):
+    return {
+        "InstanceId": f"i-{name}",
+        "SystemStatus": {"Status": "ok"},
+        "InstanceStatus": {"Status": "impaired", "Details": [{"Name": "reachability", "ImpairedSince": since}]},
+    }
+
+
+def test_unhealthy_nodes_are_a_plan_of_their_own_and_no_method_of_a_round(ask, tmp_path):
+    status = {"InstanceStatuses": [failing("n2", "2024-05-01T11:00:00Z"), {"InstanceId": "i-n1"}]}
+    found = ask("plan", "--method", "unhealthy", instance_status=status)
+    assert (found["method"], [command["nodes"] for command in found["commands"]]) == ("unhealthy", [["n2"]])
+    assert found["commands"][0]["replacements"][0]["group"] == "web"
+    assert {len(node["verdicts"]) for node in found["nodes"]} == {1}
+    well = {"InstanceStatuses": []}
+    assert ask("plan", "--method", "unhealthy", instance_status=well)["commands"] == []
+    assert ask("plan", instance_status=status)["method"] == "consolidation"
+    earlier = tmp_path / "plan.json"
+    earlier.write_text(json.dumps(found))
+    assert ask("plan", "--validate", earlier, instance_status=well)["commands"] == []
+    assert ask("plan", "--validate", earlier, instance_status=status) == found
+
+
+def test_a_status_that_nobody_can_read_is_named(leeward, tmp_path):
+    status = {"InstanceStatuses": [failing("n2", "lately")]}
+    snapshot = a_disruption_snapshot(tmp_path, instance_status=status)
+    result = leeward("plan", "--snapshot", snapshot, "--now", NOON, "--method", "unhealthy")
+    assert (result.code, "instance-status.json" in result.err, "ImpairedSince" in result.err) == (2, True, True)
+
+
 def test_budgets_of_every_reason_are_told(ask):
     policy = POLICY.replace('[{nodes: "100%"}]', "[{nodes: 1}, {nodes: 5, zone: us-east-1a, reasons: [Upgrade]}]")
     marked = a_node("n1") | {

@@ -2,18 +2,22 @@
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import jsonschema
 import pytest
 
 from leeward.adapters import wiring
+from leeward.disruption.record import RoundOutcome
 from leeward.errors import AccessDeniedError
+from leeward.model.impairment import Impairment
 from leeward.model.launch import LaunchSettings
 from leeward.ports_cluster import Listed
 from tests.cli.snapshots.disruption import a_node as a_raw_node
 from tests.cli.snapshots.disruption import a_pod as a_raw_pod
 from tests.fakes.builders import a_group, a_policy, an_instance, policies
+from tests.fakes.rounds import a_round
 from tests.fakes.system import FakeSystem
 
 LIVE = ("--cluster", "blue", "--now", "2026-05-01T12:00:00Z", "-o", "json")
@@ -47,6 +51,13 @@ def test_a_live_plan_is_made_from_the_cluster_and_aws(leeward, system):
     assert (found["method"], len(found["commands"][0]["nodes"])) == ("consolidation", 1)
 
 
+def test_a_live_plan_for_unhealthy_nodes_asks_ec2_for_failing_checks(leeward, system):
+    since = datetime(2026, 5, 1, 11, tzinfo=UTC)
+    system.instances.failing["i-n2"] = Impairment(instance="i-n2", checks=("system",), since=since)
+    found = valid(leeward("plan", "--method", "unhealthy", *LIVE), "plan")
+    assert [command["nodes"] for command in found["commands"]] == [["n2"]]
+
+
 def test_live_budgets_count_live_nodes(leeward, system):
     rows = valid(leeward("budget", *LIVE), "budget")["budgets"]
     assert {(one["allowed"], one["total"]) for one in rows if one["reason"] == "Empty"} == {(1, 2)}
@@ -75,3 +86,24 @@ def test_without_the_table_and_without_prices_there_is_a_plan_all_the_same(leewa
     assert command["savingsPerHour"] is None
     told = leeward("plan", "--cluster", "blue", "--now", "2026-05-01T12:00:00Z").out
     assert "prices cannot be read: dynamodb:Query: not allowed" in told
+
+
+def test_a_live_plan_names_the_round_that_is_under_way(leeward, system):
+    system.rounds.write(a_round(execution="blue-3-1", told=True))
+    said = leeward("plan", *LIVE[:-1], "table").out
+    assert "round 3 is under way (execution blue-3-1): consolidation: replace node-a, node-b" in " ".join(said.split())
+
+
+def test_a_live_plan_leaves_groups_alone_that_rest_after_a_round(leeward, system):
+    now = datetime(2026, 5, 1, 11, 55, tzinfo=UTC)
+    system.rounds.write(a_round(groups=("web-a",)).closed(RoundOutcome.DONE, "done", now))
+    found = valid(leeward("plan", *LIVE), "plan")
+    assert found["commands"] == []
+    assert "rests after the last round" in found["nodes"][0]["verdicts"][0]["reason"]
+
+
+def test_where_leeward_is_not_installed_a_live_plan_is_made_all_the_same(leeward, system):
+    system.rounds.fail("read", AccessDeniedError("dynamodb:GetItem on leeward: no such table"))
+    found = valid(leeward("plan", *LIVE), "plan")
+    assert found["method"] == "consolidation"
+    assert "cannot be read" in leeward("plan", *LIVE[:-1], "table").out

@@ -60,6 +60,39 @@ def test_a_start_begins_an_execution_with_what_was_asked(say, system):
     assert document == {"group": GROUP, "cluster": CLUSTER, "ami": "ami-0123456789abcdef0", "force": True}
 
 
+def test_a_start_of_several_groups_names_those_that_follow(say, leeward, system):
+    system.groups.by_name["batch"] = replace(system.groups.by_name[GROUP], name="batch")
+    assert say("start", GROUP, "batch")["said"] == "started, then batch"
+    ((_, document),) = system.upgrade_executions.started
+    assert document == {"group": GROUP, "cluster": CLUSTER, "then": ["batch"]}
+
+
+def test_groups_that_follow_are_noted_where_the_first_runs_already(say, system):
+    system.groups.by_name["batch"] = replace(system.groups.by_name[GROUP], name="batch")
+    a_record(system)
+    system.upgrade_executions.open.add(f"{GROUP}-1")
+    assert say("start", GROUP, "batch")["said"] == "it runs already, then batch"
+    assert system.upgrades.records[GROUP].then == ("batch",)
+
+
+def test_a_group_twice_or_unknown_and_several_groups_for_a_wish_are_refused(leeward, system):
+    for arguments, said in (
+        (("start", GROUP, GROUP), "each of them once"),
+        (("start", GROUP, "nobody"), "'nobody', which Auto Scaling does not know"),
+        (("pause", GROUP, "batch"), "expected one group"),
+    ):
+        result = leeward("upgrade", *arguments, "--cluster", CLUSTER)
+        assert (result.code, said in result.err) == (2, True)
+
+
+def test_a_parameter_that_leeward_may_not_read_is_refused_with_the_way_out(leeward, system):
+    parameter = "/golden/images/web"
+    result = leeward("upgrade", "start", GROUP, "--ami", parameter, "--cluster", CLUSTER)
+    assert result.code == 2
+    assert f"aws ssm get-parameter --name {parameter}" in result.err
+    assert not system.upgrade_executions.started
+
+
 def test_a_second_start_names_what_runs(say, system):
     a_record(system)
     system.upgrade_executions.open.add(f"{GROUP}-1")
@@ -85,6 +118,14 @@ def test_a_wish_is_written_down_for_whoever_runs_it(say, system, action, wish):
     assert not system.upgrade_executions.started
 
 
+def test_a_pause_of_a_managed_group_says_that_eks_goes_on(say, system):
+    a_record(system)
+    record = system.upgrades.records[GROUP]
+    system.upgrades.records[GROUP] = replace(record, target=Target(nodegroup="ng"), update="update-1")
+    system.upgrade_executions.open.add(f"{GROUP}-1")
+    assert "EKS cannot pause an update" in say("pause", GROUP)["said"]
+
+
 @pytest.mark.parametrize("action", ["abort", "rollback", "resume"])
 def test_where_nothing_runs_an_execution_is_begun_for_it(say, system, action):
     a_record(system)
@@ -103,6 +144,25 @@ def test_the_status_is_that_of_the_record_and_the_world(say, system):
     a_record(system, wish=Wish.PAUSE)
     found = say("status", GROUP)
     assert (found["phase"], found["nodes"]["old"]) == ("paused", 1)
+
+
+def test_right_after_the_start_the_status_names_the_execution_that_has_not_said_anything_yet(say, system):
+    name = say("start", GROUP)["execution"]
+    found = say("status", GROUP)
+    assert (found["phase"], found["execution"]) == ("starting", name)
+
+
+def test_after_an_upgrade_has_ended_the_next_one_is_starting_and_not_done(say, system):
+    a_record(system, ended=system.clock.now())
+    assert say("status", GROUP)["phase"] == "done"
+    name = say("start", GROUP)["execution"]
+    assert (say("status", GROUP)["phase"], name) == ("starting", f"{GROUP}-2")
+
+
+def test_an_upgrade_that_nobody_runs_is_told_as_stopped(say, system):
+    a_record(system)
+    found = say("status", GROUP)
+    assert (found["phase"], found["execution"], found["eta"]) == ("stopped", None, None)
 
 
 def test_a_snapshot_cannot_be_told_anything(leeward, tmp_path):

@@ -1,6 +1,6 @@
 """What is read of EC2 and Auto Scaling, as the `aws` command prints it."""
 
-from leeward.cli.shapes import boolean, instant, integer, list_of, name, record, seconds, text
+from leeward.cli.shapes import boolean, instant, integer, list_of, name, record, seconds, text, word
 from leeward.cli.template_shapes import GROUP_LAUNCH, every
 from leeward.cli.upgrade_shapes import GROUP_RECORD
 
@@ -16,6 +16,10 @@ INSTANCE = record(
         "Tags": _TAGS,
         "LaunchTime": instant,
     },
+)
+_CHECK = record({}, {"Status": text, "Details": list_of(record({}, {"ImpairedSince": instant}))})
+INSTANCE_STATUS = record(
+    {"InstanceId": name}, {"SystemStatus": _CHECK, "InstanceStatus": _CHECK, "AttachedEbsStatus": _CHECK}
 )
 _SPREAD = record({}, {"OnDemandPercentageAboveBaseCapacity": integer, "OnDemandBaseCapacity": integer})
 _GROUP = record(
@@ -37,6 +41,7 @@ HOOK = record(
     {
         "LifecycleTransition": text,
         "HeartbeatTimeout": seconds,
+        "DefaultResult": word("CONTINUE", "ABANDON"),
         "NotificationTargetARN": text,
         "NotificationMetadata": text,
     },

@@ -12,21 +12,25 @@ from typing import Any
 from leeward.cli.place_scene import cni_variables, read_snapshot
 from leeward.cli.snapshot import Snapshot
 from leeward.cli.template_scene import SnapshotLaunchSources, SnapshotNodegroups
-from leeward.errors import InvalidInputError
+from leeward.disruption.looking import with_the_table
+from leeward.errors import InvalidInputError, LeewardError
 from leeward.model.facts import Prices
 from leeward.model.group import Group
+from leeward.model.impairment import Impairment
 from leeward.model.instance import Instance
 from leeward.model.subnet import Subnet
 from leeward.node_template.cache import NodegroupCache
 from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy
 from leeward.policy.selection import policy_for
+from leeward.ports import Ports
 from leeward.scheduling.nodes import NodeSpec
 from leeward.scheduling.pods import PodReader
 from leeward.scheduling.volumes import Storage
+from leeward.snapshot.attaching import seen_limits
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.gather import gather
 from leeward.snapshot.launchable import Launchable
-from leeward.snapshot.launches import LaunchFacts, launch_choices, launchable_of, launched_from
+from leeward.snapshot.launches import LaunchFacts, launchable_of, launched_from, looked_up
 
 NO_POLICY = (
     "there is no policy.yaml: no group is selected, so nothing is a candidate (docs/policy.md has the shortest one)"
@@ -37,14 +41,35 @@ def cluster_of(arguments: argparse.Namespace, verb: str) -> ClusterSnapshot:
     """Of --snapshot or --cluster. Raises InvalidInputError without either."""
     if arguments.snapshot is not None:
         return offline_cluster(read_snapshot(arguments, verb), arguments.cluster or "", arguments.now)
+    ports = _live_ports(arguments, verb)
+    return _with_rounds(gather(ports, arguments.cluster, arguments.now), ports)
+
+
+def _with_rounds(snapshot: ClusterSnapshot, ports: Ports) -> ClusterSnapshot:
+    """What the table knows of rounds and upgrades; where Leeward is not installed there is none."""
+    try:
+        return with_the_table(snapshot, ports, ports.rounds.read(snapshot.cluster))
+    except LeewardError as error:
+        remark = f"whether a round or an upgrade is under way cannot be read: {error}"
+        return replace(snapshot, remarks=(*snapshot.remarks, remark))
+
+
+def impaired_of(arguments: argparse.Namespace, verb: str) -> Mapping[str, Impairment]:
+    """Instances whose status checks fail, by id. Raises InvalidInputError as `cluster_of`."""
+    if arguments.snapshot is None:
+        return _live_ports(arguments, verb).instances.impaired()
+    told = map(Impairment.from_json, read_snapshot(arguments, verb).raw("instance-status"))
+    return {one.instance: one for one in told if one is not None}
+
+
+def _live_ports(arguments: argparse.Namespace, verb: str) -> Ports:
     if arguments.cluster is None:
         raise InvalidInputError(
             f"{verb}: found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"
         )
     from leeward.adapters.wiring import command_line_ports  # late: offline needs no AWS library
 
-    ports = command_line_ports(arguments.cluster, arguments.region, arguments.account)
-    return gather(ports, arguments.cluster, arguments.now)
+    return command_line_ports(arguments.cluster, arguments.region, arguments.account)
 
 
 def offline_cluster(snapshot: Snapshot, cluster: str, now: datetime) -> ClusterSnapshot:
@@ -54,9 +79,10 @@ def offline_cluster(snapshot: Snapshot, cluster: str, now: datetime) -> ClusterS
     groups = {group.name: group for group in _with_zones(snapshot)}
     prices = _prices(snapshot.raw("prices"))
     reader = _reader(snapshot)
-    facts = _launch_facts(snapshot, cluster, prices, remarks)
-    selected = {name: p for name, g in groups.items() if (p := policy_for(policies.policies, name, g.tags)) is not None}
     csi_nodes = {raw["metadata"]["name"]: raw for raw in snapshot.raw("csinodes")}
+    nodes = [NodeSpec.from_json(raw, csi_nodes.get(raw["metadata"]["name"])) for raw in snapshot.raw("nodes")]
+    facts = replace(_launch_facts(snapshot, cluster, prices, remarks), attach_limits=seen_limits(nodes))
+    selected = {name: p for name, g in groups.items() if (p := policy_for(policies.policies, name, g.tags)) is not None}
     return ClusterSnapshot(
         cluster=cluster or policies.settings.name,
         now=now,
@@ -71,9 +97,7 @@ def offline_cluster(snapshot: Snapshot, cluster: str, now: datetime) -> ClusterS
         subnets=_subnets(snapshot),
         types=SnapshotLaunchSources(snapshot).all_instance_types(),
         prices=prices,
-        node_specs=tuple(
-            NodeSpec.from_json(raw, csi_nodes.get(raw["metadata"]["name"])) for raw in snapshot.raw("nodes")
-        ),
+        node_specs=tuple(nodes),
         pod_specs=tuple(reader.read_all(snapshot.raw("pods"))),
         daemon_specs=tuple(reader.daemon(raw) for raw in snapshot.raw("daemonsets") if "template" in _spec(raw)),
         launchables={
@@ -100,8 +124,8 @@ def _launch_facts(snapshot: Snapshot, cluster: str, prices: Prices, remarks: lis
 
 def _launchable(group: Group, policy: NodePolicy, facts: LaunchFacts, instances: Mapping[str, Instance]) -> Launchable:
     members = {instances[one.id].type for one in group.instances if one.id in instances}
-    found = launch_choices(group, policy, facts, {*members, *group.running_types} - {""})
-    return launchable_of(group, policy, found, facts)
+    looked = looked_up(group, policy, facts, {*members, *group.running_types} - {""})
+    return launchable_of(looked, policy, facts)
 
 
 def _with_zones(snapshot: Snapshot) -> Iterable[Group]:

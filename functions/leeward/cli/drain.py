@@ -12,14 +12,16 @@ from rich.console import Group as Rows
 from rich.console import RenderableType
 from rich.table import Table
 
+from leeward.cli.drain_follow import follow, print_progress
 from leeward.cli.drain_scene import Scene, live_scenes, offline_scenes
-from leeward.cli.drain_start import RefusedError, start, why_not
+from leeward.cli.drain_start import Order, RefusedError, node_of, start, why_not
 from leeward.cli.options import instant
-from leeward.cli.output import emit
+from leeward.cli.output import Output, emit
 from leeward.cli.snapshot import Snapshot
 from leeward.errors import InvalidInputError
+from leeward.model.drain_options import BY_POLICY, NEVER, DrainOptions
 from leeward.model.times import format_instant
-from leeward.termination.drain import DrainOptions, DrainPlan, plan_drain
+from leeward.termination.drain import DrainPlan, plan_drain
 from leeward.termination.volumes import drain_volumes
 
 TRUE, FALSE = ("true", "t", "1", "True", "TRUE", "T"), ("false", "f", "0", "False", "FALSE", "F")  # pflag's words
@@ -35,6 +37,7 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("node", metavar="NODE", nargs="?", help="name of the node")
     parser.add_argument("--group", metavar="GROUP", help="all nodes of this Auto Scaling group instead")
+    _add_flag(parser, "--wait", "follow a live start to its end; Ctrl-C leaves it running (default: with -o table)")
     _add_flag(parser, "--dry-run", "only show the plan", more_true=("client", "server"), more_false=("none",))
     parser.add_argument(
         "--deadline", metavar="TIME", type=instant, help="when the node goes whatever happens, RFC 3339"
@@ -104,32 +107,29 @@ def _run_live(arguments: argparse.Namespace) -> int:
     scenes = live_scenes(ports, arguments.cluster, node=arguments.node, group=arguments.group)
     plans = [_plan(scene, arguments) for scene in scenes]
     documents = [to_json(scene, plan) for scene, plan in zip(scenes, plans, strict=True)]
-    reasons = [] if arguments.dry_run else _why_not_start(arguments, scenes)
+    reasons = [] if arguments.dry_run else [reason for scene in scenes if (reason := why_not(scene))]
     blocked = bool(reasons) or any(plan.refuse for plan in plans)
-    if not arguments.dry_run and not blocked:
-        for scene, document in zip(scenes, documents, strict=True):
-            document["execution"] = start(
-                scene, ports, cluster=arguments.cluster, deadline=arguments.deadline, now=arguments.now
-            )
+    if arguments.dry_run or blocked:
+        _print(arguments, documents)
+        if reasons:
+            raise RefusedError(f"refused: {'; '.join(reasons)}; nothing was started (--dry-run shows the plan)")
+        return int(blocked)
+    for scene, document in zip(scenes, documents, strict=True):
+        document["execution"] = start(scene, ports, _order(arguments))
     _print(arguments, documents)
-    if reasons:
-        raise RefusedError(f"refused: {'; '.join(reasons)}; nothing was started (--dry-run shows the plan)")
-    return int(blocked)
+    followed = arguments.output == Output.TABLE.value if arguments.wait is None else arguments.wait
+    return follow([node_of(scene) for scene in scenes], ports, print_progress) if followed else 0
 
 
-def _why_not_start(arguments: argparse.Namespace, scenes: list[Scene]) -> list[str]:
-    """An execution knows the policy and the deadline, but no flags of one call; and only selected groups are ours."""
-    flags = {
-        "--force": arguments.force,
-        "--ignore-daemonsets": arguments.ignore_daemonsets,
-        "--delete-emptydir-data": arguments.delete_emptydir_data,
-        "--disable-eviction": arguments.disable_eviction,
-        "--grace-period": arguments.grace_period,
-        "--skip-wait-for-delete-timeout": arguments.skip_wait_for_delete_timeout,
-    }
-    given = [flag for flag, value in flags.items() if value is not None]
-    overrides = [f"{', '.join(given)} so far only work with --dry-run: set the policy instead"] if given else []
-    return overrides + [reason for scene in scenes if (reason := why_not(scene))]
+def _order(arguments: argparse.Namespace) -> Order:
+    """A call without flags leaves everything to the policy."""
+    options = options_of(arguments)
+    return Order(
+        cluster=arguments.cluster,
+        deadline=arguments.deadline,
+        options=None if options == BY_POLICY else options,
+        now=arguments.now,
+    )
 
 
 def _plan(scene: Scene, arguments: argparse.Namespace) -> DrainPlan:
@@ -150,14 +150,13 @@ def _plan(scene: Scene, arguments: argparse.Namespace) -> DrainPlan:
 def options_of(arguments: argparse.Namespace) -> DrainOptions:
     """kubectl's flags; a negative grace period is the pod's own, a skip time-out of 0 skips no pod, as in kubectl."""
     grace, skip = arguments.grace_period, arguments.skip_wait_for_delete_timeout
-    never = timedelta.max
     return DrainOptions(
         evict_unmanaged=arguments.force,
         delete_local_data=arguments.delete_emptydir_data,
         ignore_daemon_sets=arguments.ignore_daemonsets is not False,
         disable_eviction=arguments.disable_eviction is True,
         grace_seconds=None if grace is None or grace < 0 else grace,
-        skip_wait_for_delete=None if skip is None else (timedelta(seconds=skip) if skip > 0 else never),
+        skip_wait_for_delete=None if skip is None else (timedelta(seconds=skip) if skip > 0 else NEVER),
     )
 
 

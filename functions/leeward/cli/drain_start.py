@@ -2,10 +2,12 @@
 
 Decides which nodes may be taken; how they then leave is the state machine's business."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from leeward.cli.drain_scene import Scene
 from leeward.errors import TerminalError
+from leeward.model.drain_options import DrainOptions
 from leeward.model.instance import Instance
 from leeward.model.termination import Cause, CauseKind, Status, Subject, execution_name
 from leeward.model.times import format_instant
@@ -26,7 +28,22 @@ def why_not(scene: Scene) -> str | None:
     return None
 
 
-def start(scene: Scene, ports: Ports, *, cluster: str, deadline: datetime | None, now: datetime) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What one call asks for. `options` None: no flag of kubectl's was given, the policy decides."""
+
+    cluster: str
+    deadline: datetime | None
+    options: DrainOptions | None
+    now: datetime
+
+
+def node_of(scene: Scene) -> tuple[str, str]:
+    """(node, instance) of a scene that was started."""
+    return scene.node.name, scene.node.instance_id
+
+
+def start(scene: Scene, ports: Ports, order: Order) -> str:
     """Claim and start; answers the execution's name.
 
     Run twice, the second cause joins the first one's termination, and there is one execution.
@@ -35,9 +52,15 @@ def start(scene: Scene, ports: Ports, *, cluster: str, deadline: datetime | None
     reason = why_not(scene)
     if reason or scene.instance is None:
         raise RefusedError(f"refused: {reason}")
-    at = format_instant(now)
-    cause = Cause(id=f"manual#{at}", kind=CauseKind.MANUAL, at=now, deadline=deadline, reason="leeward drain")
-    record = ports.claims.claim(_subject(scene, scene.instance, cluster), cause, now)
+    cause = Cause(
+        id=f"manual#{format_instant(order.now)}",
+        kind=CauseKind.MANUAL,
+        at=order.now,
+        deadline=order.deadline,
+        reason="leeward drain",
+        options=order.options,
+    )
+    record = ports.claims.claim(_subject(scene, scene.instance, order.cluster), cause, order.now)
     record = starting.start(record, ports)
     if record.status is Status.CLOSED:
         raise RefusedError(f"refused: {scene.node.name}: its termination has just ended; look again")

@@ -4,6 +4,7 @@ Decides how a plan is read and printed; it is made in `leeward.disruption`."""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +12,20 @@ from rich.console import Group as Rows
 from rich.console import RenderableType
 from rich.table import Table
 
-from leeward.cli.cluster_scene import cluster_of
+from leeward.cli.cluster_scene import cluster_of, impaired_of
 from leeward.cli.output import emit
 from leeward.cli.plan_file import read_plan
 from leeward.disruption.command import Command, MethodName, Plan, Verdict
 from leeward.disruption.plan import plan_round
 from leeward.disruption.savings import dollars
 from leeward.disruption.validate import validate
+from leeward.repair.plan import repair_plan
 
 _DESCRIPTION = """Shows the next round of voluntary disruption: which nodes would go, what is launched before, what that
 saves an hour, and for every other node why it stays. One method acts in a round, the first that has something to do:
-expiration, drift, emptiness, consolidation. Nothing is changed. With --validate an earlier plan (the JSON of this
-command) is checked again: what still holds is printed."""
+expiration, drift, emptiness, consolidation. With --method unhealthy it shows the nodes that the minute sweep would
+replace because they are NotReady or their instance is impaired. Nothing is changed. With --validate an earlier plan
+(the JSON of this command) is checked again: what still holds is printed."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -37,11 +40,18 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Plan or check, and print."""
     earlier = read_plan(arguments.validate) if arguments.validate is not None else None
+    only = MethodName(arguments.method) if arguments.method else None
+    method = earlier.method if earlier is not None else only
     snapshot = cluster_of(arguments, "plan")
-    if earlier is not None:
+    if method is MethodName.UNHEALTHY:
+        plan = repair_plan(snapshot, impaired_of(arguments, "plan"))
+        if earlier is not None:
+            known = {command.nodes for command in earlier.commands}
+            plan = replace(plan, commands=tuple(one for one in plan.commands if one.nodes in known))
+    elif earlier is not None:
         plan = validate(snapshot, earlier.method, earlier.commands)
     else:
-        plan = plan_round(snapshot, only=MethodName(arguments.method) if arguments.method else None)
+        plan = plan_round(snapshot, only=only)
     emit(to_json(plan), arguments.output, lambda: _tables(plan, arguments.method))
     return 0
 

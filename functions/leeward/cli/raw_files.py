@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from leeward.cli.attachment_shapes import ATTACHMENT_SPEC, ATTACHMENT_STATUS, VOLUME_SPEC
-from leeward.cli.aws_shapes import GROUP, HOOK, INSTANCE
+from leeward.cli.aws_shapes import GROUP, HOOK, INSTANCE, INSTANCE_STATUS
 from leeward.cli.kubernetes_shapes import BUDGET, NODE, POD, POD_TEMPLATE, kubernetes_object
 from leeward.cli.place_shapes import CLAIM_SPEC, DAEMON_SET_SPEC, SUBNET
 from leeward.cli.scheduling_shapes import CSI_NODE_SPEC, PRICES, STORAGE_CLASS
@@ -98,7 +98,12 @@ FILES: Mapping[str, RawFile] = {
             keys=("InstanceTypes",),
             shape=INSTANCE_TYPE,
         ),
-        RawFile(name="instance-status", command="aws ec2 describe-instance-status", keys=("InstanceStatuses",)),
+        RawFile(
+            name="instance-status",
+            command="aws ec2 describe-instance-status",
+            keys=("InstanceStatuses",),
+            shape=INSTANCE_STATUS,
+        ),
         RawFile(name="subnets", command="aws ec2 describe-subnets", keys=("Subnets",), shape=SUBNET),
         RawFile(name="cluster", command="aws eks describe-cluster", keys=(), shape=CLUSTER),
         RawFile(name="nodegroups", command="aws eks describe-nodegroup", keys=(), shape=NODEGROUP),

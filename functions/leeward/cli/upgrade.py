@@ -9,11 +9,11 @@ from typing import Any
 
 from leeward.cli.output import emit
 from leeward.cli.upgrade_live import LIVE, live_ports, live_status
+from leeward.cli.upgrade_plan import plan
 from leeward.cli.upgrade_scene import offline_preflight
-from leeward.cli.upgrade_tables import plan_table, status_table
+from leeward.cli.upgrade_tables import status_table
 from leeward.errors import InvalidInputError
-from leeward.upgrade.findings import Code, blocking
-from leeward.upgrade.plan import plan_upgrade
+from leeward.upgrade.findings import Code
 from leeward.upgrade.status import status_of
 
 _DESCRIPTION = """plan: the waves in which old nodes of an Auto Scaling group would drain, its sizes meanwhile, how long
@@ -32,6 +32,7 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("action", metavar="ACTION", choices=tuple(ACTIONS), help=", ".join(ACTIONS))
     parser.add_argument("group", metavar="GROUP", help="name of the Auto Scaling group")
+    parser.add_argument("then", metavar="GROUP", nargs="*", help="start: groups that follow, one after the other")
     parser.add_argument("--ami", metavar="ID|ALIAS", type=_image, help="an image, or the alias or SSM parameter of one")
     parser.add_argument("--launch-template-version", metavar="V", type=_version, help="a number, $Latest or $Default")
     parser.add_argument("--kubernetes-version", metavar="V", type=_kubernetes, help="such as 1.31")
@@ -43,6 +44,9 @@ def add_parser(subparsers: Any) -> None:
         action="append",
         default=[],
         help="let blockers of this code pass; may be given again",
+    )
+    parser.add_argument(
+        "--recorded", action="store_true", help="plan: as pre-flight found it before the upgrade that ran last"
     )
 
 
@@ -74,17 +78,16 @@ def _code(text: str) -> Code:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what is asked for."""
+    """Do what is asked for. Raises InvalidInputError for several groups where one is meant."""
+    if arguments.then and arguments.action != "start":
+        found = " ".join((arguments.group, *arguments.then))
+        raise InvalidInputError(f"upgrade {arguments.action}: found {found}, expected one group")
     return ACTIONS[arguments.action](arguments)
 
 
 def _plan(arguments: argparse.Namespace) -> int:
     """1 when a blocker is found that is not overridden."""
-    preflight = offline_preflight(arguments)
-    plan = plan_upgrade(preflight, seed=arguments.seed)
-    overridden = frozenset(arguments.override)
-    emit(plan.to_json(), arguments.output, lambda: plan_table(plan, preflight, overridden))
-    return int(bool(blocking(plan.findings, overridden)))
+    return plan(arguments, live_ports)
 
 
 def _status(arguments: argparse.Namespace) -> int:

@@ -12,12 +12,14 @@ from leeward.cli.output import emit
 from leeward.errors import InvalidInputError, RecordChangedError
 from leeward.ports import Ports
 from leeward.upgrade.control import wished
+from leeward.upgrade.following import following, known
 from leeward.upgrade.holding import allowed
 from leeward.upgrade.lease import ACTIONS as WISHES
-from leeward.upgrade.lease import held, written
+from leeward.upgrade.lease import asked_for, held, written
+from leeward.upgrade.managed_wishes import limits
 from leeward.upgrade.record import Asked, UpgradeRecord, execution_name
-from leeward.upgrade.scene import described, fresh_record, look, policy_of
-from leeward.upgrade.status import Status, status_of
+from leeward.upgrade.scene import described, fresh_record, look, policy_of, terminations
+from leeward.upgrade.status import Running, Status, status_of
 from leeward.upgrade.templates import expected
 
 RACES = 5
@@ -33,19 +35,26 @@ def live_ports(arguments: argparse.Namespace) -> Ports:
 
 
 def start(arguments: argparse.Namespace, ports: Ports) -> int:
-    """Begin it, or go on with what an earlier start has left; what runs already is named."""
+    """Begin it, or go on with what an earlier start has left; what runs already is named, and groups that follow are
+    noted there.
+    """
+    follows = known(following({"groups": [arguments.group, *arguments.then]}), ports)
     described(arguments.group, ports)
+    then = f", then {', '.join(follows)}" if follows else ""
     record = ports.upgrades.read(arguments.group)
     if record is not None and record.ended is None and held(record, ports):
-        return _tell(arguments, record.execution, "it runs already")
-    return _tell(arguments, _begin(arguments.group, record, _asked(arguments), ports), "started")
+        if follows:
+            written(replace(record, then=follows), ports)
+        return _tell(arguments, record.execution, f"it runs already{then}")
+    return _tell(arguments, _begin(arguments.group, record, _asked(arguments), ports), f"started{then}")
 
 
 def wish(arguments: argparse.Namespace, ports: Ports) -> int:
     """Pause, resume, abort or roll back. Where nothing runs, an execution is begun that does it; a pause needs none."""
     record = _wished(arguments.group, arguments.action, ports)
     if record.ended is None and held(record, ports):
-        return _tell(arguments, record.execution, f"{arguments.action}: it is read within half a minute")
+        later = f"; {limits(record)}" if limits(record) else ""
+        return _tell(arguments, record.execution, f"{arguments.action}: it is read within half a minute{later}")
     if arguments.action == "pause":
         return _tell(arguments, "", "paused; nothing runs")
     return _tell(arguments, _begin(arguments.group, record, {}, ports), f"{arguments.action} begun")
@@ -64,7 +73,21 @@ def live_status(arguments: argparse.Namespace, ports: Ports) -> Status:
         probe = replace(probe, target=expected(probe, group, ports))
     scene = look(probe, ports)
     runs = record is not None and record.ended is None
-    return status_of(scene.preflight, record, allowed(probe, scene, ports) if runs else None)
+    return status_of(
+        scene.preflight, record, allowed(probe, scene, ports) if runs else None, running(arguments.group, record, ports)
+    )
+
+
+def running(group: str, record: UpgradeRecord | None, ports: Ports) -> Running:
+    """The execution that has the group, or one that was started and has not taken it yet: the command line's bear the
+    names of the next attempts.
+    """
+    if record is not None and record.ended is None and held(record, ports):
+        return Running(execution=record.execution, terminations=terminations(record.under_way, ports))
+    attempt = record.attempt if record is not None else 0
+    names = (execution_name(group, attempt + more) for more in (1, 2, 3))
+    name = next((name for name in names if ports.upgrade_executions.running(name)), "")
+    return Running(execution=name, new=bool(name))
 
 
 LIVE: Mapping[str, Callable[[argparse.Namespace, Ports], int]] = {"start": start, **dict.fromkeys(WISHES, wish)}
@@ -103,6 +126,7 @@ def _asked(arguments: argparse.Namespace) -> dict[str, Any]:
         "ami": arguments.ami,
         "launchTemplateVersion": arguments.launch_template_version,
         "kubernetesVersion": arguments.kubernetes_version,
+        "then": arguments.then,
         "force": arguments.force,
         "override": [code.value for code in arguments.override],
     }
@@ -112,6 +136,7 @@ def _asked(arguments: argparse.Namespace) -> dict[str, Any]:
             "upgrade: found more than one target, expected one of --ami, --launch-template-version and "
             "--kubernetes-version at most"
         )
+    asked_for(found)
     return found
 
 

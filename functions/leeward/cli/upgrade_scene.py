@@ -3,7 +3,6 @@
 Decides what the target is: `leeward.upgrade` decides what follows. A live scene gives the same `Preflight`."""
 
 import argparse
-import re
 from dataclasses import replace
 
 from leeward.cli.cluster_scene import offline_cluster
@@ -19,14 +18,14 @@ from leeward.node_template.choices import architecture_of
 from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy, Selector
 from leeward.upgrade.members import Target
 from leeward.upgrade.preflight import Beside, Preflight
+from leeward.upgrade.templates import architecture_named
 
-ALIASES = {"x86_64": "amd64", "amd64": "amd64", "arm64": "arm64", "aarch64": "arm64"}  # words in SSM parameters
 _ASKED = ("ami", "launch_template_version", "kubernetes_version")
 
 
 def offline_preflight(arguments: argparse.Namespace) -> Preflight:
     """Of --snapshot. Raises InvalidInputError naming file, path, found and expected."""
-    _at_most_one(arguments)
+    at_most_one(arguments)
     snapshot = read_snapshot(arguments, "upgrade")
     given = known_group(snapshot, arguments.group)
     policy = snapshot.policy_of(given.name)
@@ -44,19 +43,22 @@ def offline_preflight(arguments: argparse.Namespace) -> Preflight:
         force=arguments.force,
         image=arguments.ami or "",
         image_by_eks=nodegroup is not None and nodegroup.template is None,
+        asked_version=arguments.kubernetes_version is not None,
         version=arguments.kubernetes_version or (nodegroup.version if nodegroup else ""),
         control_plane=next((raw["cluster"].get("version", "") for raw in snapshot.raw("cluster")), ""),
-        architecture=_architecture(arguments.ami or "") or architecture_of(nodegroup) or "",
+        architecture=architecture_named(arguments.ami or "") or architecture_of(nodegroup) or "",
         cni=cni_variables(snapshot, (chosen,)),
         types={kind.name: kind for kind in types_named(launchable.types if launchable else (), snapshot)},
         selected=policy is not None,
         no_policies=snapshot.policies is None,
+        nodegroup=nodegroup,
     )
     target = _target(arguments, snapshot, group, launch, nodegroup)
     return Preflight.of(world, world.groups[group.name], chosen, target, beside)
 
 
-def _at_most_one(arguments: argparse.Namespace) -> None:
+def at_most_one(arguments: argparse.Namespace) -> None:
+    """Raises InvalidInputError for more than one target."""
     given = [f"--{name.replace('_', '-')}" for name in _ASKED if getattr(arguments, name) is not None]
     if len(given) > 1:
         raise InvalidInputError(f"upgrade: found {' and '.join(given)}, expected one of them at most")
@@ -140,9 +142,3 @@ def _numbered(template: LaunchTemplateRef, launch: LaunchSettings | None) -> Lau
     if launch is not None and launch.version:
         return replace(template, id=template.id or launch.template, version=str(launch.version))
     return template if template.version.isdigit() else replace(template, version="")
-
-
-def _architecture(image: str) -> str:
-    """Of an alias or SSM parameter that names one; an image's id tells nothing."""
-    words = re.split(r"[/._@]|-(?=arm64|amd64|x86|aarch64)", image.replace("x86_64", "amd64"))
-    return next((ALIASES[word] for word in words if word in ALIASES), "")

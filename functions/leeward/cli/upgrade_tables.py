@@ -23,6 +23,12 @@ def plan_table(plan: Plan, preflight: Preflight, overridden: frozenset[Code]) ->
     return Rows(_summary(plan, preflight), *_waves(plan), *_findings(plan, overridden))
 
 
+def recorded_table(plan: Plan, overridden: frozenset[Code], execution: str, at: str) -> RenderableType:
+    """The same, of an upgrade that has begun: when it was found, and for which execution."""
+    head = f"upgrade of {plan.group}, as pre-flight found it at {at} for execution {execution}"
+    return Rows(head, *_waves(plan), *_findings(plan, overridden))
+
+
 def _summary(plan: Plan, preflight: Preflight) -> RenderableType:
     old = len(preflight.old)
     table = Table(title=f"upgrade of {plan.group}: {_nodes(old)} to replace", title_justify="left", title_style="bold")
@@ -92,6 +98,8 @@ def status_table(group: str, status: Status) -> RenderableType:
     table = Table(title=f"{group}: {status.phase.value}", title_justify="left", title_style="bold")
     table.add_column("what")
     table.add_column("value", overflow="fold")
+    if status.execution is not None:
+        table.add_row("execution", status.execution or "none runs")
     table.add_row("nodes", f"{status.new} new, {status.old} old, {status.draining} draining, {status.failed} failed")
     table.add_row("gate", "open" if status.gate.open else "closed")
     for missing in status.gate.missing:

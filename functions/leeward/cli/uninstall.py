@@ -1,0 +1,73 @@
+"""`leeward uninstall --cluster NAME`: take off everything that Leeward has put on a cluster, before its stack goes.
+
+Decides how it is asked for and told; what is ours is decided in `leeward.cli.uninstall_steps`."""
+
+import argparse
+from typing import Any
+
+from rich.console import Group as Rows
+from rich.console import RenderableType
+from rich.table import Table
+
+from leeward.cli.output import emit
+from leeward.cli.uninstall_steps import Removal, live, offline
+from leeward.errors import InvalidInputError
+
+_DESCRIPTION = """Takes off all that Leeward has put on the cluster: on nodes marks, cordons, labels, annotations and
+finalizers, on groups its lifecycle hooks. Pause the cluster before (spec.paused of ClusterSettings, deployed a minute
+ago), or it would all come back. Nodes and groups that something of ours still works on are left and named. It can be
+run again at any time. With --dry-run, and always with --snapshot, it only says what it would do."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """The verb and its dry run."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "uninstall", help="take off all that Leeward has put on nodes and groups", description=_DESCRIPTION
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be taken off")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Take off and tell; 1 where something had to be left."""
+    removal = _removal(arguments)
+    emit(to_json(removal), arguments.output, lambda: _table(removal))
+    return 1 if removal.left else 0
+
+
+def to_json(removal: Removal) -> dict[str, Any]:
+    """docs/command-line.md; `docs/schema/uninstall.json` describes it."""
+    return {
+        "done": removal.done,
+        "nodes": [{"node": name, "removed": list(what)} for name, what in removal.nodes.items()],
+        "hooks": [{"group": group, "hook": hook} for group, hook in removal.hooks],
+        "left": [{"what": what, "why": why} for what, why in removal.left],
+    }
+
+
+def _removal(arguments: argparse.Namespace) -> Removal:
+    if arguments.snapshot is not None:
+        from leeward.cli.place_scene import read_snapshot  # late: live needs no shapes of files
+
+        return offline(read_snapshot(arguments, "uninstall"), arguments.cluster)
+    if arguments.cluster is None:
+        raise InvalidInputError(
+            "uninstall: found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"
+        )
+    from leeward.adapters.wiring import command_line_ports  # late: offline needs no AWS library
+
+    ports = command_line_ports(arguments.cluster, arguments.region, arguments.account)
+    return live(ports, arguments.cluster, dry_run=arguments.dry_run)
+
+
+def _table(removal: Removal) -> RenderableType:
+    title = "taken off" if removal.done else "would be taken off"
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for column in ("where", "what"):
+        table.add_column(column, overflow="fold")
+    for name, what in removal.nodes.items():
+        table.add_row(f"node {name}", ", ".join(what))
+    for group, hook in removal.hooks:
+        table.add_row(f"group {group}", f"lifecycle hook {hook}")
+    nothing = not (removal.nodes or removal.hooks)
+    left = [f"left: {what}: {why}" for what, why in removal.left]
+    return Rows("nothing of Leeward is there" if nothing else table, *left)

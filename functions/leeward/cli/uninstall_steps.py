@@ -1,0 +1,122 @@
+"""What Leeward has put on a cluster, and taking it off.
+
+A node's things go in one patch, so that no half of them stays; the order is nodes, then hooks: a finalizer that is left
+behind keeps a Node for ever, a hook only until its time-out."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from leeward.cli.snapshot import Snapshot
+from leeward.errors import AccessDeniedError, InvalidPolicyError, TerminalError
+from leeward.model import keys
+from leeward.model.group import Group, LifecycleHook
+from leeward.model.instance import cluster_of
+from leeward.model.node import Node, stripped
+from leeward.model.termination import Status
+from leeward.ports import Ports
+
+NOT_PAUSED = "it is not paused: what is taken off would come back within minutes (spec.paused of its ClusterSettings)"
+
+
+@dataclass(slots=True, kw_only=True)
+class Removal:
+    """`nodes`: what comes off each, by name; `hooks`: (group, hook); `left`: (what, why), which makes it incomplete;
+    `done` False where it is only told.
+    """
+
+    done: bool
+    nodes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    hooks: list[tuple[str, str]] = field(default_factory=list)
+    left: list[tuple[str, str]] = field(default_factory=list)
+
+
+def offline(snapshot: Snapshot, cluster: str | None) -> Removal:
+    """Told from a folder. Without `cluster` all its groups are looked at."""
+    groups = [g for g in snapshot.groups.values() if cluster is None or cluster_of(g.tags, [cluster])]
+    return Removal(
+        done=False,
+        nodes=_on_nodes(snapshot.nodes),
+        hooks=list(_on_groups(groups, snapshot.hooks)),
+    )
+
+
+def live(ports: Ports, cluster: str, *, dry_run: bool) -> Removal:
+    """Look, and unless it is a dry run take off. Repeated it finds what was left."""
+    kubernetes = ports.clusters.kubernetes(cluster)
+    nodes = {node.name: node for node in kubernetes.nodes()}
+    groups = ports.groups.of_clusters([cluster])
+    hooks = {group.name: ports.groups.hooks(group.name) for group in groups}
+    removal = Removal(done=not dry_run, nodes=_on_nodes(nodes.values()), hooks=list(_on_groups(groups, hooks)))
+    if not _paused(ports, cluster) and (removal.nodes or removal.hooks):
+        removal.done = False
+        removal.left.append((f"cluster {cluster}", NOT_PAUSED))
+    _leave(removal, nodes, dict(_at_work(ports, cluster, groups)))
+    if removal.done:
+        for name in removal.nodes:
+            kubernetes.strip(nodes[name])
+        for group, hook in removal.hooks:
+            ports.groups.delete_hook(group=group, hook=hook)
+    return removal
+
+
+def things_of(node: Node) -> tuple[str, ...]:
+    """What of ours is on the node, a word for the kind and its name each."""
+    bare = stripped(node)
+    found = [f"finalizer {name}" for name in node.finalizers if name not in bare.finalizers]
+    found += [f"taint {taint.key}" for taint in node.taints if taint not in bare.taints]
+    found += ["cordon"] if node.unschedulable and not bare.unschedulable else []
+    found += [f"label {key}" for key in sorted(node.labels.keys() - bare.labels.keys())]
+    found += [f"annotation {key}" for key in sorted(node.annotations.keys() - bare.annotations.keys())]
+    return tuple(found)
+
+
+def _on_nodes(nodes: Iterable[Node]) -> dict[str, tuple[str, ...]]:
+    found = {node.name: things_of(node) for node in sorted(nodes, key=lambda node: node.name)}
+    return {name: things for name, things in found.items() if things}
+
+
+def _on_groups(groups: Iterable[Group], hooks: Mapping[str, Sequence[LifecycleHook]]) -> Iterator[tuple[str, str]]:
+    """Hooks that fn sync has put there: those that others have put and that notify us are theirs to take off."""
+    for group in sorted(groups, key=lambda group: group.name):
+        for hook in hooks.get(group.name, ()):
+            if hook.name == keys.TERMINATE_HOOK and hook.metadata == keys.HOOK_MARK:
+                yield group.name, hook.name
+
+
+def _paused(ports: Ports, cluster: str) -> bool:
+    """Also where nothing is written down for the cluster (any more): nobody acts on it."""
+    try:
+        return ports.clusters.policies(cluster).settings.paused
+    except InvalidPolicyError:
+        return True
+
+
+def _leave(removal: Removal, nodes: Mapping[str, Node], at_work: Mapping[str, str]) -> None:
+    """What something of ours works on: nodes by instance id, groups by name."""
+    for name in [name for name in removal.nodes if nodes[name].instance_id in at_work]:
+        del removal.nodes[name]
+        removal.left.append((f"node {name}", at_work[nodes[name].instance_id]))
+    for group, hook in [pair for pair in removal.hooks if pair[0] in at_work]:
+        removal.hooks.remove((group, hook))
+        removal.left.append((f"group {group}", at_work[group]))
+
+
+def _at_work(ports: Ports, cluster: str, groups: Iterable[Group]) -> Iterator[tuple[str, str]]:
+    """(instance or group, why). Without a table the stack is gone, and with it everything that could be at work."""
+    from leeward.upgrade.lease import held  # late: the other verbs start without it
+
+    try:
+        for instance in ports.claims.open_instances():
+            record = ports.claims.read(instance)
+            if record is not None and record.status is Status.OPEN and record.subject.cluster == cluster:
+                yield instance, "a termination of it is under way: run this again when it has ended"
+                if record.subject.group:
+                    yield record.subject.group, f"{instance} of it is being terminated: run this again afterwards"
+        for group in groups:
+            upgrade = ports.upgrades.read(group.name)
+            if upgrade is not None and upgrade.ended is None and held(upgrade, ports):
+                yield group.name, f"upgrade {upgrade.execution} works on it: abort it, or wait until it has ended"
+    except AccessDeniedError:
+        raise
+    except TerminalError:
+        return

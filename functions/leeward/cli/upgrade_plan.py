@@ -1,0 +1,62 @@
+"""`leeward upgrade plan`: from a folder, live, or as pre-flight found it before the upgrade that ran last.
+
+Decides where the plan comes from, how it is printed and what the exit code says; it is made in `leeward.upgrade`."""
+
+import argparse
+from collections.abc import Callable
+
+from leeward.cli.output import emit
+from leeward.cli.upgrade_live import live_ports
+from leeward.cli.upgrade_scene import at_most_one, offline_preflight
+from leeward.cli.upgrade_tables import plan_table, recorded_table
+from leeward.errors import InvalidInputError
+from leeward.policy.document import NodePolicy, Selector
+from leeward.ports import Ports
+from leeward.upgrade.findings import Code, blocking
+from leeward.upgrade.plan import Plan, plan_upgrade
+from leeward.upgrade.preflight import Preflight
+from leeward.upgrade.record import Asked
+from leeward.upgrade.scene import described, fresh_record, policy_of
+from leeward.upgrade.survey import survey
+
+PortsOf = Callable[[argparse.Namespace], Ports]
+
+
+def plan(arguments: argparse.Namespace, ports_of: PortsOf = live_ports) -> int:
+    """1 when a blocker is found that is not overridden."""
+    if arguments.recorded:
+        return _recorded(arguments, ports_of)
+    live = arguments.snapshot is None and arguments.cluster
+    preflight = live_preflight(arguments, ports_of(arguments)) if live else offline_preflight(arguments)
+    made = plan_upgrade(preflight, seed=arguments.seed)
+    overridden = frozenset(arguments.override)
+    emit(made.to_json(), arguments.output, lambda: plan_table(made, preflight, overridden))
+    return int(bool(blocking(made.findings, overridden)))
+
+
+def live_preflight(arguments: argparse.Namespace, ports: Ports) -> Preflight:
+    """What a start with these arguments would be judged from now. Raises InvalidInputError for a group that is not
+    there.
+    """
+    at_most_one(arguments)
+    group = described(arguments.group, ports)
+    policy = policy_of(arguments.cluster, group, ports) or NodePolicy(name="(defaults)", selector=Selector())
+    asked = Asked(
+        image=arguments.ami or "",
+        template_version=arguments.launch_template_version or "",
+        kubernetes=arguments.kubernetes_version or "",
+        force=arguments.force,
+    )
+    return survey(fresh_record(group, arguments.cluster, policy, asked, ports), ports)
+
+
+def _recorded(arguments: argparse.Namespace, ports_of: PortsOf) -> int:
+    """What was overridden then has passed, whatever this call overrides."""
+    found = ports_of(arguments).upgrades.plan(arguments.group)
+    if found is None:
+        raise InvalidInputError(
+            f"upgrade plan --recorded: found no upgrade of {arguments.group}, expected one that has begun"
+        )
+    made, overridden = Plan.from_json(found["plan"]), frozenset(Code(one) for one in found["overridden"])
+    emit(made.to_json(), arguments.output, lambda: recorded_table(made, overridden, found["execution"], found["at"]))
+    return int(bool(blocking(made.findings, overridden)))

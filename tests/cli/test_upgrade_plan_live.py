@@ -1,0 +1,162 @@
+"""`leeward upgrade plan --cluster`: the findings as offline, from the cluster and AWS; those of the last run."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from leeward.cli import upgrade
+from leeward.errors import AccessDeniedError
+from leeward.model import keys
+from leeward.model.launch import LaunchSettings, LaunchSource, LaunchTemplateRef
+from leeward.policy.document import Selector
+from leeward.ports_cluster import Listed
+from leeward.upgrade.lease import take_lease
+from leeward.upgrade.run import Next, Run
+from leeward.upgrade.steps import STEPS
+from tests.cli.snapshots.disruption import a_node as a_raw_node
+from tests.cli.snapshots.disruption import a_pod as a_raw_pod
+from tests.fakes.builders import a_group, a_policy, an_instance, policies
+from tests.fakes.system import FakeSystem
+
+GROUP, CLUSTER = "web-a", "blue"
+OLD = LaunchTemplateRef(id=f"lt-{GROUP}", name=GROUP, version="1")
+
+
+@pytest.fixture
+def system(monkeypatch):
+    group = a_group(GROUP, "i-n1", "i-n2")
+    members = tuple(replace(one, type="m5.large", template=OLD) for one in group.instances)
+    launch = LaunchSource(template=replace(OLD, version="2"))
+    system = FakeSystem(
+        instances=[an_instance(one.id, spot=False) for one in members],
+        groups=[replace(group, instances=members, launch=launch)],
+        written=policies(a_policy("web")),
+    )
+    system.templates.version_for(OLD, "ami-2", token="t")
+    system.launches.by_group[GROUP] = LaunchSettings(image="ami-2", instance_type="m5.large")
+    system.kubernetes.raw = {
+        Listed.NODES: [a_raw_node("n1"), a_raw_node("n2")],
+        Listed.PODS: [a_raw_pod("p1", "n1"), a_raw_pod("p2", "n2")],
+    }
+    monkeypatch.setattr(upgrade, "live_ports", lambda arguments: system.ports)
+    return system
+
+
+@pytest.fixture
+def plan(leeward, system):
+    def run(*arguments, code=0):
+        result = leeward("upgrade", "plan", GROUP, "--cluster", CLUSTER, "-o", "json", *arguments)
+        assert (result.code, result.err) == (code, "")
+        jsonschema.validate(result.json, json.loads(Path("docs/schema/upgrade-plan.json").read_text()))
+        return result.json
+
+    return run
+
+
+def codes(found):
+    return {one["code"] for one in found["findings"]}
+
+
+def test_a_live_plan_has_waves_time_and_cost(plan, system):
+    found = plan()
+    assert sorted(node for wave in found["waves"] for node in wave) == ["n1", "n2"]
+    assert found["durationSeconds"] > 0
+    assert found["surgeCost"] > 0
+    assert "TemplateIncomplete" not in codes(found)
+
+
+def test_pods_that_nothing_can_host_on_the_new_template_are_found_live(plan, system):
+    system.kubernetes.raw[Listed.PODS].append(a_raw_pod("large", "n1", cpu="3"))
+    found = plan(code=1)
+    assert codes(found) >= {"PodsFitNowhere"}
+    assert plan("--override", "PodsFitNowhere")["findings"] == found["findings"]
+
+
+def test_a_zone_without_addresses_is_found_live(plan, system):
+    network = system.network.by_id
+    network.update({name: replace(subnet, free_ips=0) for name, subnet in network.items()})
+    assert "ZoneWithoutAddresses" in codes(plan(code=1))
+
+
+def test_what_runs_beside_is_found_live(plan, system):
+    model = system.beforehand.model
+    model.running[GROUP], model.actions[GROUP] = ("refresh-1",), ("nightly",)
+    assert codes(plan(code=1)) >= {"InstanceRefreshRunning", "ScheduledActions"}
+
+
+def test_versions_quota_and_architecture_are_judged_live(plan, system):
+    model = system.beforehand.model
+    model.versions[CLUSTER], model.left[False], model.images["ami-0123456789abcdef0"] = "1.30", 1, "arm64"
+    assert "KubeletNewer" in codes(plan("--kubernetes-version", "1.31", code=1))
+    assert codes(plan("--ami", "ami-0123456789abcdef0", code=1)) >= {"ArchitectureMismatch", "InstanceQuota"}
+
+
+def test_what_may_not_be_read_is_said_and_judged_by_nobody(plan, system):
+    system.beforehand.fail("vcpus_left", AccessDeniedError("servicequotas:GetServiceQuota: not allowed"))
+    (one,) = [one for one in plan()["findings"] if one["code"] == "NotJudged"]
+    assert "servicequotas:GetServiceQuota" in one["message"]
+
+
+def test_a_launch_configuration_is_a_finding_and_no_error(plan, system):
+    group = system.groups.by_name[GROUP]
+    system.groups.by_name[GROUP] = replace(group, launch=LaunchSource(configuration="old"))
+    assert "NoLaunchTemplate" in codes(plan(code=1))
+
+
+def test_a_group_that_no_policy_selects_is_blocked(plan, system, monkeypatch):
+    others = policies(replace(a_policy("web"), selector=Selector(groups=("other-*",))))
+    monkeypatch.setattr(system.clusters, "policies", lambda cluster: others)
+    assert "NotSelected" in codes(plan(code=1))
+
+
+def test_more_than_one_target_is_refused(leeward, system):
+    targets = ("--ami", "al2023@1.31", "--kubernetes-version", "1.31")
+    result = leeward("upgrade", "plan", GROUP, "--cluster", CLUSTER, *targets)
+    assert (result.code, "expected one of them at most" in result.err) == (2, True)
+
+
+def test_a_group_that_is_not_there_is_named(leeward, system):
+    result = leeward("upgrade", "plan", "nobody", "--cluster", CLUSTER)
+    assert (result.code, "'nobody'" in result.err) == (2, True)
+
+
+def begun(system, **asked):
+    """The first two steps of the machine."""
+    call = {"run": {"group": GROUP, **asked}, "execution": "by-hand"}
+    run = take_lease(Run(group=GROUP, execution="", next=Next.CHECK), call, system.ports)
+    return STEPS["check"](run, {}, system.ports)
+
+
+def test_the_machine_finds_what_the_command_finds_and_keeps_it(plan, leeward, system):
+    system.beforehand.model.running[GROUP] = ("refresh-1",)
+    now = plan(code=1)
+    blocked = begun(system)
+    assert blocked.next is Next.BLOCKED
+    assert "InstanceRefreshRunning (group web-a)" in blocked.why
+    system.beforehand.model.running.clear()
+    assert plan("--recorded", code=1) == now
+    assert "for execution by-hand" in leeward("upgrade", "plan", GROUP, "--cluster", CLUSTER, "--recorded").out
+
+
+def test_what_was_overridden_then_has_passed(plan, system):
+    system.beforehand.model.running[GROUP] = ("refresh-1",)
+    assert begun(system, override=["InstanceRefreshRunning"]).next is Next.PREPARE
+    assert "InstanceRefreshRunning" in codes(plan("--recorded"))
+
+
+def test_nothing_is_recorded_before_an_upgrade_has_begun(leeward, system):
+    result = leeward("upgrade", "plan", GROUP, "--cluster", CLUSTER, "--recorded")
+    assert (result.code, "expected one that has begun" in result.err) == (2, True)
+
+
+def test_a_managed_group_is_planned_as_eks_rolls_it(plan, system):
+    group = system.groups.by_name[GROUP]
+    tags = {**group.tags, keys.EKS_CLUSTER_TAGS[0]: CLUSTER, keys.NODEGROUP_TAG: "ng"}
+    system.groups.by_name[GROUP] = replace(group, tags=tags)
+    system.managed_updates.model.know(CLUSTER, "ng", groups=(GROUP,), max_unavailable=2, strategy="MINIMAL")
+    found = plan(code=1)
+    assert (found["parallel"], found["surge"], found["strategy"]) == (2, 0, "MINIMAL")
+    assert "ManagedParallelism" in codes(found)
