@@ -7,6 +7,7 @@ from typing import Any
 
 from aws_cdk import Acknowledgment, App, Stack, Validations
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sqs as sqs
 from cdk_nag import AwsSolutionsChecks
 
 from infra.function import LeewardFunction, permissions_of
@@ -17,6 +18,7 @@ _RUNTIME = (
     "python3.13 is supported until 2029 and is what the asset's packages are chosen for; "
     "the step to the next runtime is taken with a release of Leeward, after its tests"
 )
+_LAST_STOP = "it is itself where an event source mapping and rules put what they could not deliver"
 
 
 def accept(
@@ -25,6 +27,7 @@ def accept(
     *,
     functions: Iterable[LeewardFunction],
     state_machine_roles: Mapping[iam.Role, Iterable[Permission]],
+    dead_letters: Iterable[sqs.Queue],
 ) -> None:
     """Put AWS's solution rules on the app and acknowledge exactly what is listed here."""
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
@@ -33,6 +36,8 @@ def accept(
         _wildcards(each.role, permissions_of(each.shape, scopes.settings), scopes, each.shape.name)
     for role, permissions in state_machine_roles.items():
         _wildcards(role, permissions, scopes, "")
+    for queue in dead_letters:
+        Validations.of(queue).acknowledge(Acknowledgment(id=_finding("SQS3"), reason=_LAST_STOP))
 
 
 def _wildcards(role: iam.Role, permissions: Iterable[Permission], scopes: Scopes, function: str) -> None:

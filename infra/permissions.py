@@ -7,6 +7,7 @@ action that no recorded call shows because a service makes the call in the funct
 
 from collections.abc import Mapping
 
+from infra.disruption_permissions import DECIDE, DISRUPT, LOOK_AT_ROUND, START_ROUND
 from infra.permission import Permission, Scope
 
 _LIST_ONLY = "the API describes lists and knows no resource to name; it changes nothing"
@@ -31,6 +32,16 @@ _CHANGE_RECORD = Permission(action="dynamodb:UpdateItem", on=Scope.TABLE)
 _READ_FACTS = Permission(action="dynamodb:BatchGetItem", on=Scope.FACTS)
 _READ_TEMPLATES = Permission(action="ec2:DescribeLaunchTemplateVersions", on=Scope.ANYTHING, reason=_LIST_ONLY)
 _READ_SUBNETS = Permission(action="ec2:DescribeSubnets", on=Scope.ANYTHING, reason=_LIST_ONLY)
+_READ_TARGETS = tuple(
+    Permission(action=f"elasticloadbalancing:{action}", on=Scope.ANYTHING, reason=_LIST_ONLY)
+    for action in (
+        "DescribeTargetGroups",
+        "DescribeTargetHealth",
+        "DescribeLoadBalancers",
+        "DescribeInstanceHealth",
+        "DescribeTags",
+    )
+)
 _START = Permission(action="states:StartExecution", on=Scope.STATE_MACHINE)
 _LOOK_AT_RUN = Permission(
     action="states:DescribeExecution",
@@ -59,6 +70,20 @@ _LAUNCHING = (
     ),
 )
 
+# What upgrades are judged from before they start, beside what their steps read anyway.
+_PREFLIGHT = tuple(
+    Permission(action=action, on=Scope.ANYTHING, reason=_LIST_ONLY)
+    for action in (
+        "autoscaling:DescribeInstanceRefreshes",
+        "autoscaling:DescribeLaunchConfigurations",
+        "autoscaling:DescribeScheduledActions",
+        "cloudwatch:GetMetricStatistics",
+        "ec2:DescribeInstanceTypes",
+        "ec2:DescribeSpotPriceHistory",
+        "pricing:GetProducts",
+    )
+)
+
 _LOOK_AT_UPGRADE = Permission(
     action="states:DescribeExecution",
     on=Scope.UPGRADE_EXECUTIONS,
@@ -74,6 +99,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _READ_GROUPS,
         _READ_HOOKS,
         _ANSWER_HOOK,
+        _EXTEND_HOOK,
         _READ_RECORD,
         _PUT_RECORD,
         _CHANGE_RECORD,
@@ -112,6 +138,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _READ_HOOKS,
         _EXTEND_HOOK,
         *_LAUNCHING,
+        *_READ_TARGETS,
         _READ_SUBNETS,
         _READ_FACTS,
         _READ_RECORD,
@@ -121,6 +148,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
     ),
     "sweep": (
         _READ_INSTANCES,
+        Permission(action="ec2:DescribeInstanceStatus", on=Scope.ANYTHING, reason=_LIST_ONLY),
         _READ_GROUPS,
         _READ_HOOKS,
         _ANSWER_HOOK,
@@ -132,11 +160,15 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _RESIZE,
         _RESUME,
         _LOOK_AT_UPGRADE,
+        START_ROUND,
+        LOOK_AT_ROUND,
         _START,
         _LOOK_AT_RUN,
         _READ_POLICIES,
         *_SPEAK_TO_CLUSTERS,
     ),
+    "decide": DECIDE,
+    "disrupt": DISRUPT,
     "upgrade": (
         _READ_INSTANCES,
         _READ_GROUPS,
@@ -165,8 +197,10 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
                 on=Scope.NODE_GROUPS,
                 reason="node groups come and go after the deployment: any of the configured clusters",
             )
-            for action in ("UpdateNodegroupVersion", "DescribeUpdate")
+            for action in ("UpdateNodegroupVersion", "DescribeUpdate", "DescribeNodegroup")
         ),
+        *_PREFLIGHT,
+        Permission(action="servicequotas:GetServiceQuota", on=Scope.INSTANCE_QUOTAS),
         Permission(
             action="cloudwatch:DescribeAlarms", on=Scope.ALARMS, reason="policies name the alarms that watch a canary"
         ),
@@ -187,10 +221,24 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
             reason="naming each cluster's role would not fit into a role; each of them names who may wear it",
         ),
     ),
+    "telling": (
+        Permission(action="events:PutEvents", on=Scope.BUS),
+        Permission(action="sqs:SendMessage", on=Scope.UNDELIVERED, reason="Lambda sends for us", indirect=True),
+        *(
+            Permission(
+                action=f"dynamodb:{action}",
+                on=Scope.STREAM,
+                reason="Lambda reads for us; a stream's name ends in the moment at which it was made",
+                indirect=True,
+            )
+            for action in ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams")
+        ),
+    ),
     "sync": (
         _READ_GROUPS,
         _READ_HOOKS,
         Permission(action="autoscaling:PutLifecycleHook", on=Scope.CLUSTER_GROUPS, reason=_ONLY_TAGGED),
+        Permission(action="autoscaling:DeleteLifecycleHook", on=Scope.CLUSTER_GROUPS, reason=_ONLY_TAGGED),
         _READ_INSTANCES,
         _READ_SUBNETS,
         _READ_TEMPLATES,

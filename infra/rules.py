@@ -81,3 +81,21 @@ def execution_rule(state_machine: str) -> EventRule:
             "detail": {"status": ["FAILED", "TIMED_OUT", "ABORTED"], "stateMachineArn": [state_machine]},
         },
     )
+
+
+def upgrade_rule(state_machine: str) -> EventRule:
+    """The same for node-group-upgrade."""
+    return EventRule(
+        name="upgrade-status",
+        description="An execution of node-group-upgrade failed, timed out or was stopped by somebody",
+        pattern=execution_rule(state_machine).pattern,
+    )
+
+
+def round_rule(state_machine: str) -> EventRule:
+    """The same for disruption-round."""
+    return EventRule(
+        name="round-status",
+        description="An execution of disruption-round failed, timed out or was stopped by somebody",
+        pattern=execution_rule(state_machine).pattern,
+    )

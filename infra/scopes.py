@@ -12,6 +12,9 @@ from aws_cdk import aws_iam as iam
 from infra import names
 from infra.permission import Permission, Scope
 from infra.settings import Settings
+from leeward.telling.tidings import SOURCE
+
+INSTANCE_QUOTAS = ("L-1216C47A", "L-34B43A08")  # running on-demand standard instances, standard spot requests
 
 _Condition = Mapping[str, Mapping[str, Any]]
 
@@ -24,18 +27,19 @@ class Scopes:
         self.settings = settings
 
     def statements(self, permissions: Iterable[Permission], *, function: str = "") -> list[iam.PolicyStatement]:
-        """One statement per scope, more where conditions have to be OR'ed; `function` names the role's own one."""
+        """One statement per scope, more where conditions have to be OR'ed; `function` names the role's own one. Without
+        ids: IAM counts their characters too, and with many clusters a role is nearly full.
+        """
         ordered = sorted(permissions, key=lambda permission: (permission.on.value, permission.action))
         return [
             iam.PolicyStatement(
-                sid=_sid(scope, index),
                 actions=actions,
                 resources=self.resources(scope, function),
                 conditions=condition or None,
             )
             for scope, group in groupby(ordered, key=lambda permission: permission.on)
             for actions in [[permission.action for permission in group]]
-            for index, condition in enumerate(self._conditions(scope, function))
+            for condition in self._conditions(scope, function)
         ]
 
     def resources(self, scope: Scope, function: str = "") -> list[str]:
@@ -52,6 +56,9 @@ class Scopes:
             Scope.OPEN_INDEX: [f"{table}/index/{names.OPEN_INDEX}"],
             Scope.QUEUE: [self._arn("sqs", names.QUEUE)],
             Scope.DEAD_LETTERS: [self._arn("sqs", names.DEAD_LETTERS)],
+            Scope.UNDELIVERED: [self._arn("sqs", names.UNDELIVERED)],
+            Scope.STREAM: [f"{table}/stream/*"],
+            Scope.BUS: [self._arn("events", "event-bus/default")],
             Scope.STATE_MACHINE: [self.machine(names.STATE_MACHINE)],
             Scope.EXECUTIONS: [self._arn("states", f"execution:{names.STATE_MACHINE}:*")],
             Scope.STEP_FUNCTIONS: [
@@ -60,8 +67,12 @@ class Scopes:
             Scope.UPGRADE_MACHINE: [self.machine(names.UPGRADE_MACHINE)],
             Scope.UPGRADE_EXECUTIONS: [self._arn("states", f"execution:{names.UPGRADE_MACHINE}:*")],
             Scope.UPGRADE_FUNCTION: [self._arn("lambda", f"function:{names.function('upgrade')}")],
+            Scope.ROUND_MACHINE: [self.machine(names.ROUND_MACHINE)],
+            Scope.ROUND_EXECUTIONS: [self._arn("states", f"execution:{names.ROUND_MACHINE}:*")],
+            Scope.ROUND_FUNCTION: [self._arn("lambda", f"function:{names.function('disrupt')}")],
             Scope.GROUP_TEMPLATES: [self._arn("ec2", "launch-template/*")],
             Scope.IMAGES: [self._public_parameter("aws/service/eks/*")],
+            Scope.INSTANCE_QUOTAS: [self._arn("servicequotas", f"ec2/{code}") for code in INSTANCE_QUOTAS],
             Scope.ALARMS: [self._arn("cloudwatch", "alarm:*")],
             Scope.ANY_ACT_ROLE: [self.role(names.cluster_role("*", "act"))],
             Scope.CLUSTER_GROUPS: [self._arn("autoscaling", "autoScalingGroup:*")],
@@ -88,6 +99,10 @@ class Scopes:
         """The ARN of one of our state machines."""
         return self._arn("states", f"stateMachine:{name}")
 
+    def rule(self, name: str) -> str:
+        """The ARN of one of our rules."""
+        return self._arn("events", f"rule/{name}")
+
     def role(self, name: str) -> str:
         """The ARN of a role of this account."""
         return self._stack.format_arn(service="iam", region="", resource="role", resource_name=name)
@@ -111,6 +126,7 @@ class Scopes:
             Scope.FACTS: {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["facts#*"]}},
             Scope.TERMINATION_RECORDS: {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["termination#*"]}},
             Scope.NODE_ROLES: {"StringEquals": {"iam:PassedToService": ec2}},
+            Scope.BUS: {"StringEquals": {"events:source": SOURCE}},
             Scope.LAUNCH_TEMPLATES: {"ArnLike": {"ec2:LaunchTemplate": self._arn("ec2", "launch-template/*")}},
             Scope.LAUNCH_TAGS: {"StringEquals": {"ec2:CreateAction": ["CreateFleet", "RunInstances"]}},
             Scope.LAMBDA_ITSELF: {"ArnNotEquals": {"lambda:SourceFunctionArn": own}},
@@ -125,8 +141,3 @@ class Scopes:
             for name in clusters
         ]
         return [*owned, {"StringEquals": {"aws:ResourceTag/eks:cluster-name": clusters}}]
-
-
-def _sid(scope: Scope, index: int) -> str:
-    words = "".join(word.capitalize() for word in scope.value.split("-"))
-    return f"{words}{index or ''}"

@@ -71,3 +71,6 @@ STATE_MACHINE = (
 
 UPGRADE_MACHINE = (Permission(action="lambda:InvokeFunction", on=Scope.UPGRADE_FUNCTION), *_TRACES_AND_LOGS)
 """What node-group-upgrade's own role may do."""
+
+ROUND_MACHINE = (Permission(action="lambda:InvokeFunction", on=Scope.ROUND_FUNCTION), *_TRACES_AND_LOGS)
+"""What disruption-round's own role may do."""

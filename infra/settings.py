@@ -27,6 +27,7 @@ _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
 _SUBNET = re.compile(r"subnet-([0-9a-f]{8}|[0-9a-f]{17})")
 _SECURITY_GROUP = re.compile(r"sg-([0-9a-f]{8}|[0-9a-f]{17})")
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/.+")
+_WEBHOOK = re.compile(r"https://|http://(127\.0\.0\.1|localhost)[:/]")  # the latter only a local EventBridge reaches
 _TOPIC = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:.+")
 
 
@@ -60,6 +61,12 @@ class Cluster:
     account: str | None = None
     region: str | None = None
     vpc: Vpc | None = None
+
+    @property
+    def webhook(self) -> str | None:
+        """Who is told of its terminations, as its ClusterSettings say."""
+        documents = (json.loads(document.value) for document in self.documents)
+        return next((found["spec"].get("webhook") for found in documents if found["kind"] == "ClusterSettings"), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,13 +159,16 @@ def _from_file(file: Path, named: str) -> Any:
 def _cluster(reader: Reader, folder: Path) -> Cluster:
     reader.only("name", "policies", "region", "account", "vpc")
     name = reader.needed_text("name", _CLUSTER, "an EKS cluster's name")
-    return Cluster(
+    cluster = Cluster(
         name=name,
         documents=_documents(reader, name, folder),
         account=reader.text("account", _ACCOUNT, "twelve digits, as text"),
         region=reader.text("region", _REGION, "a region such as eu-west-1"),
         vpc=_vpc(reader.mapping("vpc")) if reader.has("vpc") else None,
     )
+    if cluster.webhook and not _WEBHOOK.match(cluster.webhook):
+        reader.refuse("policies", f"webhook {cluster.webhook}", "https://: EventBridge calls no other webhook")
+    return cluster
 
 
 def _vpc(reader: Reader) -> Vpc:

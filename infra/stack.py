@@ -10,6 +10,7 @@ from infra.access import ClusterAccess
 from infra.alarms import Alarms
 from infra.asset import Asset
 from infra.dashboard import operators_dashboard
+from infra.disruption import Disruption
 from infra.findings import accept
 from infra.function import Surroundings, function_environment
 from infra.interruption import TIMEOUT, Interruption
@@ -19,6 +20,7 @@ from infra.scopes import Scopes
 from infra.settings import Settings
 from infra.sync import Sync
 from infra.table import claims_table
+from infra.telling import Telling
 from infra.termination import Termination
 from infra.upgrade import Upgrade
 
@@ -52,22 +54,33 @@ class LeewardStack(Stack):
         self.interruption = Interruption(self, queue=queue, surroundings=surroundings, alarms=alarms)
         self.termination = Termination(self, root=root, table=table, surroundings=surroundings, alarms=alarms)
         self.upgrade = Upgrade(self, root=root, surroundings=surroundings, alarms=alarms)
+        self.disruption = Disruption(self, root=root, surroundings=surroundings, alarms=alarms)
         self.sync = Sync(self, surroundings=surroundings, alarms=alarms)
+        self.telling = Telling(self, table=table, surroundings=surroundings, alarms=alarms)
         self.functions = (
             self.interruption.function,
             self.termination.terminate,
             self.termination.drain,
             self.termination.sweep,
             self.upgrade.function,
+            self.disruption.decide,
+            self.disruption.disrupt,
             self.sync.function,
+            self.telling.function,
         )
         self.access = ClusterAccess(self, settings=settings, functions=self.functions)
         policy_parameters(self, settings)
         operators_dashboard(self, queue=queue, termination=self.termination, functions=self.functions, alarms=alarms)
         self._outputs(queue)
-        machines = (self.termination.machine, self.upgrade.machine)
+        machines = (self.termination.machine, self.upgrade.machine, self.disruption.machine)
         roles = {each.role: each.permissions for each in machines}
-        accept(app, scopes, functions=self.functions, state_machine_roles=roles)
+        accept(
+            app,
+            scopes,
+            functions=self.functions,
+            state_machine_roles=roles,
+            dead_letters=[self.telling.undelivered],
+        )
 
     def _outputs(self, queue: InterruptionQueue) -> None:
         """What a person or a script asks for first."""
@@ -77,6 +90,7 @@ class LeewardStack(Stack):
             ("DeadLetterQueueUrl", queue.dead_letters.queue_url, "What could not be read or handled"),
             ("StateMachineArn", self.termination.machine.arn, 'Start by hand: {"instance": "i-…"}'),
             ("UpgradeMachineArn", self.upgrade.machine.arn, 'Start by hand: {"group": "NAME"}'),
+            ("RoundMachineArn", self.disruption.machine.arn, 'Start by hand: {"cluster": "NAME"}'),
             ("DashboardName", names.DASHBOARD, "In CloudWatch"),
         ):
             CfnOutput(self, name, value=value, description=description)

@@ -35,7 +35,7 @@ SWEEP = FunctionShape(
     name="sweep",
     handler="leeward.termination.handler.sweep",
     room="termination",
-    description="Finishes what no Catch can: orphan hooks, lost starts, stale marks",
+    description="Finishes what no Catch can, keeps finalizers, replaces unhealthy nodes",
     timeout=55,
     memory=512,
     access=KubernetesAccess.ACT,
@@ -78,5 +78,6 @@ class Termination(Construct):
             "sweep-stopped",
             self.sweep.function,
             SWEEP_SILENT_FOR,
-            "Nothing finishes lost runs and unanswered hooks any more: look at the log of leeward-sweep.",
+            "Nothing finishes lost runs and unanswered hooks any more, unhealthy nodes stay, and Nodes of vanished "
+            "instances keep our finalizer: look at the log of leeward-sweep.",
         )

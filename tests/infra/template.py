@@ -28,6 +28,8 @@ _NAMES = {  # the property that names a resource, and its ARN
     "AWS::Logs::LogGroup": ("LogGroupName", "logs:{r}:{a}:log-group:{n}:*"),
     "AWS::CloudWatch::Alarm": ("AlarmName", "cloudwatch:{r}:{a}:alarm:{n}"),
     "AWS::IAM::Role": ("RoleName", "iam::{a}:role/{n}"),
+    "AWS::Events::ApiDestination": ("Name", "events:{r}:{a}:api-destination/{n}"),
+    "AWS::Events::Connection": ("Name", "events:{r}:{a}:connection/{n}"),
 }
 
 

@@ -29,7 +29,7 @@ def files(folder):
 
 def test_all_functions_run_from_the_same_asset(template):
     codes = [function["Code"] for function in template.resources("AWS::Lambda::Function").values()]
-    assert len(codes) == 6
+    assert len(codes) == 9
     assert all(code == codes[0] for code in codes)
     assets = json.loads((template.assembly / "Leeward.assets.json").read_text())["files"]
     assert sum(file["source"]["packaging"] == "zip" for file in assets.values()) == 1

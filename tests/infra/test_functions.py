@@ -8,8 +8,18 @@ from infra.permissions import PERMISSIONS
 from leeward.adapters.settings import KubernetesAccess, Settings
 from tests.infra.conftest import EVERYTHING, LONG_NAME, TOPIC
 
-NAMES = ("interruption", "terminate", "drain", "sweep", "sync", "upgrade")
-ACCESS = {"interruption": "act", "terminate": "none", "drain": "act", "sweep": "act", "sync": "act", "upgrade": "act"}
+NAMES = ("interruption", "terminate", "drain", "sweep", "sync", "upgrade", "decide", "disrupt", "telling")
+ACCESS = {
+    "interruption": "act",
+    "terminate": "none",
+    "drain": "act",
+    "sweep": "act",
+    "sync": "act",
+    "upgrade": "act",
+    "decide": "act",
+    "disrupt": "act",
+    "telling": "none",
+}
 FUNCTION = "AWS::Lambda::Function"
 FOR_LIBRARIES = {
     "LOG_LEVEL",
@@ -97,7 +107,15 @@ def test_no_two_functions_share_a_role_and_no_role_has_a_managed_policy(everythi
 
 def test_only_what_speaks_to_kubernetes_lives_in_the_vpc(template, everything):
     inside = {name for name, function in everything.named(FUNCTION).items() if "VpcConfig" in function}
-    assert inside == {"leeward-interruption", "leeward-drain", "leeward-sweep", "leeward-sync", "leeward-upgrade"}
+    assert inside == {
+        "leeward-interruption",
+        "leeward-drain",
+        "leeward-sweep",
+        "leeward-sync",
+        "leeward-upgrade",
+        "leeward-decide",
+        "leeward-disrupt",
+    }
     config = everything.named(FUNCTION)["leeward-drain"]["VpcConfig"]
     assert config == {"SubnetIds": ["subnet-0a1b2c3d", "subnet-0a1b2c3e"], "SecurityGroupIds": ["sg-0a1b2c3d"]}
     assert not [function for function in template.named(FUNCTION).values() if "VpcConfig" in function]
@@ -119,11 +137,14 @@ def test_concurrency_is_kept_for_interruptions_and_drains_are_capped(template, e
         "leeward-sweep": None,
         "leeward-sync": None,
         "leeward-upgrade": None,
+        "leeward-decide": None,
+        "leeward-disrupt": None,
+        "leeward-telling": None,
     }
     assert not [f for f in everything.named(FUNCTION).values() if "ReservedConcurrentExecutions" in f]
 
 
-@pytest.mark.parametrize("name", ["sweep", "sync"])
+@pytest.mark.parametrize("name", ["sweep", "sync", "decide"])
 def test_a_scheduled_function_is_not_called_again_for_a_failure(template, name):
     configs = {c["FunctionName"]: c for c in template.resources("AWS::Lambda::EventInvokeConfig").values()}
     assert configs[f"leeward-{name}"]["MaximumRetryAttempts"] == 0

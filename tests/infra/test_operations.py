@@ -11,6 +11,7 @@ from tests.infra.conftest import EVERYTHING
 
 ALARM = "AWS::CloudWatch::Alarm"
 UPGRADES = "arn:aws:states:us-east-1:111122223333:stateMachine:leeward-node-group-upgrade"
+ROUNDS = "arn:aws:states:us-east-1:111122223333:stateMachine:leeward-disruption-round"
 ROOMS = Path("functions/leeward")
 
 
@@ -43,8 +44,18 @@ def dimensions(alarm):
         ("termination-timed-out", "ExecutionsTimedOut", None, 1, "notBreaching"),
         ("upgrade-failed", "ExecutionsFailed", {"StateMachineArn": UPGRADES}, 1, "notBreaching"),
         ("upgrade-timed-out", "ExecutionsTimedOut", {"StateMachineArn": UPGRADES}, 1, "notBreaching"),
+        ("round-failed", "ExecutionsFailed", {"StateMachineArn": ROUNDS}, 1, "notBreaching"),
+        ("round-timed-out", "ExecutionsTimedOut", {"StateMachineArn": ROUNDS}, 1, "notBreaching"),
+        ("decide-stopped", "Errors", {"FunctionName": "leeward-decide"}, 1, "breaching"),
         ("sweep-stopped", "Errors", {"FunctionName": "leeward-sweep"}, 1, "breaching"),
         ("sync-stopped", "Errors", {"FunctionName": "leeward-sync"}, 1, "breaching"),
+        (
+            "events-undelivered",
+            "ApproximateNumberOfMessagesVisible",
+            {"QueueName": "TellingUndeliveredBD89FE6C.QueueName"},
+            1,
+            "notBreaching",
+        ),
     ],
 )
 def test_an_alarm_watches_what_its_name_says(template, name, metric, dimension, threshold, silence):
@@ -60,7 +71,7 @@ def test_an_alarm_watches_what_its_name_says(template, name, metric, dimension, 
 
 
 def test_there_are_no_other_alarms(template):
-    assert len(alarms(template)) == 8
+    assert len(alarms(template)) == 12
 
 
 def test_a_sweep_that_has_not_come_to_a_good_end_for_five_minutes_alarms(template):

@@ -9,17 +9,22 @@ from aws_cdk import App, Stack
 from infra.permission import Scope
 from infra.permissions import PERMISSIONS
 from infra.scopes import Scopes
-from infra.service_permissions import EVERY_FUNCTION, IN_A_VPC, STATE_MACHINE, UPGRADE_MACHINE
+from infra.service_permissions import EVERY_FUNCTION, IN_A_VPC, ROUND_MACHINE, STATE_MACHINE, UPGRADE_MACHINE
 from infra.settings import LONGEST_NAMES, MOST_CLUSTERS, Cluster, Settings
 from tests.infra.conftest import LONG_NAME, NODES
 
 AWS_KNOWS = json.loads((files("cfnlint") / "data" / "AdditionalSpecs" / "Policies.json").read_text())
-MACHINES = {"leeward-node-termination": STATE_MACHINE, "leeward-node-group-upgrade": UPGRADE_MACHINE}
+MACHINES = {
+    "leeward-node-termination": STATE_MACHINE,
+    "leeward-node-group-upgrade": UPGRADE_MACHINE,
+    "leeward-disruption-round": ROUND_MACHINE,
+}
 TABLES = {**PERMISSIONS, "every function": EVERY_FUNCTION, "in a vpc": IN_A_VPC, **MACHINES}
 ALL = [pytest.param(p, id=f"{who}: {p.action}") for who, table in TABLES.items() for p in table]
 WIDE = {
     Scope.ANYTHING,
     Scope.OWN_LOGS,
+    Scope.STREAM,
     Scope.EXECUTIONS,
     Scope.CLUSTER_GROUPS,
     Scope.POLICIES,
@@ -29,6 +34,7 @@ WIDE = {
     Scope.LAUNCH_TAGS,
     Scope.LAMBDA_ITSELF,
     Scope.UPGRADE_EXECUTIONS,
+    Scope.ROUND_EXECUTIONS,
     Scope.GROUP_TEMPLATES,
     Scope.ALARMS,
     Scope.IMAGES,
@@ -36,6 +42,7 @@ WIDE = {
 }
 CHANGES_A_GROUP = {
     "autoscaling:CompleteLifecycleAction",
+    "autoscaling:DeleteLifecycleHook",
     "autoscaling:LaunchInstances",
     "autoscaling:PutLifecycleHook",
     "autoscaling:RecordLifecycleActionHeartbeat",
@@ -123,11 +130,15 @@ def test_roles_are_passed_to_ec2_only_and_only_those_named(template, everything)
         assert statement.conditions["StringEquals"]["iam:PassedToService"][0] == "ec2.amazonaws.com"
 
 
-def test_node_group_upgrade_calls_its_function_and_writes_nothing_itself(template):
+@pytest.mark.parametrize(
+    ("machine", "function"),
+    [("leeward-node-group-upgrade", "leeward-upgrade"), ("leeward-disruption-round", "leeward-disrupt")],
+)
+def test_upgrades_and_rounds_call_their_function_and_write_nothing_themselves(template, machine, function):
     machines = template.resources("AWS::StepFunctions::StateMachine").values()
-    (role,) = [one["RoleArn"] for one in machines if one["StateMachineName"] == "leeward-node-group-upgrade"]
+    (role,) = [one["RoleArn"] for one in machines if one["StateMachineName"] == machine]
     by_action = {action: s for s in template.statements(role) for action in s.actions}
-    assert [arn.rsplit(":")[-1] for arn in by_action["lambda:InvokeFunction"].resources] == ["leeward-upgrade"]
+    assert [arn.rsplit(":")[-1] for arn in by_action["lambda:InvokeFunction"].resources] == [function]
     assert not [action for action in by_action if action.startswith("dynamodb:")]
 
 
@@ -151,14 +162,14 @@ def test_fn_sync_writes_facts_and_no_termination_record(template):
     assert statement.conditions == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["facts#*"]}}
 
 
-def test_only_drains_and_upgrades_may_launch(template):
+def test_only_drains_upgrades_and_rounds_may_launch(template):
     functions = template.named("AWS::Lambda::Function")
     launching = {
         name
         for name, function in functions.items()
         if any("autoscaling:LaunchInstances" in s.actions for s in template.statements(function["Role"]))
     }
-    assert launching == {"leeward-drain", "leeward-upgrade"}
+    assert launching == {"leeward-drain", "leeward-upgrade", "leeward-disrupt"}
 
 
 def test_only_the_configured_clusters_policies_are_read(everything):
@@ -191,6 +202,8 @@ def test_a_cluster_role_is_worn_by_the_functions_that_speak_to_kubernetes_and_ca
                 "TerminationDrain",
                 "TerminationSweep",
                 "UpgradeUpgrade",
+                "DisruptionDecide",
+                "DisruptionDisrupt",
                 "SyncSync",
             }
 

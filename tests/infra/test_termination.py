@@ -12,8 +12,13 @@ from tests.infra.template import substituted_definition
 
 MACHINE = "AWS::StepFunctions::StateMachine"
 TERMINATION, UPGRADE = "leeward-node-termination", "leeward-node-group-upgrade"
-FUNCTIONS = {TERMINATION: {"leeward-terminate", "leeward-drain"}, UPGRADE: {"leeward-upgrade"}}
-each_machine = pytest.mark.parametrize("name", [TERMINATION, UPGRADE])
+ROUND = "leeward-disruption-round"
+FUNCTIONS = {
+    TERMINATION: {"leeward-terminate", "leeward-drain"},
+    UPGRADE: {"leeward-upgrade"},
+    ROUND: {"leeward-disrupt"},
+}
+each_machine = pytest.mark.parametrize("name", [TERMINATION, UPGRADE, ROUND])
 VALIDATOR = ROOT / "node_modules" / "asl-validator" / "dist" / "bin" / "asl-validator.js"
 
 
@@ -66,7 +71,7 @@ def test_it_is_a_standard_machine_that_logs_and_traces_everything(template, name
 
 @each_machine
 def test_only_its_own_executions_wear_its_role(template, name):
-    prefix = "Upgrade" if name == UPGRADE else "Termination"
+    prefix = {UPGRADE: "Upgrade", ROUND: "Disruption"}.get(name, "Termination")
     (role,) = [r for n, r in template.resources("AWS::IAM::Role").items() if n.startswith(f"{prefix}StateMachine")]
     (statement,) = role["AssumeRolePolicyDocument"]["Statement"]
     own = f"arn:aws:states:us-east-1:111122223333:stateMachine:{name}"
