@@ -6,7 +6,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubectl chromium demo demo-upgrade local test test-long lint types check synth deploy simulate bench clean
+.PHONY: help setup kubectl chromium demo demo-upgrade demo-consolidate local test test-long lint types check synth deploy simulate bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -32,8 +32,11 @@ chromium:
 demo: setup  ## the main job on the local stack: a spot warning, a scale-in, a maintenance, a duplicate, nonsense
 	$(PY) -m local.demo
 
-demo-upgrade: setup  ## a group of twelve nodes rolled on the local stack, two budgets in its way: KILL_AT=SEED stops it once
-	$(PY) -m local.demo_upgrade $(if $(KILL_AT),--kill-at $(KILL_AT))
+demo-upgrade: setup  ## a group of twelve nodes rolled on the local stack, two budgets in its way: KILL_AT=SEED stops it once, SMALL=1: three nodes
+	$(PY) -m local.demo_upgrade $(if $(SMALL),--small) $(if $(KILL_AT),--kill-at $(KILL_AT))
+
+demo-consolidate: setup  ## drift, an empty node, three nodes for one cheaper, a pod that holds its node, on the local stack
+	$(PY) -m local.demo_consolidate
 
 local: setup  ## the local AWS and Kubernetes, until Ctrl-C
 	$(PY) -m local
@@ -60,8 +63,8 @@ deploy: setup  ## cdk bootstrap and cdk deploy with your AWS credentials and the
 	PATH="$(CURDIR)/.venv/bin:$$PATH" node_modules/.bin/cdk bootstrap
 	PATH="$(CURDIR)/.venv/bin:$$PATH" node_modules/.bin/cdk deploy
 
-simulate: setup  ## random fleets, interruptions and faults in virtual time: SEEDS=50 FIRST_SEED=1 HOURS=1, or RECORD=FILE.json NODES=8
-	$(PY) -m simulation --seeds $(if $(RECORD),1,$(or $(SEEDS),50)) --first-seed $(or $(FIRST_SEED),1) --hours $(or $(HOURS),1) $(if $(RECORD),--record $(RECORD)) $(if $(NODES),--nodes $(NODES))
+simulate: setup  ## random fleets, interruptions and faults in virtual time: SEEDS=50 FIRST_SEED=1 HOURS=1 UPGRADES=4, or RECORD=FILE.json NODES=8
+	$(PY) -m simulation --seeds $(if $(RECORD),1,$(or $(SEEDS),50)) --first-seed $(or $(FIRST_SEED),1) --hours $(or $(HOURS),1) $(if $(UPGRADES),--upgrades $(UPGRADES)) $(if $(RECORD),--record $(RECORD)) $(if $(NODES),--nodes $(NODES))
 
 bench: setup  ## the benchmarks, as ratios in one run
 	$(PY) -m bench

@@ -1,11 +1,16 @@
 """The `leeward` command on the local stack, as a person types it."""
 
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from leeward.adapters.wiring import command_line_ports
+from leeward.ports import Ports
 from local.stack import LocalStack, LocalStackError
 from local.stage import WIDTH
 
@@ -36,3 +41,15 @@ def leeward(stack: LocalStack, *arguments: str) -> Said:
     if done.returncode not in {0, 1} or (done.returncode and not done.stdout):
         raise LocalStackError(f"leeward {' '.join(arguments)}: {done.stderr.strip()}")
     return Said(code=done.returncode, text=done.stdout)
+
+
+@contextmanager
+def acting_on(stack: LocalStack) -> Iterator[Ports]:
+    """What the command line sees of the stack, with its environment as this process's own meanwhile."""
+    before = dict(os.environ)
+    os.environ.update(stack.environment())
+    try:
+        yield command_line_ports(stack.cluster)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)

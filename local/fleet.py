@@ -35,10 +35,11 @@ def build_network(stack: LocalStack, prefix: int = 24) -> Network:
     """A VPC with one subnet a zone; `prefix` sizes the subnets."""
     ec2 = stack.client("ec2")
     vpc = ec2.create_vpc(CidrBlock="10.40.0.0/16")["Vpc"]["VpcId"]
+    apart = max(1, 2 ** (24 - prefix))
     subnets = tuple(
-        ec2.create_subnet(VpcId=vpc, CidrBlock=f"10.40.{number}.0/{prefix}", AvailabilityZone=f"{stack.region}{zone}")[
-            "Subnet"
-        ]["SubnetId"]
+        ec2.create_subnet(
+            VpcId=vpc, CidrBlock=f"10.40.{number * apart}.0/{prefix}", AvailabilityZone=f"{stack.region}{zone}"
+        )["Subnet"]["SubnetId"]
         for number, zone in enumerate(ZONES)
     )
     return Network(vpc=vpc, subnets=subnets)

@@ -75,6 +75,7 @@ def _cases(options: argparse.Namespace) -> Sequence[Case]:
             nodes=options.nodes,
             faults=faults,
             upgrades=options.upgrades,
+            disruption=options.disruption,
         )
         for seed in range(options.first_seed, options.first_seed + options.seeds)
     ]
@@ -108,6 +109,7 @@ def _command(case: Case) -> str:
     faults = " --no-faults" if case.faults == Faults.none() else ""
     per_hour = f" --per-hour {case.per_hour:g}"
     hours = f" --hours {case.hours:g}" + (f" --upgrades {case.upgrades:g}" if case.upgrades else "")
+    hours += " --disruption" if case.disruption else ""
     return f"python -m simulation --seeds 1 --first-seed {case.seed}{hours}{per_hour}{nodes}{faults} --story"
 
 
@@ -151,6 +153,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--hours", type=_above_nothing, default=HOURS, help=f"virtual hours with arrivals and faults ({HOURS:g})")
     add("--per-hour", type=_above_nothing, default=PER_HOUR, help=f"arrivals in a virtual hour ({PER_HOUR:g})")
     add("--upgrades", type=_above_nothing, default=0, help="upgrades of node groups begun in a virtual hour (0)")
+    add("--disruption", action="store_true", help="rounds of expiration, drift, emptiness and consolidation as well")
     add("--nodes", type=_whole(FEWEST_NODES, MOST_NODES), help="in each fleet (as each seed says)")
     add("--no-faults", action="store_true", help="only arrivals")
     add("--story", action="store_true", help="print what happened")

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
+from simulation.disruption import stop_round
 from simulation.faults import Crowd
 from simulation.interruptions import Interruptions
 from simulation.operators import Operators
@@ -56,6 +57,7 @@ class Arrivals:
             "upgrade": self._upgraders.start,
             "upgrade_told": self._upgraders.tell,
             "upgrade_stopped": self._upgraders.stop,
+            "round_stopped": lambda pick: stop_round(scene, pick),
             "alarm_rings": self._alarm_rings,
             "alarms_quiet": self._alarms_quiet,
         }

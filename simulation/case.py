@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from leeward.errors import InvalidInputError
 from simulation import fleets
+from simulation.disruption import disrupting, stopped
 from simulation.faults import Faults
 from simulation.fleets import Arrival, ArrivalKind
 from simulation.outcome import Outcome
@@ -30,6 +31,7 @@ class Case:
     nodes: int | None = None
     arrivals: tuple[Arrival, ...] | None = None
     upgrades: float = 0  # an hour
+    disruption: bool = False  # fn decide on its schedule, with policies that give it something to do
 
     def planned(self) -> tuple[Arrival, ...]:
         """What arrives, in the order of time."""
@@ -38,7 +40,8 @@ class Case:
         streams = Streams(self.seed)
         found = fleets.arrivals(self._fleet(), streams.stream("arrivals"), self.hours, self.per_hour)
         begun = fleets.upgrades(streams.stream("upgrades"), self.hours, self.upgrades)
-        return tuple(sorted((*found, *begun), key=lambda arrival: arrival.at_seconds))
+        stops = stopped(streams.stream("rounds"), self.hours) if self.disruption else ()
+        return tuple(sorted((*found, *begun, *stops), key=lambda arrival: arrival.at_seconds))
 
     @property
     def size(self) -> int:
@@ -47,7 +50,7 @@ class Case:
 
     def world(self) -> World:
         """Everything in it comes from the seed."""
-        return World(self.seed, self._fleet(), self.faults, self.planned())
+        return World(self.seed, self._fleet(), self.faults, self.planned(), disruption=self.disruption)
 
     def run(self, *, enough: Callable[[Violation], bool] | None = None, limit: int = MOST_ENTRIES) -> Outcome:
         """To the end, or to the first violation that is `enough`, or to so many entries of the timeline."""
@@ -72,13 +75,16 @@ class Case:
                 nodes=raw["nodes"],
                 arrivals=None if raw["arrivals"] is None else _arrivals(raw["arrivals"]),
                 upgrades=float(raw.get("upgrades") or 0),
+                disruption=bool(raw.get("disruption")),
             )
         except (ValueError, KeyError, TypeError) as error:
             what = f"{type(error).__name__}: {error}"
             raise InvalidInputError(f"found no case that the simulation has written ({what})") from error
 
     def _fleet(self) -> fleets.Fleet:
-        return fleets.generate(Streams(self.seed).stream("fleet plan"), nodes=self.nodes)
+        streams = Streams(self.seed)
+        fleet = fleets.generate(streams.stream("fleet plan"), nodes=self.nodes)
+        return disrupting(fleet, streams.stream("disruption plan")) if self.disruption else fleet
 
 
 def _arrivals(raw: Sequence[Mapping[str, Any]]) -> tuple[Arrival, ...]:

@@ -11,7 +11,9 @@ from leeward.model import keys
 from leeward.model.instance import instance_id_of
 from leeward.model.termination import CauseKind, Status, TerminationRecord
 from local.cluster.objects import Obj, name_of
-from simulation.facts import is_paced
+from simulation.facts import is_paced, told_first
+from simulation.leaving_rules import exclusions, replicas
+from simulation.round_rules import ROUNDS_EVENTUAL, of_open_rounds, owed_by_round
 from simulation.upgrade_rules import UPGRADES_EVENTUAL, owed_by_upgrade
 from simulation.view import Rule, WorldView
 
@@ -46,7 +48,7 @@ def _marks(view: WorldView) -> Iterator[str]:
     records = _open(view)
     for node in filter(is_marked, view.cluster.store.sorted("nodes")):
         instance = instance_id_of(node["spec"].get("providerID") or "")
-        if instance not in records:
+        if instance not in records and instance not in of_open_rounds(view):
             yield f"{name_of(node)} ({instance})"
 
 
@@ -74,7 +76,8 @@ def _records(view: WorldView) -> Iterator[str]:
     for instance, record in _open(view).items():
         retry = record.times.get("retry")
         at_work = instance in begun and view.now - begun[instance] < STUCK_AFTER.total_seconds()
-        if not (at_work or is_paced(record, view.now) or (retry is not None and retry > now - SWEEPS)):
+        held = instance in begun and told_first(record) and "drained" not in record.times
+        if not (at_work or held or is_paced(record, view.now) or (retry is not None and retry > now - SWEEPS)):
             what = "its execution is stuck" if instance in begun else "nothing runs"
             yield f"{instance} is open at attempt {record.attempt}: {what}, retry {retry}"
 
@@ -97,7 +100,7 @@ def _debts(view: WorldView) -> Iterator[str]:
     owing = Counter(record.subject.group for record in _open(view).values() if _owes(record))
     for name, book in sorted(view.books.items()):
         group = view.groups[name]
-        owed = owing[name] + owed_by_upgrade(name, view)
+        owed = owing[name] + owed_by_upgrade(name, view) + owed_by_round(name, view)
         if book.least > owed and group.desired > group.minimum:
             yield f"{name}: {book.least} launches are neither paid for nor forgiven, {owed} of them still owed"
 
@@ -108,6 +111,7 @@ def _owes(record: TerminationRecord) -> bool:
 
 EVENTUAL: tuple[tuple[Rule, Callable[[WorldView], Iterator[str]]], ...] = (
     *UPGRADES_EVENTUAL,
+    *ROUNDS_EVENTUAL,
     (Rule.MARK, _marks),
     (Rule.GONE, _gone),
     (Rule.HOOK, _hooks),
@@ -116,4 +120,6 @@ EVENTUAL: tuple[tuple[Rule, Callable[[WorldView], Iterator[str]]], ...] = (
     (Rule.SIZE, _sizes),
     (Rule.DEBT, _debts),
     (Rule.LEAK, _leaks),
+    (Rule.EXCLUDED, exclusions),
+    (Rule.REPLICAS, replicas),
 )

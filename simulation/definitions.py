@@ -9,9 +9,11 @@ from typing import Any
 import leeward
 
 NODE_TERMINATION, NODE_GROUP_UPGRADE = "node-termination", "node-group-upgrade"
+DISRUPTION_ROUND = "disruption-round"
 FILES = {
     NODE_TERMINATION: "termination/state_machine.asl.json",
     NODE_GROUP_UPGRADE: "upgrade/state_machine.asl.json",
+    DISRUPTION_ROUND: "disruption/state_machine.asl.json",
 }
 SUBSTITUTIONS = {
     "Partition": "aws",
@@ -19,6 +21,7 @@ SUBSTITUTIONS = {
     "TerminateFunctionArn": "terminate",
     "DrainFunctionArn": "drain",
     "UpgradeFunctionArn": "upgrade",
+    "DisruptFunctionArn": "disrupt",
 }
 
 

@@ -9,7 +9,7 @@ from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.model.times import as_instant
 from local.cluster.objects import Obj, path_name
 from local.cluster.selectors import label_selector_matches
-from simulation.facts import policy_of
+from simulation.facts import policy_of, told_first
 from simulation.view import WorldView
 
 CLOCKS = timedelta(seconds=2)  # by which those of two functions may differ
@@ -61,12 +61,14 @@ def _came_late(node: Obj, record: TerminationRecord) -> bool:
 
 
 def _out_of_time(record: TerminationRecord, view: WorldView, now: datetime) -> bool:
-    """A forced drain goes on until the node is empty."""
+    """A forced drain goes on until the node is empty, and so does one that an upgrade's hook holds."""
     policy = policy_of(view, view.groups.get(record.subject.group or ""))
     started = record.times.get("draining")
-    if policy is None or policy.drain.force:
+    if policy is None or policy.drain.force or record.forced:
         return policy is None
     taken = record.has(CauseKind.SPOT_INTERRUPTION) and record.deadline is not None and now > record.deadline - TAKEN
+    if told_first(record):
+        return taken
     return taken or (started is not None and now >= started + policy.drain.timeout - CLOCKS)
 
 

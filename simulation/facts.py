@@ -43,6 +43,13 @@ def policy_of(view: WorldView, group: Group | None) -> NodePolicy | None:
     return policy if policy is not None and policy.interruption.enabled else None
 
 
+def told_first(record: TerminationRecord) -> bool:
+    """An upgrade has told the group before the pods had left: our hook holds the instance until they have."""
+    told = record.times.get("terminating")
+    drained = record.times.get("drained")
+    return record.has(CauseKind.UPGRADE) and told is not None and (drained is None or told < drained)
+
+
 def is_paced(record: TerminationRecord, at: float) -> bool:
     """Whether nothing but maintenance far ahead asks for the instance. `at` in seconds since 1970."""
     only_far = all(cause.kind is CauseKind.SCHEDULED_CHANGE for cause in record.causes)

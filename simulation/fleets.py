@@ -4,26 +4,16 @@ Everything comes out of the `Random` that it is given. It says what there is and
 node an arrival meets is the world's to say, from `pick`, because nobody knows now what will be there then."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 from random import Random
 
-from leeward.policy.document import (
-    Canary,
-    ClusterPolicies,
-    ClusterSettings,
-    DrainPolicy,
-    InterruptionPolicy,
-    NodePolicy,
-    Rebalance,
-    Selector,
-    UpdatePolicy,
-)
+from leeward.policy.document import ClusterPolicies
 from local.cluster.model import Cluster
 from local.cluster.objects import Obj
 from local.cluster.resources import BY_KIND
+from simulation.fleet_policies import policies_of, with_surges, with_updates
 from simulation.plans import AutoscalerPlan
 from simulation.workloads import workloads
 
@@ -61,6 +51,7 @@ class ArrivalKind(StrEnum):
     UPGRADE = "upgrade"
     UPGRADE_TOLD = "upgrade_told"
     UPGRADE_STOPPED = "upgrade_stopped"
+    ROUND_STOPPED = "round_stopped"
 
 
 WEIGHTS: Mapping[ArrivalKind, float] = {
@@ -146,13 +137,13 @@ def generate(random: Random, *, nodes: int | None = None) -> Fleet:
     zones = tuple(f"{REGION}{letter}" for letter in "abcdef"[: random.randint(3, 6)])
     groups = _groups(random, zones, count)
     sturdy = tuple(zone for zone, members in nodes_by_zone(groups).items() if members > 1)
-    running, policies, autoscaler = workloads(random, count, sturdy), _policies(random), _autoscaler(random)
+    running, policies, autoscaler = workloads(random, count, sturdy), policies_of(random, CLUSTER), _autoscaler(random)
     return Fleet(
         cluster=CLUSTER,
         zones=zones,
         groups=groups,
         workloads=running,
-        policies=_with_updates(random, policies),
+        policies=with_surges(random, with_updates(random, policies)),
         autoscaler=autoscaler,
     )
 
@@ -258,43 +249,4 @@ def _autoscaler(random: Random) -> AutoscalerPlan | None:
         recheck_seconds=300 / hurry,
         provision_seconds=900 / hurry,
         least=random.choice((0.5, 0.7, 0.9)),
-    )
-
-
-def _policies(random: Random) -> ClusterPolicies:
-    """`batch` groups may be forced, `app` groups never, `legacy` is nobody's."""
-    batch = DrainPolicy(
-        timeout=timedelta(minutes=random.choice((2, 5))),
-        force=random.random() < 0.5,
-        termination_grace_period=random.choice((None, timedelta(minutes=10))),
-        settle=timedelta(seconds=random.choice((0, 10))),
-    )
-    app = DrainPolicy(
-        timeout=timedelta(minutes=random.choice((3, 10, 15))), settle=timedelta(seconds=random.choice((0, 30, 60)))
-    )
-    policies = tuple(
-        NodePolicy(
-            name=name,
-            selector=Selector(groups=(f"{name}*",)),
-            interruption=InterruptionPolicy(rebalance=random.choice(tuple(Rebalance))),
-            drain=drain,
-        )
-        for name, drain in (("batch", batch), ("app", app))
-    )
-    return ClusterPolicies(settings=ClusterSettings(name=CLUSTER), policies=policies)
-
-
-def _with_updates(random: Random, policies: ClusterPolicies) -> ClusterPolicies:
-    """How each policy upgrades its groups."""
-    return replace(policies, policies=tuple(replace(one, update=_update(random)) for one in policies.policies))
-
-
-def _update(random: Random) -> UpdatePolicy:
-    percentage = random.choice((None, None, 10, 33))
-    return UpdatePolicy(
-        max_unavailable=random.choice((1, 1, 2, 5)) if percentage is None else None,
-        max_unavailable_percentage=percentage,
-        strategy=random.choice(("DEFAULT", "DEFAULT", "DEFAULT", "MINIMAL", "INCREMENTAL")),
-        order=random.choice(("waves", "random", "zone", "age")),
-        canary=Canary(nodes=random.choice((0, 0, 0, 1)), bake=timedelta(minutes=5)),
     )

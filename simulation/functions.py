@@ -7,6 +7,9 @@ from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
 
+from leeward.disruption import steps as rounds
+from leeward.disruption.deciding import decide_once
+from leeward.disruption.run import RoundRun
 from leeward.errors import LeewardError
 from leeward.interruption.batch import Record, process_batch
 from leeward.interruption.redelivery import redeliver_soon
@@ -18,7 +21,15 @@ from leeward.termination.run import Run
 from leeward.termination.sweep import sweep_once
 from simulation.aws.queue import Queued
 
-TIMEOUTS = {"terminate": 45.0, "drain": 55.0, "sweep": 55.0, "sync": 120.0, "upgrade": 300.0}  # seconds, as infra sets
+TIMEOUTS = {
+    "terminate": 45.0,
+    "drain": 55.0,
+    "sweep": 55.0,
+    "sync": 120.0,
+    "upgrade": 300.0,
+    "decide": 300.0,
+    "disrupt": 300.0,
+}  # seconds, as infra sets
 STEPS = {"terminate": steps.STEPS, "drain": draining.STEPS}
 
 
@@ -40,9 +51,12 @@ def interruption(batch: Sequence[Queued], ports: Ports) -> Sequence[str]:
 
 
 def step(function: str, call: Mapping[str, Any], ports: Ports) -> dict[str, Any]:
-    """What `terminate`, `drain` and `upgrade` do with a call of their state machine."""
+    """What the functions do with a call of their state machines."""
     if function == "upgrade":
         return _upgrade_step(call, ports)
+    if function == "disrupt":
+        round_run = RoundRun.from_json(call.get("run") or {})
+        return rounds.STEPS[call["step"]](round_run, call, ports).to_json()
     run = Run.from_json(call.get("run") or {})
     return STEPS[function][call["step"]](run, call, ports).to_json()
 
@@ -53,6 +67,19 @@ def _upgrade_step(call: Mapping[str, Any], ports: Ports) -> dict[str, Any]:
     run = document.Run.from_json(call.get("run") or {})
     answer: dict[str, Any] = known.STEPS[call["step"]](run, call, ports).to_json()
     return answer
+
+
+def upgrade_ended(detail: Mapping[str, Any], ports: Ports) -> dict[str, str]:
+    """EventBridge's word on how an execution of node-group-upgrade ended."""
+    return {"next": "rule", "why": import_module("leeward.upgrade.sweep").ended_badly(detail, ports)}
+
+
+def decide(ports: Ports) -> dict[str, Any]:
+    """Every five minutes. Raises LeewardError for clusters that could not be looked at, as the handler does."""
+    decided = decide_once(ports)
+    if decided.errors:
+        raise LeewardError("; ".join(decided.errors))
+    return decided.to_json()
 
 
 def sweep(ports: Ports) -> dict[str, Any]:

@@ -11,8 +11,10 @@ from local.cluster.history import Cause
 from local.cluster.model import Cluster
 from simulation.convergence import EVENTUAL, instance_of, launched_for
 from simulation.facts import News
+from simulation.leaving_rules import LeavingRules
 from simulation.message_rules import MessageRules
 from simulation.node_rules import NodeRules
+from simulation.round_rules import Spent
 from simulation.upgrade_rules import Pace
 from simulation.view import HookCall, Rule, Violation, WorldView
 
@@ -37,12 +39,12 @@ class Checker:
         self.checks = 0
         self._cluster: Cluster | None = None
         self._new = News().of
-        self._nodes, self._messages = NodeRules(), MessageRules()
+        self._nodes, self._messages, self._leaving = NodeRules(), MessageRules(), LeavingRules()
         self._launched_for: dict[str, str] = {}  # instance that goes -> its replacement
         self._paid: set[str] = set()
         self._overpaid: dict[str, int] = {}
         self._overlaps: dict[str, float] = {}
-        self._pace = Pace()
+        self._pace, self._spent = Pace(), Spent()
         self._always = self._rules()
 
     def after_event(self, view: WorldView) -> list[Violation]:
@@ -52,6 +54,7 @@ class Checker:
             self._cluster = view.cluster
             self._nodes.begin(view)
             view.cluster.observe(self._nodes.watch)
+            view.cluster.observe(self._spent.watch)
         return [
             Violation(seed=self.seed, at=view.now, rule=rule, text=text)
             for rule, rule_check in self._always
@@ -83,10 +86,13 @@ class Checker:
             (Rule.UNAVAILABLE, self._nodes.budgets),
             (Rule.DRAINED, self._nodes.let_go),
             (Rule.DEADLINE, self._nodes.deadlines),
+            (Rule.IN_SERVICE, self._leaving.targets),
+            (Rule.VOLUMES, self._leaving.volumes),
             (Rule.CAUSE, self._messages.causes),
             (Rule.MALFORMED, self._messages.malformed),
             (Rule.PLACEMENT, self._placements),
             (Rule.PACE, self._pace.check),
+            (Rule.SPENT, self._spent.check),
         )
 
     def _evictions(self, view: WorldView) -> Iterator[str]:
@@ -159,8 +165,10 @@ class Checker:
 
 
 def _may_delete(instance: str, view: WorldView) -> bool:
-    """Whether the policy of the instance's group lets pods be deleted past their budgets at all."""
+    """Whether the policy of the instance's group, or who asked for its end, lets pods be deleted past their budgets."""
     record = view.records.get(instance)
+    if record is not None and record.forced:
+        return True
     group = view.groups.get(record.subject.group or "") if record else None
     policy = policy_for(view.policies.policies, group.name, group.tags) if group else None
     return policy is not None and (policy.drain.force or policy.drain.termination_grace_period is not None)

@@ -4,31 +4,45 @@ The requests, their preconditions and what counts as done are those of `leeward.
 same contract suite. It writes and never steps the model: who owns the world lets the controllers catch up
 (`Cluster.observe` tells when). What it did is kept in `deletions` and `removals`, for the invariants."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, TypeVar
 
 from leeward.adapters.kubernetes import bodies
 from leeward.adapters.kubernetes.answers import Answer, Request, as_error, refusal
 from leeward.errors import ObjectGoneError, ThrottledError
 from leeward.model.attachment import VolumeAttachment
 from leeward.model.instance import instance_id_of
-from leeward.model.node import Node, Taint, cordoned, labelled, marked, uncordoned, unmarked
+from leeward.model.node import (
+    Node,
+    Taint,
+    annotated,
+    cordoned,
+    held,
+    labelled,
+    marked,
+    released,
+    stripped,
+    uncordoned,
+    unmarked,
+)
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.ports import Clock
 from leeward.ports_cluster import Listed
-from local.cluster.errors import ApiError
 from local.cluster.model import Cluster
 from local.cluster.objects import Obj, path_name
 from local.cluster.patches import PatchType
-from local.cluster.store import Change, ChangeType
 from local.cluster.world import DeleteOptions
 from simulation.journal import Journal
+from simulation.parsed import Parsed
+from simulation.workload_calls import NAME, SimWorkloads, request_about
 
 CONFLICTS = 5  # as the real client: of one change, each followed by a fresh read
-NAME = "the simulated cluster"
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +55,15 @@ class Deletion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Eviction:
+    """A pod that was told to leave through the Eviction API, as it was known; `instance` stands behind the node."""
+
+    at: datetime
+    pod: Pod
+    instance: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
     """A Node object that was removed."""
 
@@ -49,57 +72,7 @@ class Removal:
     instance: str
 
 
-class _Parsed(Protocol):
-    @classmethod
-    def from_json(cls, raw: Obj, /) -> Self: ...
-
-
-P = TypeVar("P", bound=_Parsed)
-R = TypeVar("R")
-
-
-class _Reader(Generic[P]):
-    """Parses each stored object once, and lists again only after a write: most have not changed since the last list.
-
-    Stored objects are immutable, so the same object means the same content.
-    """
-
-    def __init__(self, cluster: Cluster, resource: str, kind: type[P]) -> None:
-        self._store = cluster.store
-        self._resource = resource
-        self._kind = kind
-        self._version = -1
-        self._known: dict[str, tuple[Obj, P]] = {}
-        self._listed: tuple[P, ...] = ()
-
-    def each(self, raws: Iterable[Obj]) -> tuple[P, ...]:
-        """Of some stored objects; whoever asks so tells of those that are gone (`forget`)."""
-        found = []
-        for raw in raws:
-            self._known[raw["metadata"]["uid"]] = one = self._one(raw)
-            found.append(one[1])
-        return tuple(found)
-
-    def forget(self, change: Change) -> None:
-        """An observer of the store: what is deleted is not asked for again."""
-        if change.resource == self._resource and change.type is ChangeType.DELETED:
-            self._known.pop(change.obj["metadata"]["uid"], None)
-
-    def all(self) -> tuple[P, ...]:
-        """In the order in which the API lists; what is gone is forgotten."""
-        version = self._store.latest(self._resource)
-        if version != self._version:
-            self._known = {raw["metadata"]["uid"]: self._one(raw) for raw in self._store.sorted(self._resource)}
-            self._listed = tuple(parsed for _, parsed in self._known.values())
-            self._version = version
-        return self._listed
-
-    def _one(self, raw: Obj) -> tuple[Obj, P]:
-        known = self._known.get(raw["metadata"]["uid"])
-        return known if known is not None and known[0] is raw else (raw, self._kind.from_json(raw))
-
-
-class SimKubernetes:
+class SimKubernetes(SimWorkloads):
     """`disturb` is called with verb and resource (`list nodes`, `create pods/eviction`) before each request and may
     raise ClusterUnreachableError or ThrottledError. `stale_seconds`: how old an answer of `nodes` may be.
     """
@@ -111,17 +84,16 @@ class SimKubernetes:
         disturb: Callable[[str], None] = lambda _: None,
         lose: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._cluster = cluster
-        self._clock = clock
-        self._disturb, self._lose = disturb, lose
-        self._nodes = _Reader(cluster, "nodes", Node)
-        self._budgets = _Reader(cluster, "poddisruptionbudgets", PodDisruptionBudget)
-        self._pods = _Reader(cluster, "pods", Pod)
+        super().__init__(cluster, clock, disturb, lose)
+        self._nodes = Parsed(cluster, "nodes", Node)
+        self._budgets = Parsed(cluster, "poddisruptionbudgets", PodDisruptionBudget)
+        self._pods = Parsed(cluster, "pods", Pod)
         cluster.observe(self._pods.forget)
         self._cached: tuple[datetime, tuple[Node, ...]] | None = None
         self.stale_seconds = 0.0
         self.refusals = 0  # evictions that the API server did not allow
         self.deletions = Journal[Deletion]()
+        self.evictions = Journal[Eviction]()
         self.removals = Journal[Removal]()
 
     def nodes(self) -> Sequence[Node]:
@@ -182,9 +154,27 @@ class SimKubernetes:
         """Put on what is missing. Raises ObjectGoneError."""
         return self._patch_node(node, lambda current: labelled(current, labels))
 
-    def mark(self, node: Node, taint: Taint, *, unschedulable: bool = True) -> Node:
-        """Taint and cordon; a repeat finds both there. Raises ObjectGoneError."""
-        return self._patch_node(node, lambda current: marked(current, taint, cordon=unschedulable))
+    def annotate(self, node: Node, annotations: Mapping[str, str | None]) -> Node:
+        """Write over or take off. Raises ObjectGoneError."""
+        return self._patch_node(node, lambda current: annotated(current, annotations))
+
+    def hold(self, node: Node, finalizer: str) -> Node:
+        """Put the finalizer on. Raises ObjectGoneError."""
+        return self._patch_node(node, lambda current: held(current, finalizer))
+
+    def release(self, node: Node, finalizer: str) -> None:
+        """Take it off; gone counts as done."""
+        with suppress(ObjectGoneError):
+            self._patch_node(node, lambda current: released(current, finalizer))
+
+    def strip(self, node: Node) -> None:
+        """Take off everything of ours; gone counts as done."""
+        with suppress(ObjectGoneError):
+            self._patch_node(node, stripped)
+
+    def mark(self, node: Node, taint: Taint, *, unschedulable: bool = True, exclude: bool = False) -> Node:
+        """Taint, cordon, exclude; a repeat finds it done. Raises ObjectGoneError."""
+        return self._patch_node(node, lambda current: marked(current, taint, cordon=unschedulable, exclude=exclude))
 
     def unmark(self, node: Node, taint_key: str) -> Node:
         """Take the taint off and uncordon; a repeat finds nothing to do. Raises ObjectGoneError."""
@@ -198,15 +188,16 @@ class SimKubernetes:
         """Undo that; a repeat finds nothing to do. Raises ObjectGoneError."""
         return self._patch_node(node, uncordoned)
 
-    def evict(self, pod: Pod) -> None:
+    def evict(self, pod: Pod, grace_seconds: int | None = None) -> None:
         """Ask the model's Eviction rules; gone or replaced counts as done. Raises EvictionRefusedError."""
-        options = DeleteOptions(uid=pod.uid)
-        request = _about("create", "pods/eviction", pod.key)
-        answer = self._remove(
-            request,
-            lambda: self._cluster.evict(pod.name, pod.namespace, options=options),
-            lambda: self._pod_is_gone(pod),
-        )
+        options = DeleteOptions(uid=pod.uid, grace=grace_seconds)
+        request = request_about("create", "pods/eviction", pod.key)
+
+        def send_away() -> None:
+            self._cluster.evict(pod.name, pod.namespace, options=options)
+            self.evictions.append(Eviction(at=self._clock.now(), pod=pod, instance=self._instance(pod.node)))
+
+        answer = self._remove(request, send_away, lambda: self._pod_is_gone(pod))
         if answer is not None:
             self.refusals += 1
             raise refusal(answer, request, pod.namespace) or as_error(answer, request, NAME)
@@ -214,7 +205,7 @@ class SimKubernetes:
     def delete_pod(self, pod: Pod, grace_seconds: int | None = None) -> None:
         """Delete without asking a budget; gone or replaced counts as done, and is not noted in `deletions`."""
         options = DeleteOptions(uid=pod.uid, grace=grace_seconds)
-        request = _about("delete", "pods", pod.key)
+        request = request_about("delete", "pods", pod.key)
 
         def delete() -> None:
             self._cluster.delete("pods", pod.name, pod.namespace, options=options)
@@ -226,7 +217,7 @@ class SimKubernetes:
 
     def delete_node(self, node: Node) -> None:
         """Remove the Node object; gone or replaced counts as done, and is not noted in `removals`."""
-        request = _about("delete", "nodes", node.name)
+        request = request_about("delete", "nodes", node.name)
 
         def delete() -> None:
             self._cluster.delete("nodes", node.name, options=DeleteOptions(uid=node.uid))
@@ -240,31 +231,22 @@ class SimKubernetes:
         """Write an Event of a deterministic name: one that is there already is a repeat."""
         body = bodies.event(about, reason=reason, message=message, warning=warning, now=now)
         namespace = str(body["metadata"]["namespace"])
-        request = _about("create", "events", namespace)
+        request = request_about("create", "events", namespace)
         answer = self._send(request, lambda: self._cluster.create("events", body, namespace))
         if answer is not None and answer.status not in {404, 409}:
             raise as_error(answer, request, NAME)
 
-    def _send(self, request: Request, act: Callable[[], object]) -> Answer | None:
-        """None when it went through, else what the API server said."""
-        self._disturb(f"{request.verb} {request.resource}")
-        try:
-            act()
-            self._lose(f"{request.verb} {request.resource}")
-        except ApiError as refused:
-            return Answer(status=refused.code, body=refused.status(), retry_after=refused.retry_after or None)
-        return None
-
     def _patch_node(self, node: Node, change: Callable[[Node], Node]) -> Node:
         """Patch what was read, at the version that was read; after a conflict read and think again."""
-        request, current = _about("patch", "nodes", node.name), node
+        request, current = request_about("patch", "nodes", node.name), node
         for _ in range(CONFLICTS):
             wanted = change(current)
             if wanted == current:
                 return current
             answer = self._send(request, partial(self._write, node.name, bodies.node_patch(current, wanted)))
             if answer is None:
-                return Node.from_json(self._cluster.world.find("nodes", node.name))
+                raw = self._cluster.store.find("nodes", node.name)
+                return wanted if raw is None else Node.from_json(raw)  # None: its last finalizer came off
             if answer.status != 409:
                 raise as_error(answer, request, NAME)
             current = self._same_node(node)
@@ -303,7 +285,3 @@ class SimKubernetes:
     def _instance(self, node: str) -> str:
         raw = self._cluster.store.find("nodes", node)
         return "" if raw is None else instance_id_of((raw.get("spec") or {}).get("providerID") or "")
-
-
-def _about(verb: str, resource: str, what: str) -> Request:
-    return Request(verb=verb, resource=resource, path=what)

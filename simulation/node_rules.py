@@ -8,7 +8,7 @@ from math import ceil
 
 from leeward.model import keys
 from leeward.model.instance import instance_id_of
-from leeward.model.termination import TerminationRecord
+from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.policy.document import Budget
 from local.cluster.objects import Obj, annotations_of, name_of
 from local.cluster.store import Change, ChangeType
@@ -21,6 +21,7 @@ from simulation.view import WorldView
 NOTICE = 120.0  # seconds from a spot warning to the end
 IN_GOOD_TIME = 40.0  # a hook that began to hold the instance later than so long before the end may still wait
 UNMARKED = 20.0  # seconds that the node of a warned instance may be without our mark
+EVENT_CLOCKS = 30.0  # seconds by which the clock of who sent a message may be ahead
 TOLD_AFTER = 600.0  # seconds: until a message that was delivered has been acknowledged
 SETTLED = 120.0  # a node unavailable for less may have been unknown when the sweep counted
 
@@ -94,7 +95,8 @@ class NodeRules:
         for instance, (at, text) in list(self._suspected.items()):
             if view.now - at > TOLD_AFTER:
                 del self._suspected[instance]
-                yield text
+                if not _told_otherwise(instance, at, view):
+                    yield text
 
     def _too_many(self, record: TerminationRecord, view: WorldView) -> str | None:
         group = view.groups.get(record.subject.group or "")
@@ -189,6 +191,13 @@ class NodeRules:
         if not _unschedulable(new):
             self._theirs.discard(name)
             self._cordoned.discard(name)
+
+
+def _told_otherwise(instance: str, at: float, view: WorldView) -> bool:
+    """Another message had asked for it: a node is marked before what the message says is written down."""
+    record = view.records.get(instance)
+    others = [one for one in record.causes if one.kind is not CauseKind.SCHEDULED_CHANGE] if record else []
+    return any(one.at.timestamp() <= at + EVENT_CLOCKS for one in others)
 
 
 def _limit(budget: Budget, nodes: int) -> int:

@@ -1,7 +1,7 @@
 """What a run came to, for people and for the command line."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from simulation.view import Violation
 
@@ -25,6 +25,7 @@ class Outcome:
     hooks_timed_out: int  # of ours, by their group's default result
     digest: str
     story: tuple[str, ...]
+    rounds: Mapping[str, int] = field(default_factory=dict)  # of disruption, by method and how they ended
 
     @property
     def failed(self) -> bool:

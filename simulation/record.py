@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from leeward.model.termination import Status
+from leeward.model.times import format_instant
 from leeward.report.record import Mark, MarkKind, NodeLane, Phase, RunRecord, Sample, Source, Span, WorkloadLane
 from local.cluster.floors import floor_of
 from local.cluster.objects import Obj, controller_of, is_deleting, is_ready, name_of, namespace_of, uid_of
@@ -150,7 +151,15 @@ class Recorder:
             return
         self._said[about] = line
         node = f"node-{about}" if about in self._world.fleet.instances else None
-        self._marks.append(Mark(at=_instant(self._world.now), kind=kind, text=line, node=node))
+        text = f"{line}{self._waited_for(about)}" if kind is MarkKind.BLOCKED else line
+        self._marks.append(Mark(at=_instant(self._world.now), kind=kind, text=text, node=node))
+
+    def _waited_for(self, instance: str) -> str:
+        """Until when at the latest the drain waits for whoever blocks it."""
+        record = self._world.claims.records.get(instance)
+        until = record.times.get("until") if record else None
+        ends = [moment for moment in (until, record.deadline if record else None) if moment is not None]
+        return f", waited for until {format_instant(min(ends))} at the latest" if ends else ""
 
 
 def kind_of(line: str) -> MarkKind | None:

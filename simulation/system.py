@@ -1,5 +1,6 @@
 """Puts the models together into one deployment: ports behind gates, functions behind queue, schedules, machine."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -24,12 +25,24 @@ from leeward.ports import (
     PriceList,
     Redelivery,
 )
-from leeward.ports_upgrade import Alarms, GroupChanges, ManagedUpdates, Templates, UpgradeExecutions, Upgrades
+from leeward.ports_balancing import LoadBalancers
+from leeward.ports_disruption import RoundExecutions, Rounds
+from leeward.ports_upgrade import (
+    Alarms,
+    Beforehand,
+    GroupChanges,
+    ManagedUpdates,
+    Templates,
+    UpgradeExecutions,
+    Upgrades,
+)
 from local.cluster.model import Cluster
 from simulation import functions
 from simulation.aws import events
 from simulation.aws.alarms import SimAlarms
-from simulation.aws.bus import Bus
+from simulation.aws.balancers import SimLoadBalancers, balanced
+from simulation.aws.beforehand import SimBeforehand
+from simulation.aws.bus import ENDED_BADLY, USUALLY, Bus
 from simulation.aws.catalog import SimCatalog
 from simulation.aws.changes import SimGroupChanges
 from simulation.aws.executions import SimExecutions, SimUpgradeExecutions
@@ -38,10 +51,12 @@ from simulation.aws.managed import SimManagedUpdates
 from simulation.aws.network import SimLaunchSources, SimNetwork, SimNodegroups, SimPriceList
 from simulation.aws.ports import SimGroups, SimInstances
 from simulation.aws.queue import Queue, SimDeadLetters, SimRedelivery
+from simulation.aws.round_books import RoundBooks
+from simulation.aws.rounds import SimRounds
 from simulation.aws.table import SimClaims
 from simulation.aws.templates import SimTemplates
 from simulation.aws.upgrades import SimUpgrades
-from simulation.definitions import NODE_GROUP_UPGRADE, NODE_TERMINATION, definitions
+from simulation.definitions import DISRUPTION_ROUND, NODE_GROUP_UPGRADE, NODE_TERMINATION, definitions
 from simulation.faults import FaultyPort, Injector
 from simulation.invocations import Ended, Invocations, SimClock
 from simulation.kubernetes import SimKubernetes
@@ -49,15 +64,16 @@ from simulation.machine import Execution, StateMachine, StepFunctions
 from simulation.timeline import Streams, Timeline
 
 COLD = 0.2  # seconds from a call to the function's first line
-SWEEP_EVERY, SYNC_EVERY, EXPIRE_EVERY = 60.0, 300.0, 3600.0
+SWEEP_EVERY, SYNC_EVERY, EXPIRE_EVERY, DECIDE_EVERY = 60.0, 300.0, 3600.0, 300.0
 ON_PURPOSE = {name for name in vars(errors) if name.endswith("Error")}  # what the product raises; others are bugs
 
 
 class SimClusters:
-    """`ports.Clusters` of one cluster."""
+    """`ports.Clusters` of one cluster. `written`: its policies, which may be written anew."""
 
     def __init__(self, name: str, policies: ClusterPolicies, kubernetes: Kubernetes) -> None:
-        self._name, self._policies, self._kubernetes = name, policies, kubernetes
+        self.written = policies
+        self._name, self._kubernetes = name, kubernetes
 
     def names(self) -> tuple[str, ...]:
         """The one."""
@@ -65,7 +81,7 @@ class SimClusters:
 
     def policies(self, _cluster: str) -> ClusterPolicies:
         """What is written down."""
-        return self._policies
+        return self.written
 
     def kubernetes(self, _cluster: str) -> Kubernetes:
         """Its API."""
@@ -98,11 +114,16 @@ class System:
         self.changes = SimGroupChanges(parts.fleet)
         self.templates = SimTemplates((group.template for group in parts.fleet.groups.values()), parts.injector)
         self.managed_updates, self.alarms = SimManagedUpdates(parts.timeline), SimAlarms()
-        self.upgrades = SimUpgrades()
+        self.upgrades, self.beforehand = SimUpgrades(), SimBeforehand()
+        books = {name: group.book for name, group in parts.fleet.groups.items()}
+        self.rounds = SimRounds(RoundBooks(books).wrote)
+        self.balancers = SimLoadBalancers(parts.timeline)
+        self.balancers.groups.update(balanced(sorted(parts.fleet.groups), parts.streams.stream("load balancers")))
         self.states = StepFunctions()
         self.machines = {name: self._machine(name, found, parts) for name, found in definitions().items()}
         self.machine = self.machines[NODE_TERMINATION]
         self.unexpected: list[str] = []
+        self.decides = False
 
     def _machine(self, name: str, definition: Mapping[str, Any], parts: Parts) -> StateMachine:
         first = name == NODE_TERMINATION
@@ -112,7 +133,7 @@ class System:
             parts.streams.stream("state machine" if first else f"state machine {name}"),
             invoke=self._invoke,
             pause=self._pause,
-            ended=self._ended if first else self._told,
+            ended=self._ended if first else self._upgrade_ended if name == NODE_GROUP_UPGRADE else self._told,
             name=f"leeward-{name}",
             account=self.states,
         )
@@ -121,11 +142,13 @@ class System:
         """Build the ports for a cluster and start queue and schedules."""
         gate = self._injector
         true_time = SimClock(self._timeline, self._invocations)
+        cluster.observe(self.balancers.watch)
         kubernetes = SimKubernetes(cluster, true_time, gate.disturb, gate.lose_answer)
         behind = cast(Kubernetes, FaultyPort(kubernetes, "kubernetes", self._injector))
-        clusters = SimClusters(name, policies, behind)
+        self.clusters = clusters = SimClusters(name, policies, behind)
         local = {"names": clusters.names, "kubernetes": clusters.kubernetes, "policies": clusters.policies}
         upgrade_runs = SimUpgradeExecutions(self.machines.get(NODE_GROUP_UPGRADE))
+        round_runs = SimUpgradeExecutions(self.machines.get(DISRUPTION_ROUND))
         self.claims.index.behind(self._timeline.now, gate)
         self.ports = Ports(
             clock=SimClock(self._timeline, self._invocations, gate.clock_skew),
@@ -135,7 +158,7 @@ class System:
             price_list=cast(PriceList, FaultyPort(SimPriceList(), "price list", gate)),
             catalog=cast(Catalog, FaultyPort(SimCatalog(), "catalog", gate)),
             nodegroups=NodegroupCache(
-                cast(Nodegroups, FaultyPort(SimNodegroups(), "nodegroups", gate)),
+                cast(Nodegroups, FaultyPort(SimNodegroups(self.managed_updates.nodegroup), "nodegroups", gate)),
                 true_time,
                 chance=lambda: 0.0,
                 say=self._said,
@@ -146,12 +169,16 @@ class System:
             executions=cast(Executions, FaultyPort(SimExecutions(self.machine), "executions", gate)),
             dead_letters=cast(DeadLetters, FaultyPort(SimDeadLetters(self.queue), "dead letters", gate)),
             redelivery=cast(Redelivery, FaultyPort(SimRedelivery(self.queue), "redelivery", gate)),
+            load_balancers=cast(LoadBalancers, FaultyPort(self.balancers, "load balancers", gate)),
             group_changes=cast(GroupChanges, FaultyPort(self.changes, "group changes", gate)),
             templates=cast(Templates, FaultyPort(self.templates, "templates", gate)),
             managed_updates=cast(ManagedUpdates, FaultyPort(self.managed_updates, "managed updates", gate)),
+            beforehand=cast(Beforehand, FaultyPort(self.beforehand, "beforehand", gate)),
             alarms=cast(Alarms, FaultyPort(self.alarms, "alarms", gate)),
             upgrades=cast(Upgrades, FaultyPort(self.upgrades, "upgrades", gate)),
             upgrade_executions=cast(UpgradeExecutions, FaultyPort(upgrade_runs, "upgrade executions", gate)),
+            rounds=cast(Rounds, FaultyPort(self.rounds, "rounds", gate)),
+            round_executions=cast(RoundExecutions, FaultyPort(round_runs, "round executions", gate)),
             queue_arns=frozenset({events.QUEUE_ARN}),
             origins=frozenset({(events.ACCOUNT, events.REGION)}),
         )
@@ -161,6 +188,15 @@ class System:
         self._timeline.every(EXPIRE_EVERY, self._expire, "time to live")
         self._timeline.every(SYNC_EVERY, lambda: self._run("sync", lambda: functions.sync(self.ports)), "sync")
         return kubernetes
+
+    def begin_deciding(self) -> None:
+        """fn decide on its schedule, until somebody takes `decides` back: a world comes to rest without new rounds."""
+        self.decides = True
+        self._timeline.every(DECIDE_EVERY, self._decide, "decide")
+
+    def _decide(self) -> None:
+        if self.decides:
+            self._run("decide", lambda: functions.decide(self.ports))
 
     def _expire(self) -> None:
         self.claims.expire(self._timeline.instant(), self._injector.expiry_lag)
@@ -174,7 +210,7 @@ class System:
     def _invoke(self, function: str, payload: Mapping[str, Any], done: Callable[[Ended], None]) -> None:
         def finished(ended: Ended) -> None:
             run = payload.get("run") or {}
-            self._note(f"{function} {payload['step']} {run.get('instance') or run.get('group', '')}", ended)
+            self._note(f"{function} {payload['step']} {_about(run)}", ended)
             done(ended)
 
         call = partial(functions.step, function, payload, self.ports)
@@ -204,8 +240,21 @@ class System:
     def _told(self, execution: Execution) -> None:
         self._said(f"execution {execution.name}: {execution.status} {execution.state} {execution.cause}".rstrip())
 
+    def _upgrade_ended(self, execution: Execution) -> None:
+        """A rule calls fn upgrade, some moment later, for what ended badly."""
+        self._told(execution)
+        if execution.status in ENDED_BADLY:
+            detail = {"name": execution.name, "status": execution.status, "input": json.dumps(execution.input)}
+            call = partial(functions.upgrade_ended, detail, self.ports)
+            self._timeline.after(USUALLY, lambda: self._run("upgrade", call), "an upgrade's execution ended badly")
+
     def _ended(self, execution: Execution) -> None:
         """Rules listen to the ends of node-termination alone."""
         self._told(execution)
         id_ = f"{self._ids.getrandbits(128):032x}"
         self.bus.emit(events.execution_status(id_, execution.name, execution.status, self._timeline.instant()))
+
+
+def _about(run: Mapping[str, Any]) -> str:
+    """The instance, group or cluster of a run document."""
+    return str(run.get("instance") or run.get("group") or run.get("cluster") or "")

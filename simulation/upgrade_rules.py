@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator
 
 from leeward.errors import InvalidInputError
 from leeward.model import keys
+from leeward.model.instance import instance_id_of
 from leeward.policy.selection import policy_for
 from leeward.upgrade.record import UpgradeRecord, Wish
 from leeward.upgrade.sizes import parallelism
 from local.cluster.objects import Obj, annotations_of, controller_of, name_of
+from simulation.facts import told_first
 from simulation.view import Rule, WorldView
 
 LEAVING = ("Terminating", "Terminated", "Detach", "Warmed:Terminating")
@@ -103,8 +105,19 @@ def _cordons(view: WorldView) -> Iterator[str]:
     for node in view.cluster.store.sorted("nodes"):
         group = _cordoned_for(node)
         record = view.upgrades.get(group)
+        held = view.records.get(instance_id_of(node["spec"].get("providerID") or ""))
+        if held is not None and told_first(held):
+            continue  # the group was told: it leaves once its pods do
         if group and (record is None or not record.resumable):
             yield f"{name_of(node)} is cordoned for the upgrade of {group}, which has ended"
+
+
+def _kept(view: WorldView) -> Iterator[str]:
+    for node in view.cluster.store.sorted("nodes"):
+        group = annotations_of(node).get(keys.KEPT_FOR)
+        record = view.upgrades.get(group or "")
+        if group and (record is None or record.execution not in view.upgrading):
+            yield f"{name_of(node)} is kept from Cluster Autoscaler for the upgrade of {group}, which nobody works on"
 
 
 def _cordoned_for(node: Obj) -> str:
@@ -116,4 +129,5 @@ UPGRADES_EVENTUAL: tuple[tuple[Rule, Callable[[WorldView], Iterator[str]]], ...]
     (Rule.TARGET, _on_target),
     (Rule.RESTORED, _restored),
     (Rule.LIFTED, _cordons),
+    (Rule.LIFTED, _kept),
 )

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Protocol
 
+from leeward.disruption.record import RoundRecord
 from leeward.model.group import Group
 from leeward.model.termination import LaunchPlan, TerminationRecord
 from leeward.policy.document import ClusterPolicies
@@ -14,13 +15,13 @@ from local.cluster.model import Cluster
 from simulation.aws.books import Book
 from simulation.aws.queue import DeadLetter
 from simulation.faults import Crowd
-from simulation.kubernetes import Deletion, Removal
+from simulation.kubernetes import Deletion, Eviction, Removal
 
 HookCall = tuple[str, str, str, bool]  # group, hook, instance, whether it was us
 
 
 class Rule(StrEnum):
-    """The first seventeen hold always, REST for the whole run, the others at the end."""
+    """The first seventeen, IN_SERVICE and VOLUMES hold always, REST for the whole run, the others at the end."""
 
     EVICTION = "no eviction that a PodDisruptionBudget forbids"
     DELETION = "no pod deleted by us without force"
@@ -40,6 +41,8 @@ class Rule(StrEnum):
     MALFORMED = "malformed messages, and no others, go to the dead letters, with a reason"
     PLACEMENT = "no launch planned where the subnet has long lacked addresses"
     REST = "the world comes to rest"
+    IN_SERVICE = "no pod evicted while a load balancer still has its node, where there is time"
+    VOLUMES = "no instance let go by us while a volume of a pod that has left is attached, where there is time"
     MARK = "no mark without an open record"
     GONE = "no open record whose instance is gone"
     HOOK = "no hook of ours waits without an open record"
@@ -51,6 +54,10 @@ class Rule(StrEnum):
     TARGET = "after an upgrade every member is on the target"
     RESTORED = "sizes and processes are what they were when no upgrade needs them otherwise"
     LIFTED = "no cordon of an upgrade left without one that can go on"
+    EXCLUDED = "no node kept out of load balancers by us without our mark"
+    REPLICAS = "no workload left with a second replica of ours"
+    SPENT = "no round tells more nodes to go than budgets allow"
+    ROUND = "every disruption round comes to its end"
     LEAK = "no instance of a group runs outside of every group"
 
 
@@ -105,6 +112,16 @@ class WorldView(Protocol):
     @property
     def upgrades(self) -> Mapping[str, UpgradeRecord]:
         """The latest record of each group that was ever upgraded."""
+        ...
+
+    @property
+    def rounds(self) -> Mapping[str, RoundRecord]:
+        """The latest record of each cluster that ever had a disruption round."""
+        ...
+
+    @property
+    def disrupting(self) -> Set[str]:
+        """Names of open executions of disruption-round."""
         ...
 
     @property
@@ -214,6 +231,20 @@ class WorldView(Protocol):
     @property
     def deletions(self) -> Sequence[Deletion]:
         """Pods deleted by us past the Eviction API (`SimKubernetes.deletions`)."""
+        ...
+
+    @property
+    def evictions(self) -> Sequence[Eviction]:
+        """Pods told to leave by us through the Eviction API (`SimKubernetes.evictions`)."""
+        ...
+
+    @property
+    def replicas(self) -> Mapping[str, int]:
+        """What each Deployment's owner wants, by namespace/name."""
+        ...
+
+    def target(self, instance: str, at: float) -> str | None:
+        """Health of the load balancers' target that the instance was at the moment; None: it was none."""
         ...
 
     @property

@@ -3,35 +3,33 @@
 `World(seed, fleet, faults, arrivals).run(hours)`: the same arguments give the same history, byte for byte."""
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
+from typing import Any
 
-from leeward.model import keys
-from leeward.model.group import Group, HookResult
-from leeward.model.termination import LaunchPlan, TerminationRecord
-from leeward.upgrade.record import UpgradeRecord
+from leeward.model.group import HookResult
 from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec
+from local.cluster.objects import path_name
 from local.cluster.resources import BY_KIND
 from local.cluster.settings import ClusterSettings
 from simulation.arrivals import Arrivals, Troubles
 from simulation.autoscaler import ClusterAutoscaler
-from simulation.aws.books import Book
 from simulation.aws.bus import Bus
 from simulation.aws.compute import SimInstance
 from simulation.aws.events import SPOT_WARNING, Event
-from simulation.aws.fleet import Listeners, SimFleet
-from simulation.aws.queue import DeadLetter, Queue
+from simulation.aws.fleet import SimFleet
+from simulation.aws.listeners import Listeners
+from simulation.aws.queue import Queue
 from simulation.aws.table import SimClaims
-from simulation.definitions import NODE_GROUP_UPGRADE
-from simulation.faults import Crowd, Faults, Injector
+from simulation.faults import Faults, Injector
 from simulation.invariants import Checker, Rule, Violation
 from simulation.invocations import Invocations
 from simulation.journal import Journal
-from simulation.kubernetes import Deletion, Removal
 from simulation.outcome import Outcome
 from simulation.plans import ArrivalPlan, FleetPlan
+from simulation.shown import Shown
 from simulation.system import Parts, System
 from simulation.timeline import Entry, Streams, Timeline
 
@@ -44,15 +42,24 @@ CLUSTER = ClusterSettings(watch_log=100, history=1000)  # nobody watches it, and
 MOST_ENTRIES = 2_000_000  # of the timeline: a world that has more is not coming to rest
 
 
-class World:
-    """Also the `WorldView` of the invariants."""
+class World(Shown):
+    """Its fleet, its cluster and what happens to both. `run` it once."""
 
-    def __init__(self, seed: int, fleet: FleetPlan, faults: Faults, arrivals: Sequence[ArrivalPlan]) -> None:
+    def __init__(
+        self,
+        seed: int,
+        fleet: FleetPlan,
+        faults: Faults,
+        arrivals: Sequence[ArrivalPlan],
+        *,
+        disruption: bool = False,
+    ) -> None:
         self.seed, self.policies, self._fleet_plan = seed, fleet.policies, fleet
         self.timeline, streams = Timeline(), Streams(seed)
         self.story: deque[str] = deque(maxlen=STORY)
         self.heard: Callable[[str], None] = lambda _line: None  # each line of the story, for who watches
         self.seen: Callable[[], None] = lambda: None  # after each event
+        self.labels: Callable[[SimInstance], Mapping[str, str]] = lambda _member: {}  # with which a node registers
         self.invocations = Invocations(self.timeline)
         self.injector = Injector(faults, streams, self.timeline, self.invocations.sleep, self.say)
         self.injector.active = False
@@ -74,6 +81,9 @@ class World:
         )
         self.system = System(parts, self.say)
         self.kubernetes = self.system.connect(fleet.cluster, fleet.policies, self.cluster)
+        if disruption:
+            self.system.begin_deciding()
+        self._wanted = wanted_replicas(fleet.workloads)
         self.checker = Checker(seed)
         self.violations: list[Violation] = []
         self.enough: Callable[[Violation], bool] = lambda _: False  # whether the run may end with this one
@@ -104,6 +114,7 @@ class World:
         self.injector.stop()
         self.kubernetes.stale_seconds = 0.0
         self._arrivals.over = True
+        self.system.decides = False
         if self._autoscaler:
             self._autoscaler.over = True
         self.say("faults and arrivals are over")
@@ -123,149 +134,6 @@ class World:
         if member.state == "running":
             self._joined(member)
 
-    # The invariants' view
-
-    @property
-    def now(self) -> float:
-        """Seconds since 1970."""
-        return self.timeline.now()
-
-    @property
-    def groups(self) -> Mapping[str, Group]:
-        """As they stand."""
-        return {name: group.described() for name, group in self.fleet.groups.items()}
-
-    @property
-    def books(self) -> Mapping[str, Book]:
-        """By group."""
-        return {name: group.book for name, group in self.fleet.groups.items()}
-
-    @property
-    def records(self) -> Mapping[str, TerminationRecord]:
-        """By instance."""
-        return self.claims.records
-
-    @property
-    def upgrades(self) -> Mapping[str, UpgradeRecord]:
-        """By group."""
-        return self.system.upgrades.records
-
-    @property
-    def upgrading(self) -> Set[str]:
-        """Names."""
-        return self.system.machines[NODE_GROUP_UPGRADE].executions.keys()
-
-    @property
-    def maxima(self) -> Mapping[str, int]:
-        """By group."""
-        return {name: group.plan.maximum for name, group in self.fleet.groups.items()}
-
-    @property
-    def waiting(self) -> Set[tuple[str, str, str]]:
-        """(group, hook, instance)."""
-        return self.fleet.waiting.keys()
-
-    @property
-    def completed_hooks(self) -> Sequence[tuple[str, str, str, bool]]:
-        """Ours that had an effect."""
-        return self.system.groups.completed
-
-    @property
-    def timed_out(self) -> Sequence[tuple[str, str, str]]:
-        """(group, hook, instance)."""
-        return self.fleet.timed_out
-
-    @property
-    def heartbeats(self) -> Sequence[tuple[str, str, str, bool]]:
-        """Ours that had an effect."""
-        return self.system.groups.heartbeats
-
-    @property
-    def open_executions(self) -> Set[str]:
-        """Names."""
-        return self.system.machine.executions.keys()
-
-    def started(self, execution: str) -> float:
-        """Seconds since 1970."""
-        return self.system.machine.executions[execution].started
-
-    @property
-    def acknowledged(self) -> Sequence[tuple[str, str]]:
-        """(message id, body)."""
-        return self.queue.acknowledged
-
-    @property
-    def dead_letters(self) -> Sequence[DeadLetter]:
-        """Put there by us, and redriven."""
-        return self.queue.dead_letters
-
-    @property
-    def faultless(self) -> bool:
-        """Only arrivals."""
-        return self.injector.faults == Faults.none()
-
-    @property
-    def queue_depth(self) -> int:
-        """Messages that wait to be delivered."""
-        return self.queue.depth - self.in_flight
-
-    @property
-    def in_flight(self) -> int:
-        """Messages that were delivered and not deleted."""
-        return sum(m.receives > 0 and m.visible > self.now for m in self.queue.messages.values())
-
-    @property
-    def launches(self) -> Sequence[tuple[str, str]]:
-        """(token, instance)."""
-        return self.system.groups.launches
-
-    @property
-    def plans(self) -> Sequence[tuple[str, LaunchPlan]]:
-        """(instance, plan)."""
-        return self.claims.plans
-
-    @property
-    def crowded(self) -> Mapping[str, Crowd]:
-        """By zone."""
-        return self.injector.crowded
-
-    @property
-    def decrements(self) -> Sequence[str]:
-        """Instances."""
-        return self.system.groups.decrements
-
-    @property
-    def terminations(self) -> Sequence[str]:
-        """Instances."""
-        return self.system.groups.terminations
-
-    @property
-    def strays(self) -> Sequence[str]:
-        """Neither in a group nor detached from it, which takes the tag away."""
-        instances = self.fleet.instances.values()
-        return [m.id for m in instances if m.lifecycle is None and not m.gone and keys.GROUP_TAG in m.tags]
-
-    @property
-    def deletions(self) -> Sequence[Deletion]:
-        """Past the Eviction API."""
-        return self.kubernetes.deletions
-
-    @property
-    def removals(self) -> Sequence[Removal]:
-        """Nodes."""
-        return self.kubernetes.removals
-
-    def ours(self, hook: str, group: str) -> bool:
-        """Whether fn sync put it there."""
-        return (group, hook) in self.system.groups.put
-
-    def running(self, instance: str) -> bool:
-        """Whether EC2 has not begun to end it."""
-        there = self.fleet.instances.get(instance)
-        return there is not None and not there.gone
-
-    # What happens
-
     def _populate(self) -> None:
         self.fleet.populate()
         known = {"default", "kube-system", "kube-public", "kube-node-lease"}
@@ -277,7 +145,13 @@ class World:
             self.cluster.create(BY_KIND[raw["kind"]].plural, dict(raw), space)
 
     def _joined(self, member: SimInstance) -> None:
-        spec = NodeSpec(name=member.node, zone=member.zone, instance_id=member.id, instance_type=member.type)
+        spec = NodeSpec(
+            name=member.node,
+            zone=member.zone,
+            instance_id=member.id,
+            instance_type=member.type,
+            labels=self.labels(member),
+        )
         if self.cluster.store.find("nodes", member.node) is None:
             self.cluster.add_node(spec)
 
@@ -355,7 +229,14 @@ class World:
             hooks_timed_out=sum(self.ours(hook, group) for group, hook, _ in self.fleet.timed_out),
             digest=self._history.hexdigest(),
             story=tuple(self.story),
+            rounds=dict(sorted(self.system.rounds.ended.items())),
         )
+
+
+def wanted_replicas(workloads: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """By Deployment, as its owner has written it."""
+    found = [raw for raw in workloads if raw["kind"] == "Deployment"]
+    return {path_name(dict(raw)): int(raw["spec"].get("replicas", 1)) for raw in found}
 
 
 def _gist(event: Event) -> str:

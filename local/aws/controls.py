@@ -14,6 +14,7 @@
 | GET, PUT time-scale | factor: real seconds per second of state machine waits and time-outs |
 | POST, GET, DELETE lambda/kill | function, afterSeconds, times: invocations whose process is killed |
 | PUT health-check | hooksForDeadInstances: whether an instance that died runs its terminate hooks |
+| PUT status-checks/ID | impaired: system, instance, attached-ebs; secondsAgo?; in ``status_checks`` |
 | PUT subnets/ID | freeIps: what others who use the subnet leave free; null: they leave it; in ``subnets`` |
 | PUT eks/NAME, GET access-entries?cluster=NAME | in ``eks.clusters`` |
 """

@@ -1,4 +1,4 @@
-"""EC2, Auto Scaling and EKS answered by moto inside this process instead of by ministack.
+"""EC2, Auto Scaling, EKS and Elastic Load Balancing answered by moto inside this process instead of by ministack.
 
 Requests are rewritten to moto's account and the caller's region and run one at a time under ``model_lock``, which every
 other writer of moto's models holds as well.
@@ -24,14 +24,14 @@ from local.aws.pins import expect, expect_parameters
 Answer = tuple[int, dict[str, str], bytes]
 Handler = Callable[[str, str, Mapping[str, str], bytes, Mapping[str, Any]], Awaitable[Answer]]
 
-SERVICES = ("ec2", "autoscaling", "eks")
+SERVICES = ("ec2", "autoscaling", "eks", "elasticloadbalancing")
 model_lock = threading.RLock()
 _wsgi = DomainDispatcherApplication(create_backend_app)
 _DROPPED_HEADERS = {"host", "content-length", "authorization", "x-amz-security-token"}
 
 
 def install() -> None:
-    """Route the three services to moto."""
+    """Route the four services to moto."""
     expect_parameters("ministack", ministack_app._lazy_handler, "module_name")
     for service in SERVICES:
         expect("ministack", service in ministack_app.SERVICE_HANDLERS, f"app.SERVICE_HANDLERS has no {service!r}")

@@ -18,7 +18,7 @@ from hypercorn.config import Config
 from ministack import app as ministack_app
 from ministack.core import hypercorn_compat
 
-from local.aws import ec2, launch_templates, moto_backend, parameters, provisioning
+from local.aws import balancing, ec2, launch_templates, moto_backend, parameters, provisioning, webhooks
 from local.aws.app import Gateway
 from local.aws.autoscaling import patches as autoscaling_patches
 from local.aws.autoscaling.engine import Engine
@@ -35,6 +35,7 @@ from local.aws.pins import check_versions
 from local.aws.prices import Prices
 from local.aws.recording import Recording
 from local.aws.settings import HOST, Settings, clear_environment
+from local.aws.status_checks import StatusChecks
 from local.aws.stepfunctions import branches, sdk, timing
 from local.aws.stepfunctions.clock import ScaledClock
 from local.aws.stepfunctions.executions import Executions
@@ -53,9 +54,11 @@ def build(settings: Settings) -> Gateway:
     moto_backend.install()
     ec2.install(outbox, timeline, journal, pace)
     Tenants().install(control)
+    StatusChecks().install(control)
     prices = Prices()
     prices.install(control)
     launch_templates.install()
+    balancing.install()
     engine, health = Engine(outbox, timeline, journal, pace), autoscaling_patches.HealthSwitch()
     autoscaling_patches.install(engine, health)
     Clusters(settings, engine).install(control)
@@ -72,6 +75,7 @@ def build(settings: Settings) -> Gateway:
     queues.install()
     parameters.install()
     provisioning.install()
+    webhooks.install()
     parts = Parts(
         settings=settings,
         outbox=outbox,

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from local.cluster.errors import ApiError
-from local.cluster.instances import NEVER_JOIN, Instance, InstanceSource
+from local.cluster.instances import NEVER_JOIN, SOURCE_TEMPLATE, Instance, InstanceSource
 from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec
 from local.cluster.objects import Obj, condition_of, is_deleting, is_ready, name_of, uid_of
@@ -162,6 +162,8 @@ def _labels(instance: Instance) -> dict[str, str]:
         "sourceLaunchTemplateId": tags.get("aws:ec2launchtemplate:id", ""),
         "sourceLaunchTemplateVersion": tags.get("aws:ec2launchtemplate:version", ""),
     }
+    if SOURCE_TEMPLATE in tags:
+        known["sourceLaunchTemplateId"], _, known["sourceLaunchTemplateVersion"] = tags[SOURCE_TEMPLATE].partition(":")
     return {**labels, **{f"eks.amazonaws.com/{key}": value for key, value in known.items() if value}}
 
 

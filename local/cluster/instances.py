@@ -8,6 +8,7 @@ from typing import Any, NotRequired, Protocol, TypedDict
 from botocore.config import Config
 
 NEVER_JOIN = "local.leeward.dev/never-join"
+SOURCE_TEMPLATE = "local.leeward.dev/source-template"  # ID:VERSION of the user's template that EKS has copied
 _NOT_TERMINATED = ["pending", "running", "stopping", "stopped", "shutting-down"]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -43,6 +43,10 @@ def _core(plural: str, kind: str, *short: str, namespaced: bool = True, subs: st
     return _of("", plural, kind, *short, namespaced=namespaced, subs=subs, all_=all_)
 
 
+def _v2(group: str, plural: str, kind: str, *short: str, subs: str = "", all_: bool = False) -> Resource:
+    return replace(_of(group, plural, kind, *short, subs=subs, all_=all_), version="v2")
+
+
 def _of(
     group: str, plural: str, kind: str, *short: str, namespaced: bool = True, subs: str = "", all_: bool = False
 ) -> Resource:
@@ -74,6 +78,7 @@ _CATALOGUE = (
     _of("apps", "replicasets", "ReplicaSet", "rs", subs="status scale", all_=True),
     _of("apps", "daemonsets", "DaemonSet", "ds", subs="status", all_=True),
     _of("apps", "statefulsets", "StatefulSet", "sts", subs="status scale", all_=True),
+    _v2("autoscaling", "horizontalpodautoscalers", "HorizontalPodAutoscaler", "hpa", subs="status", all_=True),
     _of("batch", "jobs", "Job", subs="status", all_=True),
     _of("coordination.k8s.io", "leases", "Lease"),
     _of("discovery.k8s.io", "endpointslices", "EndpointSlice"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from leeward.model.times import parse_instant
+from leeward.model.times import format_instant, parse_instant
 from leeward.report.record import (
     Mark,
     MarkKind,
@@ -79,7 +79,7 @@ def build(sources: Sources) -> RunRecord:
     moments = [parse_instant(str(fact["at"])) for fact in sources.history]
     moments += [at for termination in sources.terminations for at in termination.times.values()]
     end = max([sources.played, *moments])
-    marks = [*_played(sources), *_events(sources), *_blocks(sources.history), *_decisions(sources)]
+    marks = [*_played(sources), *_events(sources), *_blocks(sources), *_decisions(sources)]
     return RunRecord(
         source=Source.LOCAL,
         start=sources.played - BEFORE,
@@ -179,10 +179,11 @@ def _events(sources: Sources) -> list[Mark]:
     ]
 
 
-def _blocks(history: Sequence[Fact]) -> list[Mark]:
-    """The first refusal of each pod; further ones are counted in it."""
+def _blocks(sources: Sources) -> list[Mark]:
+    """The first refusal of each pod, and until when its drain waits for it; further ones are counted in it."""
     refused: dict[str, list[Fact]] = {}
-    for fact in (fact for fact in history if fact["kind"] == "eviction-refused"):
+    until = {one.node: one.times["until"] for one in sources.terminations if "until" in one.times}
+    for fact in (fact for fact in sources.history if fact["kind"] == "eviction-refused"):
         refused.setdefault(str(fact["object"]), []).append(fact)
     return [
         Mark(
@@ -190,10 +191,15 @@ def _blocks(history: Sequence[Fact]) -> list[Mark]:
             kind=MarkKind.BLOCKED,
             node=str(facts[0].get("node") or "") or None,
             text=f"PodDisruptionBudget {facts[0]['pdb']} refused to let {pod} go"
-            + (f" ({len(facts)} times)" if len(facts) > 1 else ""),
+            + (f" ({len(facts)} times)" if len(facts) > 1 else "")
+            + _waited_for(until.get(str(facts[0].get("node") or ""))),
         )
         for pod, facts in refused.items()
     ]
+
+
+def _waited_for(until: datetime | None) -> str:
+    return f", waited for until {format_instant(until)} at the latest" if until else ""
 
 
 def _decisions(sources: Sources) -> list[Mark]:

@@ -100,3 +100,32 @@ def images(stack: LocalStack, name: str) -> Mapping[str, str]:
     ids = [str(member["InstanceId"]) for member in fleet.instances_of(stack, name)]
     found = stack.client("ec2").describe_instances(InstanceIds=ids)["Reservations"]
     return {str(one["InstanceId"]): str(one["ImageId"]) for each in found for one in each["Instances"]}
+
+
+def node_of(stack: LocalStack, name: str) -> str:
+    """The node on which the only pod of a Deployment runs."""
+    pods = stack.kubernetes("GET", "/api/v1/namespaces/default/pods")["items"]
+    return next(str(pod["spec"]["nodeName"]) for pod in pods if pod["metadata"]["labels"].get("app") == name)
+
+
+def sync(stack: LocalStack) -> None:
+    """The schedule of fn sync, now."""
+    stack.client("lambda").invoke(FunctionName="leeward-sync")
+
+
+def decide(stack: LocalStack) -> None:
+    """The schedule of fn decide, now."""
+    stack.client("lambda").invoke(FunctionName="leeward-decide")
+
+
+def suspended(stack: LocalStack) -> list[str]:
+    """Groups with a process that is suspended."""
+    answer = stack.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[*TYPES])
+    return [str(one["AutoScalingGroupName"]) for one in answer["AutoScalingGroups"] if one["SuspendedProcesses"]]
+
+
+def rounds_run(stack: LocalStack) -> list[str]:
+    """The status of every execution of disruption-round."""
+    machine = f"arn:aws:states:{stack.region}:{stack.account}:stateMachine:leeward-disruption-round"
+    pages = stack.client("stepfunctions").get_paginator("list_executions").paginate(stateMachineArn=machine)
+    return [str(run["status"]) for page in pages for run in page["executions"]]

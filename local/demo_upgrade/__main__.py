@@ -20,49 +20,55 @@ def main() -> int:
     parser.add_argument(
         "--kill-at", type=int, metavar="SEED", help="stop the execution at a moment of this seed's, and start it again"
     )
-    seed = parser.parse_args().kill_at
-    return perform(lambda stack: run(stack, seed))
+    parser.add_argument("--small", action="store_true", help="three nodes, and no budget in the way")
+    options = parser.parse_args()
+    return perform(lambda stack: run(stack, scene.SMALL if options.small else scene.WHOLE, options.kill_at))
 
 
-def run(stack: LocalStack, seed: int | None = None) -> bool:
+def run(stack: LocalStack, cast: scene.Cast, seed: int | None = None) -> bool:
     """The whole demo on a started stack; whether every promise was kept."""
-    stage(stack)
-    before = scene.before(stack)
-    at_first = plan(stack, before.image, shown=True)
-    say(f"mended as the finding says: maxUnavailable 1 on pdb {scene.IMPOSSIBLE}; pre-flight once more")
-    mended_at = datetime.now(UTC)
-    scene.mend(stack)
-    wait_until(lambda: not plan(stack, before.image), SETTLE_SECONDS, "a budget that can be satisfied")
-    mended = plan(stack, before.image)
-    say(f"{len(mended)} blockers are left")
+    stage(stack, cast)
+    before, began = scene.before(stack), datetime.now(UTC)
+    at_first, mended = preflight(stack, before.image) if cast.in_the_way else ([], [])
     answer = command.start(stack, "--ami", before.image).document
     say(f"leeward upgrade start {scene.GROUP} --ami {before.image}: {answer['said']} ({answer['execution']})")
-    seen = watch.watch(stack, console, answer["execution"], seed)
+    seen = watch.watch(stack, console, answer["execution"], cast=cast, seed=seed)
     say(
         f"{seen.ended.value if seen.ended else 'running'} after {seen.seconds:.0f} s; first estimate: {_estimate(seen)}"
     )
     say(f"the state machine: {'; '.join(scene.upgrades(stack))}")
-    story = judge.Story(before=before, seen=seen, at_first=at_first, mended=mended)
+    story = judge.Story(cast=cast, before=before, seen=seen, at_first=at_first, mended=mended)
     wait_until(lambda: scene.running(stack) == 0, SETTLE_SECONDS, "the end of every execution")
     findings = judge.judge(stack, story)
     console.print(view.findings_table(findings))
-    told = (mended_at, f"mended: pdb {scene.IMPOSSIBLE}, which never let anybody go")
-    seen.deeds[:0] = [told, (seen.began, f"leeward upgrade start: {answer['execution']}")]
-    say(f"drawn: {drawing.write_report(stack, mended_at, seen)}")
+    told = [(began, f"mended: pdb {scene.IMPOSSIBLE}, which never let anybody go")] if cast.in_the_way else []
+    seen.deeds[:0] = [*told, (seen.began, f"leeward upgrade start: {answer['execution']}")]
+    say(f"drawn: {drawing.write_report(stack, began, seen)}")
     return all(finding.good for finding in findings)
 
 
-def stage(stack: LocalStack) -> None:
-    """The deployed stack, twelve nodes, workloads, and everything that fn sync knows."""
+def stage(stack: LocalStack, cast: scene.Cast) -> None:
+    """The deployed stack, the nodes, workloads, and everything that fn sync knows."""
     say(f"local AWS on {stack.endpoint}, Kubernetes API on {stack.api}")
-    scene.build_fleet(stack)
-    say(f"three zones, group {scene.GROUP} ({scene.SIZE}, which is its MaxSize too)")
+    scene.build_fleet(stack, cast)
+    say(f"three zones, group {scene.GROUP} ({cast.size}, which is its MaxSize too)")
     say(f"cdk bootstrap and cdk deploy took {stack.deploy(scene.settings(stack)):.0f} s")
-    fleet.apply(stack, scene.WORKLOADS)
+    fleet.apply(stack, cast.workloads)
     fleet.let_in(stack)
-    wait_until(lambda: scene.settled(stack), SETTLE_SECONDS, "nodes Ready and pods running")
+    wait_until(lambda: scene.settled(stack, cast), SETTLE_SECONDS, "nodes Ready and pods running")
     stack.client("lambda").invoke(FunctionName="leeward-sync")
-    say(f"{scene.SIZE} nodes Ready, workloads running, leeward-sync has put its terminate hook on the group")
+    say(f"{cast.size} nodes Ready, workloads running, leeward-sync has put its terminate hook on the group")
+
+
+def preflight(stack: LocalStack, image: str) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """The blockers at first, and those that are left once somebody has done what they say."""
+    at_first = plan(stack, image, shown=True)
+    say(f"mended as the finding says: maxUnavailable 1 on pdb {scene.IMPOSSIBLE}; pre-flight once more")
+    scene.mend(stack)
+    wait_until(lambda: not plan(stack, image), SETTLE_SECONDS, "a budget that can be satisfied")
+    mended = plan(stack, image)
+    say(f"{len(mended)} blockers are left")
+    return at_first, mended
 
 
 def plan(stack: LocalStack, image: str, *, shown: bool = False) -> list[tuple[str, str]]:

@@ -21,8 +21,9 @@ TAINT = "leeward.dev/disrupted="
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """What went before, what was seen. `blockers`: pre-flight's, code and object, at first and once mended."""
+    """What went before, what was seen. `at_first`, `mended`: pre-flight's blockers, code and object."""
 
+    cast: scene.Cast
     before: scene.Before
     seen: Watched
     at_first: Sequence[tuple[str, str]]
@@ -34,7 +35,7 @@ def judge(stack: LocalStack, story: Story) -> list[Finding]:
     history: Sequence[Fact] = stack.cluster_control("GET", "history")
     group = scene.described(stack)
     return [
-        *_about_blocks(story),
+        *(_about_blocks(story) if story.cast.in_the_way else ()),
         *_about_nodes(stack, story, group),
         *_about_group(story, group),
         *_about_pods(stack, story, history),
@@ -69,7 +70,7 @@ def _about_nodes(stack: LocalStack, story: Story, group: Fact) -> list[Finding]:
     return [
         Finding(
             promise="every node is new, and runs the image that was asked for",
-            good=not left and len(members) == len(nodes) == scene.SIZE and set(images) == {story.before.image},
+            good=not left and len(members) == len(nodes) == story.cast.size and set(images) == {story.before.image},
             found=f"{len(members)} members, {len(nodes)} nodes, {len(left)} old ones left, images: {dict(images)}",
         ),
         Finding(promise="nothing is left cordoned or marked", good=not marked, found=", ".join(marked) or "nothing"),
@@ -107,7 +108,7 @@ def _about_pods(stack: LocalStack, story: Story, history: Sequence[Fact]) -> lis
     violations = ledger.budget_violations(stack)
     together = most_together(history)
     evicted, again = moved(history, story.seen.began)
-    wanted = sum(thing["spec"].get("replicas", 0) for thing in scene.WORKLOADS)
+    wanted, at_most = story.cast.replicas, story.cast.together
     ready = scene.ready_pods(stack)
     return [
         Finding(
@@ -116,8 +117,8 @@ def _about_pods(stack: LocalStack, story: Story, history: Sequence[Fact]) -> lis
             found=f"{len(violations)} violations in the cluster's own record",
         ),
         Finding(
-            promise=f"never more than {scene.TOGETHER} old nodes (33 %) were emptied at once",
-            good=0 < together <= scene.TOGETHER,
+            promise=f"never more than {at_most} old nodes (33 %) were emptied at once",
+            good=0 < together <= at_most,
             found=f"{together} at the most",
         ),
         Finding(
@@ -165,7 +166,7 @@ def _about_runs(stack: LocalStack, story: Story) -> list[Finding]:
     return [
         Finding(
             promise="every old node was ended once, by us, and its record closed",
-            good=ours == story.before.instances and len(records) == scene.SIZE and not runs,
+            good=ours == story.before.instances and len(records) == story.cast.size and not runs,
             found=f"{len(ours)} closed of {len(records)}, {len(runs)} executions not succeeded",
         ),
         Finding(

@@ -1,4 +1,4 @@
-"""The fleet of the upgrade demo, and what its people do: two budgets of theirs are in the way."""
+"""The fleet of the upgrade demo, and what its people do: two budgets of theirs are in the way, but in the small one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,19 +12,49 @@ from local.demo import scenario
 from local.fleet import GroupPlan
 from local.stack import ROOT, LocalStack
 
-GROUP, SIZE = "shop-workers", 12
+GROUP = "shop-workers"
 POLICY = Path(__file__).parent / "policy.yaml"
-TOGETHER = parallelism(UpdatePolicy(max_unavailable=None, max_unavailable_percentage=33), SIZE)
+POLICY_SHARE = UpdatePolicy(max_unavailable=None, max_unavailable_percentage=33)
 TERMINATION, UPGRADE = "leeward-node-termination", "leeward-node-group-upgrade"
 MACHINES = (TERMINATION, UPGRADE)
 IMPOSSIBLE, BLOCKING = "vault", "orders"  # each a Deployment and the budget over it
 ENOUGH, TOO_FEW = 3, 2  # replicas of `orders`, whose budget wants two of them
-WORKLOADS = (
-    *(fleet.deployment("web", 24), fleet.budget("web", maxUnavailable="25%")),
-    *(fleet.deployment("api", 12), fleet.budget("api", minAvailable="60%")),
-    *(fleet.deployment(BLOCKING, ENOUGH), fleet.budget(BLOCKING, minAvailable=2)),
-    *(fleet.deployment(IMPOSSIBLE, 2), fleet.budget(IMPOSSIBLE, maxUnavailable=0)),
-    fleet.daemon_set("agent"),
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cast:
+    """Who takes part: nodes, workloads with their budgets, and whether two of these are in the way."""
+
+    size: int
+    workloads: tuple[dict[str, Any], ...]
+    in_the_way: bool
+
+    @property
+    def together(self) -> int:
+        """Old nodes that may be emptied at once."""
+        return parallelism(POLICY_SHARE, self.size)
+
+    @property
+    def replicas(self) -> int:
+        """Pods that have to run at the end."""
+        return sum(thing["spec"].get("replicas", 0) for thing in self.workloads)
+
+
+WHOLE = Cast(
+    size=12,
+    workloads=(
+        *(fleet.deployment("web", 24), fleet.budget("web", maxUnavailable="25%")),
+        *(fleet.deployment("api", 12), fleet.budget("api", minAvailable="60%")),
+        *(fleet.deployment(BLOCKING, ENOUGH), fleet.budget(BLOCKING, minAvailable=2)),
+        *(fleet.deployment(IMPOSSIBLE, 2), fleet.budget(IMPOSSIBLE, maxUnavailable=0)),
+        fleet.daemon_set("agent"),
+    ),
+    in_the_way=True,
+)
+SMALL = Cast(
+    size=3,
+    workloads=(fleet.deployment("web", 9), fleet.budget("web", maxUnavailable="25%"), fleet.daemon_set("agent")),
+    in_the_way=False,
 )
 
 
@@ -43,16 +73,15 @@ def settings(stack: LocalStack) -> dict[str, Any]:
     return {"clusters": [{"name": stack.cluster, "policies": [str(POLICY.relative_to(ROOT))]}]}
 
 
-def build_fleet(stack: LocalStack) -> None:
-    """Twelve nodes in three zones; the group is as large as it may be, so that MaxSize has to be raised meanwhile."""
-    fleet.build_group(stack, fleet.build_network(stack), GroupPlan(name=GROUP, size=SIZE, maximum=SIZE))
+def build_fleet(stack: LocalStack, cast: Cast) -> None:
+    """Nodes in three zones; the group is as large as it may be, so that MaxSize has to be raised meanwhile."""
+    fleet.build_group(stack, fleet.build_network(stack), GroupPlan(name=GROUP, size=cast.size, maximum=cast.size))
 
 
-def settled(stack: LocalStack) -> bool:
+def settled(stack: LocalStack, cast: Cast) -> bool:
     """Every node Ready and every pod running."""
     nodes = stack.kubernetes("GET", "/api/v1/nodes")["items"]
-    wanted = sum(thing["spec"].get("replicas", 0) for thing in WORKLOADS)
-    return sum(scenario.is_ready(node) for node in nodes) == SIZE and ready_pods(stack) == wanted
+    return sum(scenario.is_ready(node) for node in nodes) == cast.size and ready_pods(stack) == cast.replicas
 
 
 def ready_pods(stack: LocalStack) -> int:

@@ -26,7 +26,7 @@ from local.stack import LocalStack, LocalStackError
 PLAY_SECONDS = 300
 LOOK_SECONDS = 1.0
 BLOCKED_SECONDS = 6  # for which the drain that a budget holds is shown before `orders` gets its third replica
-KILLED_WITHIN = (2.0, 35.0)  # seconds after the start, between which `--kill-at` chooses
+KILLED_WITHIN = 3.0  # seconds for each node, after the start, within which `--kill-at` chooses
 ENDS = frozenset({Phase.DONE, Phase.FAILED, Phase.ABORTED})
 
 
@@ -69,12 +69,13 @@ def arguments(stack: LocalStack) -> argparse.Namespace:
     )
 
 
-def watch(stack: LocalStack, console: Console, execution: str, seed: int | None = None) -> Watched:
+def watch(stack: LocalStack, console: Console, execution: str, *, cast: scene.Cast, seed: int | None = None) -> Watched:
     """Look each second or two until it has ended. With a seed the execution is stopped at a moment of that seed's and
     started again. Raises LocalStackError when it does not end in time.
     """
     began = time.monotonic()
-    seen = Watched(began=datetime.now(UTC), kill_after=None if seed is None else Random(seed).uniform(*KILLED_WITHIN))
+    latest = KILLED_WITHIN * cast.size
+    seen = Watched(began=datetime.now(UTC), kill_after=None if seed is None else Random(seed).uniform(1.0, latest))
     with acting_on(stack) as ports, _shown(console) as show:
         while seen.ended is None:
             seen.seconds = time.monotonic() - began
@@ -84,7 +85,7 @@ def watch(stack: LocalStack, console: Console, execution: str, seed: int | None 
             if status is not None:
                 _note(stack, seen, status)
                 show(status)
-                for deed in _deeds(stack, seen, status):
+                for deed in _deeds(stack, seen, status) if cast.in_the_way else ():
                     seen.deeds.append((datetime.now(UTC), deed))
                     console.print(f"[dim]{time.strftime('%H:%M:%S')}[/] [bold]{deed}[/]")
             if seen.phases and seen.kill_after is not None and seen.seconds >= seen.kill_after:

@@ -3,9 +3,10 @@
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 
 from leeward.model.facts import FactKind, Sheet
-from leeward.model.promise import Promise, Promises
+from leeward.model.promise import Pool, Promise, Promises
 
 
 class SimCatalog:
@@ -34,5 +35,10 @@ class SimCatalog:
         there = self.promises(cluster)
         if there.version != after:
             return False
-        self._promises[cluster] = Promises(version=after + 1, by_instance=there.with_one(instance, promise))
+        self._promises[cluster] = replace(there, version=after + 1, by_instance=there.with_one(instance, promise))
         return True
+
+    def run_short(self, cluster: str, pool: Pool, until: datetime) -> None:
+        """Beside the promises."""
+        there = self.promises(cluster)
+        self._promises[cluster] = replace(there, short={**there.short, pool: until})

@@ -9,7 +9,7 @@ from typing import Protocol
 from leeward.model import keys
 from leeward.model.group import TERMINATING, Group, GroupInstance, HookResult, LifecycleHook
 from leeward.model.instance import CapacityType, Instance
-from leeward.model.launch import LaunchSource, LaunchTemplateRef
+from leeward.model.launch import LaunchSource, LaunchTemplateRef, Override
 from simulation.aws.activities import History
 from simulation.aws.books import Book
 from simulation.aws.templates import SimTemplate, template_of
@@ -55,11 +55,13 @@ class SimInstance:
     tags: Mapping[str, str]
     launched: float
     version: str = "1"  # of its group's launch template
+    image: str = ""
     state: str = "pending"
     lifecycle: str | None = PENDING
     joined: bool = False
     ended_at: float | None = None
     direct: bool = False  # EC2 or its owner ended it without asking the group
+    impaired: float | None = None  # since when its system status check fails
     _told: GroupInstance | None = None
 
     @property
@@ -97,6 +99,7 @@ class SimInstance:
             subnet=subnet_of(self.zone),
             capacity_type=CapacityType.SPOT if self.spot else CapacityType.ON_DEMAND,
             tags=self.tags,
+            image=self.image,
             launched=datetime.fromtimestamp(self.launched, UTC),
         )
 
@@ -130,17 +133,23 @@ class SimGroup:
     members: dict[str, SimInstance] = field(default_factory=dict)
     boots: tuple[float, float] = (15, 40)  # seconds from the launch until it runs, the least and the most
     joins: tuple[float, float] = (10, 30)  # and from then until its node joins
+    ends: tuple[float, float] = (10, 40)  # from shutting-down until it is terminated
     replacing: dict[str, str] = field(default_factory=dict)
     suspended: set[str] = field(default_factory=set)
     postponed: dict[str, str] = field(default_factory=dict)
     history: History = field(default_factory=History)
     book: Book = field(default_factory=Book)
+    overrides: tuple[Override, ...] = ()  # of a mixed instances policy, each a type; members take them by turns
     _source: LaunchSource | None = None
 
     @property
     def name(self) -> str:
         """As people call it."""
         return self.plan.name
+
+    def type_of(self, number: int) -> str:
+        """Of the so-and-so-manieth instance of the fleet."""
+        return self.overrides[number % len(self.overrides)].instance_type if self.overrides else self.plan.instance_type
 
     @property
     def staying(self) -> list[SimInstance]:
@@ -155,7 +164,7 @@ class SimGroup:
     def source(self) -> LaunchSource:
         """What it launches, as its description names it."""
         if self._source is None:
-            self._source = LaunchSource(template=self.template.ref(self.version))
+            self._source = LaunchSource(template=self.template.ref(self.version), overrides=self.overrides)
         return self._source
 
     def hooks_for(self, transition: str) -> list[tuple[LifecycleHook, HookResult]]:

@@ -1,9 +1,9 @@
-"""EC2 and Auto Scaling at work: launches, hooks, refills, zone balance, spot reclaims. Says what becomes of instances.
+"""EC2 and Auto Scaling at work: launches, ends, spot reclaims, health checks. Says what becomes of instances.
 
+What holds an instance is in `hook_waits.py`, how a group comes to its size in `scaling.py`.
 What the product asks of them comes through `groups.py`; what happens to them by chance through the world."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from random import Random
 
 from leeward.model import keys
@@ -20,29 +20,17 @@ from simulation.aws.compute import (
     Plan,
     SimGroup,
     SimInstance,
-    Waiting,
     group_of,
 )
+from simulation.aws.hook_waits import HookWaits
+from simulation.aws.listeners import Listeners
+from simulation.aws.scaling import Scaling
 from simulation.faults import Injector
 from simulation.timeline import Timeline
 
 HEALTH_CHECK = 30.0  # seconds until a group sees that EC2 has ended a member
-RECONCILE = 5.0
-NO_CAPACITY_RETRY = 60.0
 REMEMBERED = 3600.0  # how long EC2 describes a terminated instance
 SPOT_NOTICE = 120.0
-BALANCING = {"AZRebalance", "Launch", "Terminate"}  # it launches one and ends one: none of them may be suspended
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listeners:
-    """Who hears what happens to instances."""
-
-    joined: Callable[[SimInstance], None]
-    ended: Callable[[SimInstance], None]
-    emit: Callable[[events.Event], None]
-    changed: Callable[[], None]
-    said: Callable[[str], None]
 
 
 class SimFleet:
@@ -53,11 +41,11 @@ class SimFleet:
     ) -> None:
         self.instances: dict[str, SimInstance] = {}
         self.groups = {plan.name: group_of(plan, cluster) for plan in plans}
-        self.waiting: dict[tuple[str, str, str], Waiting] = {}
         self._timeline, self._injector, self._random, self._to = timeline, injector, random, to
-        self.timed_out: list[tuple[str, str, str]] = []
+        self._waits = HookWaits(timeline, self.emit_id, to, self.answer)
+        self.waiting, self.timed_out = self._waits.waiting, self._waits.timed_out
+        self._scaling = Scaling(self, timeline, injector, to.said)
         self._numbers = 0
-        self._due: set[str] = set()
 
     def populate(self) -> None:
         """Every group at its size, in service and joined, as if it had been so for long."""
@@ -87,7 +75,7 @@ class SimFleet:
         if decrement:
             (group.book.paid if by_us else group.book.taken_by_owner)()
         group.history.asked(member.id, self._timeline.now(), sizes=sizes)
-        self._begin_terminating(member)
+        self.begin_terminating(member)
 
     def detach(self, member: SimInstance, *, decrement: bool) -> None:
         """DetachInstances: it runs on in no group and loses the group's tag.
@@ -108,7 +96,7 @@ class SimFleet:
 
     def unhealthy(self, member: SimInstance) -> None:
         """Somebody's health check says so: the group ends and replaces it."""
-        self._end_member(member, activities.UNHEALTHY)
+        self.end_member(member, activities.UNHEALTHY)
 
     def resize(self, group: SimGroup, desired: int) -> None:
         """SetDesiredCapacity by somebody: the group launches, or chooses whom to end."""
@@ -132,54 +120,40 @@ class SimFleet:
             postponed, group.postponed = group.postponed, {}
             for instance, cause in postponed.items():
                 if instance in group.members:
-                    self._end_member(group.members[instance], cause)
+                    self.end_member(group.members[instance], cause)
         self.reconcile_soon(group)
 
-    def _end_member(self, member: SimInstance, cause: str) -> None:
+    def end_member(self, member: SimInstance, cause: str) -> None:
         """The group ends a member for a reason of its own, and launches another; not while Terminate is suspended."""
         if not member.leaving and "Terminate" in self.groups[member.group].suspended:
             self.groups[member.group].postponed[member.id] = cause
         elif not member.leaving:
             self.groups[member.group].history.left(member.id, cause, self._timeline.now())
-            self._begin_terminating(member)
+            self.begin_terminating(member)
 
-    def _begin_terminating(self, member: SimInstance) -> None:
-        """Terminate hooks hold it first."""
+    def begin_terminating(self, member: SimInstance) -> None:
+        """The group has decided so; terminate hooks hold it first."""
         group = self.groups[member.group]
         member.lifecycle = LEAVING
-        self._stop_waiting(group.name, member.id)  # a launch hook's answer means nothing any more
+        self._waits.stop(group.name, member.id)  # a launch hook's answer means nothing any more
         if not self._wait(group, member, TERMINATING, LEAVING_WAIT):
             self._timeline.after(1, lambda: self._proceed(member), "group ends it")
         self.reconcile_soon(group)
         self._to.changed()
 
     def answer(self, group: str, hook: str, instance: str, result: HookResult) -> bool:
-        """An answer, or the default after a time-out. ABANDON ends the other waits too."""
-        action = self.waiting.pop((group, hook, instance), None)
+        """An answer, or the default after a time-out. False when nothing waits."""
+        action = self._waits.answer(group, hook, instance, result)
         if action is None:
             return False
-        if action.timer:
-            action.timer.cancel()
-        if result is HookResult.ABANDON:
-            self._stop_waiting(group, instance)
-        if not any(key[0] == group and key[2] == instance for key in self.waiting):
+        if not self._waits.holds(group, instance):
             self._answered(self.instances[instance], action.hook.transition, result)
         self._to.changed()
         return True
 
-    def _stop_waiting(self, group: str, instance: str) -> None:
-        for key in [key for key in self.waiting if key[0] == group and key[2] == instance]:
-            timer = self.waiting.pop(key).timer
-            if timer:
-                timer.cancel()
-
     def heartbeat(self, group: str, hook: str, instance: str) -> bool:
-        """The time-out starts anew."""
-        action = self.waiting.get((group, hook, instance))
-        if action is None:
-            return False
-        self._arm(action)
-        return True
+        """The time-out starts anew. False when nothing waits."""
+        return self._waits.heartbeat(group, hook, instance)
 
     def end_instance(self, member: SimInstance, *, direct: bool = False) -> None:
         """EC2 ends it. `direct`: without its group, which notices at its next health check."""
@@ -189,9 +163,10 @@ class SimFleet:
         member.direct = member.direct or direct
         self._emit(events.state_change, member.id, "shutting-down")
         self._to.ended(member)
-        self._timeline.after(self._random.uniform(10, 40), lambda: self._terminated(member), "instance terminated")
+        ends = self._random.uniform(*self.groups[member.group].ends)
+        self._timeline.after(ends, lambda: self._terminated(member), "instance terminated")
         if direct:
-            self._timeline.after(HEALTH_CHECK, lambda: self._end_member(member, activities.HEALTH), "health check")
+            self._timeline.after(HEALTH_CHECK, lambda: self.end_member(member, activities.HEALTH), "health check")
         self._to.changed()
 
     def spot_warning(self, member: SimInstance) -> None:
@@ -210,22 +185,12 @@ class SimFleet:
 
     def reconcile_soon(self, group: SimGroup) -> None:
         """The group looks at its size in some seconds."""
-        if group.name not in self._due:
-            self._due.add(group.name)
-            self._timeline.after(RECONCILE, lambda: self._reconcile(group), f"{group.name} reconciles")
+        self._scaling.look_soon(group)
 
     def balance_zones(self) -> None:
-        """AZRebalance: where zones differ by two or more, launch in the emptiest, end one in the fullest."""
+        """AZRebalance of every group."""
         for group in self.groups.values():
-            if not group.suspended.isdisjoint(BALANCING):
-                continue
-            counts = self._by_zone(group)
-            full, empty = max(counts, key=lambda z: counts[z]), min(counts, key=lambda z: counts[z])
-            if counts[full] - counts[empty] >= 2 and not self._injector.no_capacity(empty):
-                oldest = next(m for m in group.staying if m.zone == full)
-                self._to.said(f"{group.name} balances its zones: {oldest.id} goes")
-                self.launch(group, empty)
-                self._end_member(oldest, activities.BALANCED)
+            self._scaling.balance(group)
 
     def emit_id(self) -> str:
         """An event id, the same in every run of a seed."""
@@ -240,11 +205,12 @@ class SimFleet:
             id=f"i-{self._numbers:017x}",
             group=group.name,
             zone=zone,
-            type=group.plan.instance_type,
+            type=group.type_of(self._numbers),
             spot=group.plan.spot,
             tags={**group.tags, keys.GROUP_TAG: group.name},
             launched=self._timeline.now(),
             version=group.version,
+            image=group.template.image(group.version),
         )
         self.instances[member.id] = group.members[member.id] = member
         return member
@@ -273,34 +239,15 @@ class SimFleet:
         for old, new in list(group.replacing.items()):
             if new == member.id:
                 del group.replacing[old]
-                self._end_member(self.instances[old], activities.REBALANCED)
+                self.end_member(self.instances[old], activities.REBALANCED)
         self.reconcile_soon(group)
 
     def _wait(self, group: SimGroup, member: SimInstance, transition: str, lifecycle: str) -> bool:
-        hooks = group.hooks_for(transition)
-        for hook, default in hooks:
-            token = self.emit_id()
-            action = Waiting(hook=hook, default=default, instance=member.id, token=token, since=self._timeline.now())
-            self.waiting[group.name, hook.name, member.id] = action
-            self._arm(action)
-            self._to.emit(
-                events.lifecycle_action(self.emit_id(), hook, member.id, token, self._timeline.instant()),
-            )
-        if hooks:
+        """Whether a hook of that transition holds it from now on."""
+        held = self._waits.begin(group, member.id, transition)
+        if held:
             member.lifecycle = lifecycle
-        return bool(hooks)
-
-    def _arm(self, action: Waiting) -> None:
-        if action.timer:
-            action.timer.cancel()
-        hook = action.hook
-
-        def timed_out() -> None:
-            self._to.said(f"hook {hook.name} of {action.instance} timed out")
-            self.timed_out.append((hook.group, hook.name, action.instance))
-            self.answer(hook.group, hook.name, action.instance, action.default)
-
-        action.timer = self._timeline.after(hook.heartbeat_timeout, timed_out, "hook time-out")
+        return held
 
     def _answered(self, member: SimInstance, transition: str, result: HookResult) -> None:
         if transition == LAUNCHING and result is HookResult.CONTINUE and member.lifecycle == PENDING_WAIT:
@@ -344,30 +291,3 @@ class SimFleet:
             self.instances.pop(member.id, None)
         else:
             self._timeline.after(REMEMBERED, lambda: self._forget(member), "EC2 forgets it")
-
-    def _by_zone(self, group: SimGroup) -> dict[str, int]:
-        counts = dict.fromkeys(group.plan.zones, 0)
-        for member in group.staying:
-            counts[member.zone] += 1
-        return counts
-
-    def _reconcile(self, group: SimGroup) -> None:
-        self._due.discard(group.name)
-        missing = group.desired - len(group.staying)
-        for _ in range(missing if "Launch" not in group.suspended else 0):
-            counts = self._by_zone(group)
-            zones = sorted(group.plan.zones, key=lambda zone: counts[zone])
-            zone = next((zone for zone in zones if not self._injector.no_capacity(zone)), None)
-            if zone is None:
-                self._timeline.after(NO_CAPACITY_RETRY, lambda: self.reconcile_soon(group), "no capacity")
-                return
-            size = len(group.staying)
-            group.history.grown(self._timeline.now(), (size, size + 1))
-            self.launch(group, zone)
-        for _ in range(-missing if "Terminate" not in group.suspended else 0):
-            counts = self._by_zone(group)
-            fullest = max(counts, key=lambda zone: counts[zone])
-            surplus = next(m for m in group.staying if m.zone == fullest)
-            size = len(group.staying)
-            group.history.surplus(surplus.id, self._timeline.now(), (size, size - 1))
-            self._begin_terminating(surplus)

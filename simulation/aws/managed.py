@@ -1,13 +1,20 @@
-"""`ports.ManagedUpdates`: EKS' own updates of managed node groups, as far as anybody outside can see them.
+"""`ports_upgrade.ManagedUpdates`: EKS' managed node groups and their updates.
 
-Generated fleets have no managed node groups; a test or a story names them in `groups`. An update ends when somebody
-says how (`end`), or after `lasts` seconds by itself."""
+Generated fleets have no managed node groups; a test or a story makes them known. Where a group of the fleet stands
+behind one, EKS rolls it (`eks_roll.py`); else an update ends when somebody says how (`end`), or after `lasts` s."""
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from leeward.errors import InvalidInputError, ObjectGoneError
+from leeward.model.nodegroup import Nodegroup
 from leeward.ports_upgrade import ManagedState, ManagedUpdate
 from simulation.timeline import Timeline
+
+Ended = Callable[[tuple[str, ...]], None]
+NODEGROUP, IMAGE = "eks.amazonaws.com/nodegroup", "eks.amazonaws.com/nodegroup-image"
+SOURCE, SOURCE_VERSION = "eks.amazonaws.com/sourceLaunchTemplateId", "eks.amazonaws.com/sourceLaunchTemplateVersion"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -22,13 +29,21 @@ class SimUpdate:
 
 
 class SimManagedUpdates:
-    """`groups`: (cluster, node group) of those that there are; `updates` by id in the order of their beginning."""
+    """`described` by (cluster, node group): those that there are; `updates` by id in the order of their beginning;
+    `roll` begins the work of one, and says whether there is anything to do.
+    """
 
     def __init__(self, timeline: Timeline | None = None, lasts: float = 900.0) -> None:
-        self.groups: set[tuple[str, str]] = set()
+        self.described: dict[tuple[str, str], Nodegroup] = {}
         self.updates: dict[str, SimUpdate] = {}
-        self._by_token: dict[str, str] = {}
+        self.roll: Callable[[SimUpdate, Nodegroup, Ended], bool] = lambda _update, _nodegroup, _ended: False
+        self._by_token: dict[str, tuple[str, tuple[str | None, str | None, bool]]] = {}
         self._timeline, self._lasts = timeline, lasts
+
+    def know(self, cluster: str, name: str, **more: Any) -> None:
+        """There is such a node group; fields as `Nodegroup` has them."""
+        given = {"status": "ACTIVE", **more}
+        self.described[cluster, name] = replace(Nodegroup(name=name, cluster=cluster), **given)
 
     def start(
         self,
@@ -40,20 +55,24 @@ class SimManagedUpdates:
         template_version: str | None = None,
         force: bool = False,
     ) -> str:
-        """The same token gives the same update. Raises ObjectGoneError, InvalidInputError while another one runs."""
+        """The same token gives the same update. Raises ObjectGoneError, InvalidInputError while another one runs, for a
+        token that was used for something else, and for a template version of a group without a template.
+        """
+        asked = version, template_version, force
         if token in self._by_token:
-            return self._by_token[token]
+            known, before = self._by_token[token]
+            if before != asked:
+                raise InvalidInputError(f"InvalidParameterException: client request token {token} was used before")
+            return known
         which = cluster, nodegroup
-        if which not in self.groups:
-            raise ObjectGoneError(f"ResourceNotFoundException: no node group {nodegroup} in {cluster}")
+        there = self.nodegroup(cluster, nodegroup)
         if any(one.nodegroup == which and one.state is ManagedState.IN_PROGRESS for one in self.updates.values()):
             raise InvalidInputError(f"ResourceInUseException: {nodegroup} has an update that runs")
-        made = SimUpdate(
-            id=f"update-{len(self.updates) + 1}", nodegroup=which, asked=(version, template_version, force)
-        )
+        made = SimUpdate(id=f"update-{len(self.updates) + 1}", nodegroup=which, asked=asked)
         self.updates[made.id] = made
-        self._by_token[token] = made.id
-        if self._timeline is not None:
+        self._by_token[token] = made.id, asked
+        self.described[which] = replace(there, status="UPDATING")
+        if not self.roll(made, there, lambda errors: self._rolled(made.id, errors)) and self._timeline is not None:
             self._timeline.after(self._lasts, lambda: self.end(made.id), "EKS ends an update")
         return made.id
 
@@ -64,8 +83,36 @@ class SimManagedUpdates:
             raise ObjectGoneError(f"ResourceNotFoundException: no update {update} of {nodegroup} in {cluster}")
         return ManagedUpdate(id=found.id, state=found.state, errors=found.errors)
 
+    def nodegroup(self, cluster: str, name: str) -> Nodegroup:
+        """As it stands. Raises ObjectGoneError."""
+        if (cluster, name) not in self.described:
+            raise ObjectGoneError(f"ResourceNotFoundException: no node group {name} in {cluster}")
+        return self.described[cluster, name]
+
     def end(self, update: str, state: ManagedState = ManagedState.SUCCESSFUL, *errors: str) -> None:
         """One that runs ends so; one that has ended stays as it is."""
         found = self.updates[update]
-        if found.state is ManagedState.IN_PROGRESS:
-            found.state, found.errors = state, errors
+        if found.state is not ManagedState.IN_PROGRESS:
+            return
+        found.state, found.errors = state, errors
+        there, (version, template_version, _) = self.described[found.nodegroup], found.asked
+        if state is ManagedState.SUCCESSFUL:
+            template = there.template
+            if template is not None and template_version is not None:
+                template = template[0], template_version
+            there = replace(there, version=version or there.version, template=template)
+        self.described[found.nodegroup] = replace(there, status="ACTIVE")
+
+    def labels_of(self, group: str, image: str, source: str) -> Mapping[str, str]:
+        """What EKS puts on a node of the Auto Scaling group, which was launched with that image, copied from that
+        version of the user's template; nothing where no node group is behind it.
+        """
+        found = next((one for one in self.described.values() if group in one.groups), None)
+        if found is None:
+            return {}
+        if found.template is None:
+            return {NODEGROUP: found.name, IMAGE: image}
+        return {NODEGROUP: found.name, SOURCE: found.template[0], SOURCE_VERSION: source}
+
+    def _rolled(self, update: str, errors: tuple[str, ...]) -> None:
+        self.end(update, ManagedState.FAILED if errors else ManagedState.SUCCESSFUL, *errors)

@@ -1,9 +1,8 @@
 """`ports.Network`, `LaunchSources` and `PriceList` over the simulated fleet, whose instances and pods fill subnets."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
-from leeward.errors import ObjectGoneError
 from leeward.model.group import Group
 from leeward.model.instance_type import InstanceType
 from leeward.model.launch import LaunchSettings
@@ -71,6 +70,7 @@ class SimLaunchSources:
             default=version == "1",
             image=known.template.image(version),
             instance_type=known.plan.instance_type,
+            spot=known.plan.spot,
         )
 
     def instance_types(self, names: Iterable[str]) -> Mapping[str, InstanceType]:
@@ -83,19 +83,22 @@ class SimLaunchSources:
 
 
 class SimNodegroups:
-    """There are no managed node groups."""
+    """Those that `managed.py` knows."""
+
+    def __init__(self, describe: Callable[[str, str], Nodegroup]) -> None:
+        self._describe = describe
 
     def describe(self, cluster: str, name: str) -> Nodegroup:
         """Raises ObjectGoneError."""
-        raise ObjectGoneError(f"no node group {name} in {cluster}")
+        return self._describe(cluster, name)
 
 
 class SimPriceList:
-    """Everything costs the same."""
+    """Ten cents an hour, twice as much with twice the vCPUs; spot is the same for all."""
 
     def on_demand(self, types: Iterable[str]) -> Mapping[str, float]:
-        """Ten cents."""
-        return dict.fromkeys(types, 0.1)
+        """By the vCPUs of the type."""
+        return {name: 0.05 * TYPES[name].vcpus if name in TYPES else 0.1 for name in types}
 
     def spot(self, types: Iterable[str], zones: Iterable[str], now: datetime) -> Mapping[str, Mapping[str, float]]:
         """Three cents."""

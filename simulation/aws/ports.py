@@ -1,10 +1,11 @@
 """What the product asks of EC2 and Auto Scaling: `ports.Instances` and `ports.Groups` over the simulated fleet."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 from leeward.errors import InvalidInputError
-from leeward.model.group import Group, HookResult, LifecycleHook, ScalingActivity
+from leeward.model.group import LAUNCHING, Group, HookResult, LifecycleHook, ScalingActivity
+from leeward.model.impairment import Impairment
 from leeward.model.instance import Instance, cluster_of
 from leeward.model.termination import Replacement
 from simulation.aws.compute import subnet_of
@@ -25,6 +26,15 @@ class SimInstances:
         """Those that EC2 knows."""
         known = self._fleet.instances
         return {name: known[name].described() for name in ids if name in known}
+
+    def impaired(self) -> Mapping[str, Impairment]:
+        """Those whose system status check fails."""
+        failing = {m.id: m.impaired for m in self._fleet.instances.values() if m.state == "running"}
+        return {
+            name: Impairment(instance=name, checks=("system",), since=datetime.fromtimestamp(since, UTC))
+            for name, since in failing.items()
+            if since is not None
+        }
 
 
 class SimGroups:
@@ -66,6 +76,16 @@ class SimGroups:
         """Overwrite by name."""
         self.put.add((hook.group, hook.name))
         self._fleet.groups[hook.group].hooks[hook.name] = (hook, default_result)
+
+    def delete_hook(self, *, group: str, hook: str) -> None:
+        """What it holds goes on, but for launches, which are abandoned."""
+        known = self._fleet.groups[group].hooks.get(hook)
+        if known is None:
+            return
+        result = HookResult.ABANDON if known[0].transition == LAUNCHING else HookResult.CONTINUE
+        for _, _, instance in [one for one in self._fleet.waiting if one[:2] == (group, hook)]:
+            self._fleet.answer(group, hook, instance, result)
+        del self._fleet.groups[group].hooks[hook]
 
     def complete(self, *, group: str, hook: str, instance: str, result: HookResult) -> bool:
         """False when nothing waits."""

@@ -9,7 +9,7 @@ from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, S
 from simulation.aws.index import OpenIndex
 from simulation.journal import Journal
 
-CLOCKS_OF_AN_ATTEMPT = frozenset({"draining", "drained", "retry"})
+CLOCKS_OF_AN_ATTEMPT = frozenset({"draining", "until", "evicting", "drained", "retry"})
 KEPT = timedelta(days=7)  # the time-to-live of a closed record
 
 
@@ -59,6 +59,7 @@ class SimClaims:
                 replacement=there.replacement,
                 plan=there.plan,
                 payers=there.payers,
+                surges=there.surges,
             )
         return self._put(fresh)
 
@@ -68,7 +69,7 @@ class SimClaims:
         if there.attempt != after or there.status is not Status.OPEN:
             return there
         times = {name: at for name, at in there.times.items() if name not in CLOCKS_OF_AN_ATTEMPT}
-        return self._put(replace(there, attempt=after + 1, times=times, blocked_by=()))
+        return self._put(replace(there, attempt=after + 1, times=times, blocked_by=(), failure=""))
 
     def note(
         self,
@@ -97,6 +98,14 @@ class SimClaims:
                 subject=replace(there.subject, node=node) if node else there.subject,
             )
         )
+
+    def failed(self, instance: str, why: str) -> None:
+        """Of the present attempt."""
+        self._put(replace(self._present(instance), failure=why))
+
+    def surge(self, instance: str, surges: Mapping[str, bool]) -> None:
+        """Over what was written before."""
+        self._put(replace(self._present(instance), surges=dict(surges)))
 
     def plan(self, instance: str, plan: LaunchPlan) -> None:
         """Over what was planned before."""

@@ -79,6 +79,10 @@ class SimTemplates:
             known.bad.add(made)
         return known.ref(made)
 
+    def know(self, template: SimTemplate) -> None:
+        """One more, which stands behind no group of the fleet by itself."""
+        self._by_name[template.id] = self._by_name[template.name] = template
+
     def numbered(self, template: LaunchTemplateRef) -> LaunchTemplateRef:
         """With number and id."""
         known = self._known(template)

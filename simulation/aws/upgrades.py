@@ -1,15 +1,19 @@
 """`ports.Upgrades` in memory: one record a group, with the table's conditional writes."""
 
+import json
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from leeward.upgrade.record import UpgradeRecord
 
 
 class SimUpgrades:
-    """`records` by group."""
+    """`records` and `plans` by group."""
 
     def __init__(self) -> None:
         self.records: dict[str, UpgradeRecord] = {}
+        self.plans: dict[str, Mapping[str, Any]] = {}
 
     def read(self, group: str) -> UpgradeRecord | None:
         """The latest, open or ended."""
@@ -27,3 +31,11 @@ class SimUpgrades:
         written = replace(record, version=record.version + 1)
         self.records[record.group] = written
         return written
+
+    def keep_plan(self, group: str, document: Mapping[str, Any]) -> None:
+        """Over what was there."""
+        self.plans[group] = json.loads(json.dumps(document))
+
+    def plan(self, group: str) -> Mapping[str, Any] | None:
+        """The latest."""
+        return self.plans.get(group)

@@ -8,11 +8,12 @@ import pytest
 
 FEATURES = Path("docs/features.md").read_text()
 ROWS = re.findall(r"^\| ([A-Z]\d+) \| (.*) \| (\w+)(?: \(.*\))? \| (.*) \|$", FEATURES, re.MULTILINE)
-NAMED_TESTS = re.findall(r"`(tests/[^`]+)`", FEATURES)
+DEFECTS = Path("docs/peers-defects.md").read_text()
+NAMED_TESTS = re.findall(r"`(tests/[^`]+)`", FEATURES + DEFECTS)
 
 
 def declared_metrics():
-    modules = ("interruption.metrics", "termination.telemetry", "sync.handler", "upgrade.telemetry")
+    modules = ("interruption.metrics", "termination.telemetry", "sync.handler", "upgrade.telemetry", "telling.handler")
     for name in (f"leeward.{module}" for module in modules):
         module = importlib.import_module(name)
         for constant, value in vars(module).items():
@@ -35,6 +36,12 @@ def test_a_row_is_open_partly_or_done_and_done_rows_name_their_test():
     for row, _, state, shown in ROWS:
         assert state in {"open", "partly", "done"}, row
         assert state == "open" or "`tests/" in shown, row
+
+
+def test_every_defect_of_others_names_its_test():
+    rows = [line for line in DEFECTS.splitlines() if line.startswith("| ") and not line.startswith("| defect")]
+    assert rows
+    assert not [row for row in rows if not re.search(r"\| `tests/[^`]+::test_[^`]+`.* \|$", row)]
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMED_TESTS)))

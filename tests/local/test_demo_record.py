@@ -131,6 +131,15 @@ def test_refusals_of_one_pod_are_one_mark_with_their_number():
     assert blocked.text == "PodDisruptionBudget web refused to let default/web-a go (3 times)"
 
 
+def test_a_refusal_says_until_when_the_drain_waits_for_the_pod():
+    refusal = a_fact(1, "eviction-refused", "default/web-a", node=NODE, pdb="web", code=429)
+    marks = build(sources([*BIRTH, refusal], [a_termination({"draining": 0, "until": 90})])).marks
+    (blocked,) = [mark for mark in marks if mark.kind == "blocked"]
+    assert blocked.text.endswith(
+        f"refused to let default/web-a go, waited for until {format_instant(at(90))} at the latest"
+    )
+
+
 def test_events_of_leeward_are_marks_and_none_comes_before_the_messages():
     def event(component, reason, seconds):
         about = {"name": NODE}

@@ -8,7 +8,8 @@ import pytest
 from leeward.errors import TerminalError
 from leeward.model.group import LAUNCHING, TERMINATING, HookResult, LifecycleHook
 from simulation.aws.compute import IN_SERVICE, LEAVING_WAIT, PENDING_WAIT, subnet_of
-from simulation.aws.fleet import Listeners, SimFleet
+from simulation.aws.fleet import SimFleet
+from simulation.aws.listeners import Listeners
 from simulation.aws.ports import SimGroups, SimInstances
 from simulation.faults import Faults, Injector
 from simulation.timeline import START, Streams, Timeline

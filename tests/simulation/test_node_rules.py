@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.model.termination import CauseKind
+from leeward.model.termination import Cause, CauseKind
 from leeward.policy.document import DrainPolicy
 from local.cluster.nodes import NodeSpec
 from simulation.aws import events
@@ -81,6 +81,21 @@ def test_maintenance_far_ahead_may_take_one_node_of_ten_but_not_a_second(world, 
     world.mark()
     assert checker.after_event(world) == []
     assert rules(a_while(world, checker, TOLD_AFTER + 1)) == [Rule.UNAVAILABLE]
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(-5, []), (300, [Rule.UNAVAILABLE])])
+def test_a_node_that_another_message_asks_for_waits_for_no_budget(world, checker, seconds, told):
+    """It is marked before that is written down; a message that comes minutes later is no excuse."""
+    maintained(world, 10)
+    world.cluster.set_node_ready("node-i-1", "Unknown")
+    assert a_while(world, checker, SETTLED + 1) == []
+    world.mark()
+    assert checker.after_event(world) == []
+    at = world.clock.now() + timedelta(seconds=seconds)
+    record = world.records[INSTANCE]
+    another = Cause(id="event-2", kind=CauseKind.REBALANCE_RECOMMENDATION, at=at)
+    world.records[INSTANCE] = replace(record, causes=(*record.causes, another))
+    assert rules(a_while(world, checker, TOLD_AFTER + 1)) == told
 
 
 def test_maintenance_that_has_been_moved_near_waits_for_no_budget(world, checker):

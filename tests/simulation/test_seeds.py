@@ -33,3 +33,10 @@ def test_groups_are_upgraded_paused_stopped_aborted_and_rolled_back_while_everyt
     outcome = Case(seed=seed, hours=HOURS, per_hour=12.0, upgrades=4.0).run()
     assert [str(violation) for violation in outcome.violations] == []
     assert outcome.unexpected == ()
+
+
+@pytest.mark.parametrize("seed", range(700, 700 + max(SEEDS // 3, 1)))
+def test_rounds_of_disruption_run_between_interruptions_and_upgrades(seed):
+    outcome = Case(seed=seed, hours=HOURS, per_hour=12.0, upgrades=2.0, disruption=True).run()
+    assert [str(violation) for violation in outcome.violations] == []
+    assert outcome.unexpected == ()

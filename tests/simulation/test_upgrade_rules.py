@@ -66,6 +66,15 @@ def test_a_cordon_without_an_upgrade_is_found():
     assert broken(world) == [Rule.LIFTED]
 
 
+def test_a_node_that_is_kept_from_cluster_autoscaler_for_nobody_is_found():
+    world, _ = a_world()
+    world.upgrading = {"web-1"}
+    world.cluster.patch("nodes", NODE, {"metadata": {"annotations": {keys.KEPT_FOR: GROUP}}})
+    assert broken(world) == []
+    world.upgrading = set()
+    assert broken(world) == [Rule.LIFTED]
+
+
 def test_an_upgrade_that_gets_nowhere_is_found():
     world, _ = a_world()
     world.upgrading = {"web-1"}

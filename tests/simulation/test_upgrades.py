@@ -50,7 +50,7 @@ def test_where_launching_by_name_is_refused_the_desired_size_is_raised_once_and_
     world.world.system.groups.launch = lambda **_: refused
     world.run(1.5)
     assert (world.ended(), world.at_rest()) == ("Upgraded", True)
-    assert [(group, desired) for group, desired, _ in world.world.system.changes.raised] == [(GROUP, 12)]
+    assert [desired for group, desired, _ in world.world.system.changes.raised if group == GROUP] == [6, 12]
     assert "mixed purchase options" in world.record.remarks[0]
 
 
@@ -63,6 +63,13 @@ def test_a_wrong_input_is_told_and_nothing_is_written():
     world = Upgraded()
     world.at(BEGIN, lambda: world.machine.start("first", {"group": "nobody"})).run()
     assert world.ended() == "NotTaken"
+    assert not world.world.upgrades
+
+
+def test_a_parameter_outside_of_eks_own_is_refused_before_anything_is_written():
+    world = Upgraded().start(ami="/golden/images/web").run()
+    assert world.ended() == "NotTaken"
+    assert "expected one under /aws/service/eks/" in world.why()
     assert not world.world.upgrades
 
 
@@ -109,7 +116,7 @@ def test_overridden_it_fails_at_the_pods_and_goes_on_when_they_can_leave():
 
     world.at(BEGIN + 6 * 3600, allow).start("again", at=BEGIN + 6 * 3600 + 60).run(7.5)
     assert (world.ended(), world.ended("again")) == ("PodEvictionFailure", "Upgraded")
-    assert "pdb default/web" in world.why()
+    assert "PodDisruptionBudget default/web allows no disruption" in world.why()
     assert world.at_rest()
 
 
@@ -187,7 +194,17 @@ def test_stopped_anywhere_and_started_again_it_goes_on_where_it_was(after):
     assert len(world.world.launches) == 6
 
 
-def test_what_a_stopped_execution_had_suspended_is_resumed_by_the_sweeper():
+def test_what_a_stopped_execution_had_suspended_is_resumed_at_once_by_the_rule_on_its_end():
+    world = Upgraded().start(launchTemplateVersion="2")
+    seen = []
+    world.at(BEGIN + 65, lambda: world.machine.stop("first"))
+    world.at(BEGIN + 69, lambda: seen.append((world.group.suspended, world.record.why))).run()
+    assert seen == [((), "execution first ended with ABORTED: start the upgrade of app again, and it goes on")]
+    assert world.record.resumable
+
+
+def test_where_that_event_is_lost_the_sweeper_does_it(monkeypatch):
+    monkeypatch.setattr(functions, "upgrade_ended", lambda detail, ports: {})
     world = Upgraded().start(launchTemplateVersion="2")
     world.at(BEGIN + 60, lambda: world.machine.stop("first")).run()
     assert (world.group.suspended, world.record.resumable) == ((), True)

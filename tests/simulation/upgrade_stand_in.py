@@ -6,6 +6,7 @@ from datetime import timedelta
 from leeward.policy.document import Canary, ClusterPolicies, UpdatePolicy
 from simulation.definitions import NODE_GROUP_UPGRADE
 from simulation.faults import Faults
+from simulation.machine import Execution
 from simulation.world import World
 from tests.simulation.fleet_stand_in import Fleet, GroupPlan, budget, deployment, policies
 
@@ -35,8 +36,8 @@ def a_fleet(size=6, *, maximum=6, spot=False, workloads=None, **update):
 
 @dataclass
 class Upgraded:
-    """A world in which group `app` has a second launch template version. `states`: those that each execution of
-    node-group-upgrade has entered, by name.
+    """A world in which group `app` has a second launch template version. `executions` of node-group-upgrade by name,
+    those that have ended too.
     """
 
     world: World
@@ -46,12 +47,18 @@ class Upgraded:
         self.template = self.world.fleet.groups[GROUP].template
         self.template.add("ami-00000000000000002")
         self.machine = self.world.system.machines[NODE_GROUP_UPGRADE]
-        self.states: dict[str, list[str]] = {}
+        self.executions: dict[str, Execution] = {}
+        self.watch(lambda: None)
         self.world.seen = self._look
         self.started = 0
 
     def at(self, seconds, act):
         self.world.timeline.after(seconds, act, "test")
+        return self
+
+    def watch(self, look):
+        """Look after each event."""
+        self.looks = look
         return self
 
     def start(self, name="first", at=BEGIN, **asked):
@@ -101,11 +108,19 @@ class Upgraded:
             (),
         )
 
+    @property
+    def states(self):
+        """Those that each execution has entered, by name, in their order."""
+        return {name: entered(execution) for name, execution in self.executions.items()}
+
     def _look(self):
         for name, execution in self.machine.executions.items():
-            seen = self.states.setdefault(name, [])
-            if not seen or seen[-1] != execution.state:
-                seen.append(execution.state)
+            self.executions.setdefault(name, execution)
+        self.looks()
+
+
+def entered(execution):
+    return [event.name for event in execution.history if event.type.endswith("StateEntered")]
 
 
 __all__ = ["BEGIN", "FIRST", "GROUP", "OTHERS", "Upgraded", "a_fleet", "timedelta", "updating"]

@@ -49,13 +49,18 @@ class World:
     ended: set = field(default_factory=set)
     upgrades: dict = field(default_factory=dict)
     upgrading: set = field(default_factory=set)
-    maxima: dict = field(default_factory=dict)
+    rounds: dict = field(default_factory=dict)
+    disrupting: set = field(default_factory=set)
+    maxima: dict = field(default_factory=lambda: {GROUP: a_group(GROUP).maximum})
+    replicas: dict = field(default_factory=dict)
+    balanced: dict = field(default_factory=dict)
 
     def __post_init__(self):
         self.cluster = Cluster(clock=lambda: self.now, settings=ClusterSettings(pod_start=0.0))
         self.api = SimKubernetes(self.cluster, self.clock)
         self.cluster.add_node(NodeSpec(name=NODE, instance_id=INSTANCE))
         self.deletions, self.removals = self.api.deletions, self.api.removals
+        self.evictions = self.api.evictions
 
     @property
     def now(self):
@@ -66,6 +71,9 @@ class World:
 
     def running(self, instance):
         return instance not in self.ended
+
+    def target(self, instance, at):
+        return self.balanced.get(instance)
 
     def started(self, execution):
         return self.begun.get(execution, START.timestamp())

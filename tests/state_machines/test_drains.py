@@ -39,9 +39,9 @@ def test_a_wave_starts_when_the_last_pod_of_the_one_before_is_gone():
     at_eviction = []
     evict = system.kubernetes.evict
 
-    def watched(pod):
+    def watched(pod, grace_seconds=None):
         at_eviction.append((pod.name, sorted(system.kubernetes.by_key)))
-        evict(pod)
+        evict(pod, grace_seconds)
 
     system.kubernetes.evict = watched
     Walker(system).run(I)
@@ -155,3 +155,50 @@ def test_a_pod_that_took_the_name_of_an_evicted_one_is_another_pod():
     system.kubernetes.evict(planned)
     system.kubernetes.delete_pod(planned)
     assert system.kubernetes.by_key["shop/web-1"].deletion is None
+
+
+class TestAGraceLongerThanTheDrainsTime:
+    """The time-out is for pods that do not go, not for those that are going."""
+
+    def test_a_pod_that_has_been_told_gets_all_of_its_grace(self):
+        system = a_system(pods=[a_pod(grace=1800)])
+        claim(system, CauseKind.MANUAL)
+        assert Walker(system).run(I).ended == "Terminated"
+        drained = system.claims.records[I].times["drained"] - START
+        assert timedelta(minutes=30) <= drained <= timedelta(minutes=31)
+
+    def test_it_is_said_until_when(self):
+        system = a_system(pods=[a_pod(grace=1800)])
+        claim(system, CauseKind.MANUAL)
+        said = set()
+        Walker(system, before=lambda state, data: said.add(data.get("why", ""))).run(I)
+        leaving = "1 pods are on their way out, the last one (shop/web-1) until 2026-03-02T10:30:00Z"
+        assert leaving in said
+        assert f"drain.timeout of 900 s has passed, but {leaving}" in said
+
+    def test_one_that_is_blocked_beside_it_ends_the_drain_all_the_same(self):
+        long = a_pod("long", labels={"app": "long"}, grace=1800)
+        system = a_system(pods=[long, a_pod()], budgets=[a_budget(0)])
+        claim(system, CauseKind.MANUAL)
+        assert Walker(system).run(I).ended == "PodEvictionFailure"
+        assert system.clock.now() - START < timedelta(minutes=17)
+
+    def test_one_whose_kubelet_does_not_answer_is_not_waited_for_after_a_minute(self):
+        system = a_system(pods=[a_pod(grace=1200)])
+        system.kubernetes.stuck.add("shop/web-1")
+        claim(system, CauseKind.MANUAL)
+        assert Walker(system).run(I).ended == "Terminated"
+        assert system.claims.records[I].times["drained"] - START <= timedelta(minutes=22)
+
+    def test_a_hook_of_ours_is_heartbeaten_for_as_long(self):
+        system = a_system(hooks=[our_hook()], pods=[a_pod(grace=1800)])
+        system.groups.begin_terminating(GROUP, I)
+        claim(system, CauseKind.ASG_TERMINATE, hook="leeward-terminate", deadline=START + timedelta(seconds=300))
+        assert Walker(system).run(I).ended == "Terminated"
+        assert system.claims.records[I].times["drained"] - START >= timedelta(minutes=30)
+
+    def test_a_spot_instance_is_taken_whatever_the_grace(self):
+        system = a_system(pods=[a_pod(grace=1800)])
+        claim(system, CauseKind.SPOT_INTERRUPTION, deadline=START + timedelta(minutes=2))
+        Walker(system).run(I)
+        assert system.claims.records[I].times["drained"] - START <= timedelta(minutes=2)

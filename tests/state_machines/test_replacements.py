@@ -19,6 +19,7 @@ from leeward.model.facts import (
 )
 from leeward.model.group import GroupInstance
 from leeward.model.pod import Owner, Pod
+from leeward.model.promise import Pool
 from leeward.model.termination import Cause, CauseKind
 from leeward.termination.replacing import ask_for_replacement
 from leeward.termination.run import Next, NoticeKind, Run
@@ -95,6 +96,52 @@ def test_a_zone_with_fewer_cores_gets_it_and_the_event_says_why():
     assert "is in us-east-1b (subnet-b), not in us-east-1a" in event.message
     assert "fewest cores allocated (6 cores; us-east-1c 8 cores and us-east-1a 10 cores)" in event.message
     assert kinds(run) == [NoticeKind.ELSEWHERE]
+
+
+def short_in(system, *zones, kind="m5.large", lasts=timedelta(minutes=10)):
+    for zone in zones:
+        system.catalog.run_short(CLUSTER, Pool(instance_type=kind, zone=zone), START + lasts)
+
+
+def test_no_replacement_lands_where_ec2_is_taking_the_same_spot_capacity_back():
+    system = a_system(a_pod())
+    short_in(system, A)
+    run = ask(system)
+    assert subnets_launched_in(system) == ["subnet-b"]
+    assert "EC2 is taking back spot capacity: m5.large in us-east-1a" in run.why
+
+
+def test_a_shortage_of_another_type_or_one_that_is_over_moves_nothing():
+    system = a_system(a_pod())
+    short_in(system, A, kind="c5.large")
+    short_in(system, A, lasts=timedelta())
+    ask(system)
+    assert subnets_launched_in(system) == ["subnet-a"]
+
+
+def test_where_every_zone_is_short_they_keep_their_order():
+    system = a_system(a_pod())
+    short_in(system, A, B, C)
+    ask(system)
+    assert subnets_launched_in(system) == ["subnet-a"]
+
+
+def test_a_short_zone_is_still_tried_when_the_others_refuse():
+    system = a_system(a_pod())
+    short_in(system, A)
+    system.groups.short_of_capacity = {"subnet-b", "subnet-c"}
+    ask(system)
+    assert subnets_launched_in(system)[-1] == "subnet-a"
+
+
+def test_a_group_of_on_demand_instances_minds_no_spot_shortage():
+    system = a_system(a_pod())
+    template = GroupTemplate(types=("m5.large",), zones=(A, B, C), capacity="on-demand", node={})
+    content = templates_content({GROUP: template}, {})
+    system.catalog.keep(CLUSTER, FactKind.TEMPLATES, Sheet(synced=START, content=content))
+    short_in(system, A)
+    ask(system)
+    assert subnets_launched_in(system) == ["subnet-a"]
 
 
 def test_a_zone_without_addresses_is_dropped_with_its_numbers():

@@ -6,7 +6,7 @@ EKS's own lifecycle hooks are not played here; its version updates are in ``upda
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import uuid4
 
@@ -15,6 +15,7 @@ from moto.ec2.models import ec2_backends
 from moto.eks.models import EKSBackend
 
 from local.aws.pins import expect_parameters, replace
+from local.cluster.instances import SOURCE_TEMPLATE
 
 
 def install() -> None:
@@ -106,7 +107,14 @@ def _tags(node_group: Any) -> list[dict[str, Any]]:
         f"k8s.io/cluster-autoscaler/{cluster}": "owned",
         f"kubernetes.io/cluster/{cluster}": "owned",
     }
+    if node_group.launch_template:
+        pairs[SOURCE_TEMPLATE] = source_of(node_group.launch_template)
     return [{"Key": key, "Value": value, "PropagateAtLaunch": True} for key, value in pairs.items()]
+
+
+def source_of(template: Mapping[str, Any]) -> str:
+    """The tag's value."""
+    return f"{template['id']}:{template.get('version') or '$Default'}"
 
 
 def _group(backend: Any, node_group: Any) -> Any | None:

@@ -2,7 +2,7 @@
 
 Rules from "Managed node update behavior" in the EKS user guide, made simple: one node more than desired, and
 ``maxUnavailable`` old ones at a time. When a drain takes too long the update fails with PodEvictionFailure, what is
-new stays, and the rest is left as it is; with ``force`` the pods are deleted.
+new stays, and the rest is left as it is; with ``force`` the pods are deleted then.
 """
 
 from __future__ import annotations
@@ -38,11 +38,16 @@ class Drains(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rolling:
-    """One group on its way to another version. ``nodes`` None: no cluster is known, so that no node holds pods."""
+    """One group on its way to another version. ``nodes`` None: no cluster is known, so that no node holds pods.
+
+    ``size``: desired and maximum of the node group's own configuration, which the group may be above of since an
+    update that failed.
+    """
 
     engine: Engine
     group: Any
     nodes: Drains | None
+    size: tuple[int, int]
     parallel: int
     force: bool
     patience: float  # seconds for one node's drain
@@ -51,10 +56,10 @@ class Rolling:
     def play(self) -> None:
         """To the end. Raises ``UpdateFailed``."""
         with self.lock:
-            old = list(counted(self.group))
-            desired, maximum = self.group.desired_capacity, self.group.max_size
-            self.group.max_size = max(maximum, desired + 1)
-            self.group.desired_capacity = desired + 1
+            old = [state for state in counted(self.group) if not self._is_new(state)]
+            desired, maximum = self.size
+            self.group.max_size = max(self.group.max_size, desired + 1)
+            self.group.desired_capacity = max(self.group.desired_capacity, desired + 1)
             self.engine.reconcile(self.group)
         self._ready(desired + 1)
         while old:
@@ -65,6 +70,9 @@ class Rolling:
             self._ready(desired + bool(old))
         with self.lock:
             self.group.max_size = maximum
+
+    def _is_new(self, state: Any) -> bool:
+        return str((state.launch_template or {}).get("Version")) == str(self.group.launch_template_version)
 
     def _end(self, state: Any, *, decrement: bool) -> None:
         """The last of them takes the surge back."""
@@ -85,8 +93,8 @@ class Rolling:
             nodes.cordon(name)
         late = time.monotonic() + self.patience
         left = names
-        while left := [name for name in left if not nodes.empty(name, force=self.force)]:
-            if time.monotonic() > late:
+        while left := [name for name in left if not nodes.empty(name, force=self.force and time.monotonic() > late)]:
+            if time.monotonic() > late and not self.force:
                 message = "Reached max retries while trying to evict pods from nodes in node group"
                 raise UpdateFailed("PodEvictionFailure", message, left)
             time.sleep(STEP)

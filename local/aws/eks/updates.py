@@ -23,8 +23,10 @@ from moto.eks.models import eks_backends
 from local.aws.autoscaling.engine import Engine
 from local.aws.eks.access_entries import AccessEntryError as Refused
 from local.aws.eks.drains import Access, Nodes
+from local.aws.eks.node_groups import source_of
 from local.aws.eks.rolling import Rolling, UpdateFailed
 from local.aws.moto_backend import model_lock
+from local.cluster.instances import SOURCE_TEMPLATE
 
 Answer = tuple[int, dict[str, str], bytes]
 EVICTION_SECONDS = 900.0
@@ -56,7 +58,7 @@ class Updates:
     def __init__(self, engine: Engine, fields_of: Callable[[str, str], Mapping[str, Any]]) -> None:
         self._engine, self._fields_of = engine, fields_of
         self._all: dict[str, Update] = {}
-        self._by_token: dict[tuple[str, str], Update] = {}
+        self._by_token: dict[tuple[str, str, tuple[str, str]], Update] = {}
 
     def answer(self, method: str, path: str, query: Mapping[str, Any], body: bytes) -> Answer | None:
         """The HTTP answer to one of the two calls, None for any other."""
@@ -81,8 +83,11 @@ class Updates:
 
     def _start(self, which: tuple[str, str], body: Mapping[str, Any]) -> Update:
         with model_lock:
-            nodegroup, token = _nodegroup(which), (get_region(), str(body.get("clientRequestToken") or uuid4()))
+            nodegroup = _nodegroup(which)
+            token = get_region(), str(body.get("clientRequestToken") or uuid4()), which
             if token in self._by_token:
+                if self._by_token[token].asked != dict(body):
+                    raise Refused("InvalidParameterException", 400, "The client request token was used before.")
                 return self._by_token[token]
             if any(one.nodegroup == which and one.status == "InProgress" for one in self._all.values()):
                 raise Refused("ResourceInUseException", 409, f"Nodegroup {which[1]} is being updated")
@@ -102,6 +107,7 @@ class Updates:
             engine=self._engine,
             group=group,
             nodes=Nodes(access) if access is not None else None,
+            size=(int(nodegroup.scaling_config["desiredSize"]), int(nodegroup.scaling_config["maxSize"])),
             parallel=int((nodegroup.update_config or {}).get("maxUnavailable") or 1),
             force=bool(update.asked.get("force")),
             patience=float(fields.get("evictionSeconds") or EVICTION_SECONDS),
@@ -146,6 +152,16 @@ def _repoint(nodegroup: Any, group: Any, body: Mapping[str, Any]) -> None:
             raise Refused("InvalidParameterException", 400, "The launch template is not the node group's own.")
         source = ec2_backends[get_account_id()][get_region()].get_launch_template(known["id"])
         data.update(source.get_version(str(given.get("version") or "$Default")).data)
-    version = str(own.create_version(data, "").number)
+        _tag(group, source_of({**given, "id": known["id"]}))
+    latest = own.get_version("$Latest")  # of an update that failed there is a copy already
+    version = str((latest if given and latest.data == data else own.create_version(data, "")).number)
     group.launch_template_version = version
     group.mixed_instances_policy["LaunchTemplate"]["LaunchTemplateSpecification"]["Version"] = version
+
+
+def _tag(group: Any, source: str) -> None:
+    """Instances launched from now on carry it, those that are there keep theirs."""
+    tag = {"Key": SOURCE_TEMPLATE, "Value": source, "PropagateAtLaunch": True}
+    group.tags = [one for one in group.tags if one["Key"] != SOURCE_TEMPLATE] + [
+        {**tag, "ResourceId": group.name, "ResourceType": "auto-scaling-group"}
+    ]

@@ -2,7 +2,8 @@
 
 Rules: `pkg/controller/volume/attachdetach` and external-attacher. A volume that can be on one node only stays there
 until it is detached: some seconds after its pod ended in an orderly way, six minutes after a pod was taken away from
-a node without a kubelet, because nobody has unmounted it. Left out: the taint out-of-service, limits of a node.
+a node without a kubelet, because nobody has unmounted it, or at once where such a node is tainted out-of-service. Left
+out: limits of a node.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from local.cluster.store import Change, ChangeType, Key, key_of
 from local.cluster.volumes import claim_names, volume_of
 from local.cluster.world import World
 
-from .kubelet import has_kubelet
+from .kubelet import has_kubelet, is_out_of_service
 from .worklist import Worklist
 
 _SOURCE = "attachdetach-controller"
@@ -36,6 +37,8 @@ class Attachments:
     def observe(self, change: Change) -> None:
         if change.resource == "pods":
             self._pod_changed(change)
+        elif change.resource == "nodes" and is_out_of_service(change.obj) and not is_out_of_service(change.old):
+            self._hurry(name_of(change.obj))
         elif change.resource == "persistentvolumeclaims":
             self._claims.add(change.key)
         elif change.resource == "persistentvolumes" and change.type is ChangeType.DELETED:
@@ -61,6 +64,15 @@ class Attachments:
             elif not uses and change.key in users:
                 del users[change.key]
                 self._claims.add(claim)
+
+    def _hurry(self, node: str) -> None:
+        """What is to leave the node late leaves it soon."""
+        for attachment in self._world.store.all(_RESOURCE):
+            if attachment["spec"]["nodeName"] == node and self._leaving.pop(uid_of(attachment), None) is not None:
+                volume = self._world.store.find("persistentvolumes", _volume_name(attachment))
+                claim = ((volume or {}).get("spec") or {}).get("claimRef")
+                if claim:
+                    self._claims.add((claim["namespace"], claim["name"]))
 
     def run(self) -> bool:
         acted = self._gone.work(self._forget)
@@ -127,7 +139,8 @@ class Attachments:
         if due is None:
             node = self._world.store.find("nodes", attachment["spec"]["nodeName"])
             settings = self._world.settings
-            due = now + (settings.volume_detach if has_kubelet(node) else settings.force_detach)
+            soon = has_kubelet(node) or is_out_of_service(node)
+            due = now + (settings.volume_detach if soon else settings.force_detach)
             self._leaving[uid] = due
             self._world.timers.at(due, lambda: self._claims.add(claim_key))
         if now < due:

@@ -8,6 +8,7 @@ from local.cluster.resources import BY_PLURAL
 from local.cluster.store import Change, ChangeType
 from local.cluster.world import DeleteOptions, World
 
+from .kubelet import is_out_of_service
 from .worklist import Worklist
 
 
@@ -17,6 +18,7 @@ class Garbage:
         self._owners: Worklist[str] = Worklist()
         self._nodes: Worklist[str] = Worklist()
         self._namespaces: Worklist[str] = Worklist()
+        self._shut_down: Worklist[str] = Worklist()
 
     def observe(self, change: Change) -> None:
         if change.type is ChangeType.DELETED:
@@ -27,6 +29,10 @@ class Garbage:
                 self._namespaces.add(name_of(change.obj))
         elif change.resource == "pods":
             self._watch_for_orphan(change)
+            if is_deleting(change.obj):
+                self._shut_down.add(node_of(change.obj) or "")
+        elif change.resource == "nodes" and is_out_of_service(change.obj):
+            self._shut_down.add(name_of(change.obj))
 
     def _watch_for_orphan(self, change: Change) -> None:
         node = node_of(change.obj)
@@ -41,6 +47,7 @@ class Garbage:
     def run(self) -> bool:
         acted = self._owners.work(self._collect_dependents)
         acted = self._nodes.work(self._collect_pods) or acted
+        acted = self._shut_down.work(self._collect_terminating) or acted
         return self._namespaces.work(self._empty) or acted
 
     def _collect_dependents(self, uid: str) -> bool:
@@ -68,6 +75,16 @@ class Garbage:
         if self._world.store.find("nodes", node) is not None:
             return False
         pods = self._world.store.pods_on(node)
+        with self._world.because(Cause.NODE_LOSS):
+            for pod in pods:
+                self._world.delete("pods", pod, DeleteOptions(grace=0))
+        return bool(pods)
+
+    def _collect_terminating(self, node: str) -> bool:
+        """Pods that were told to end on a node out of service end at once: no kubelet is there to confirm it."""
+        if not is_out_of_service(self._world.store.find("nodes", node)):
+            return False
+        pods = [pod for pod in self._world.store.pods_on(node) if is_deleting(pod)]
         with self._world.because(Cause.NODE_LOSS):
             for pod in pods:
                 self._world.delete("pods", pod, DeleteOptions(grace=0))

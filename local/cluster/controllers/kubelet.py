@@ -31,12 +31,19 @@ from local.cluster.world import World
 from .worklist import Worklist
 
 _CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
+OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 
 
 def has_kubelet(node: Obj | None) -> bool:
     """Whether somebody on the node still acts."""
     condition = condition_of(node, "Ready") if node is not None else None
     return condition is not None and condition.get("status") in ("True", "False")
+
+
+def is_out_of_service(node: Obj | None) -> bool:
+    """Whether somebody has said that the node is shut down, and nothing on it contradicts."""
+    keys = [taint.get("key") for taint in (node or {}).get("spec", {}).get("taints") or ()]
+    return node is not None and OUT_OF_SERVICE in keys and not has_kubelet(node)
 
 
 class Kubelets:

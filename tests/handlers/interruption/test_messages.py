@@ -10,10 +10,11 @@ from leeward.interruption.metrics import LOG_KEYS
 from leeward.model import keys
 from leeward.model.group import LAUNCHING, HookResult, LifecycleHook
 from leeward.model.message import Kind
+from leeward.model.promise import SHORT_FOR, Pool
 from leeward.model.termination import CauseKind, Outcome, Status
 from leeward.policy.document import Rebalance
 from tests.events import event
-from tests.fakes.builders import GROUP, a_group, a_node, a_policy, an_instance, our_hook, policies
+from tests.fakes.builders import GROUP, ZONE, a_group, a_node, a_policy, an_instance, our_hook, policies
 
 FAR_AHEAD = "Mon, 16 Mar 2026 18:00:00 GMT"
 WAIT_FOR_NODE = LifecycleHook(name="wait-for-node", group=GROUP, transition=LAUNCHING)
@@ -56,8 +57,8 @@ def test_the_event_on_the_node_says_what_and_why(connect):
 
 
 def test_every_kind_that_takes_nodes_has_its_event_reason():
-    no_message = {CauseKind.MANUAL, CauseKind.SURPLUS, CauseKind.UPGRADE}
-    assert set(EVENT_REASONS) == {Kind(kind.value) for kind in CauseKind if kind not in no_message}
+    of_messages = {kind.value for kind in CauseKind} & {kind.value for kind in Kind}
+    assert {kind.value for kind in EVENT_REASONS} == of_messages >= {kind.value for kind in DRAINING.values()}
 
 
 def test_nodes_are_marked_before_anything_is_claimed(connect):
@@ -280,6 +281,16 @@ class TestExecutionsThatEndedBadly:
         assert queue.system.executions.open == set()
         assert queue.system.claims.records["i-0abc"].times["retry"] > queue.system.clock.now()
 
+    def test_while_a_hook_waits_one_that_is_left_to_the_sweeper_is_heartbeaten_before_it_is_due(self, connect):
+        queue = connect(groups=[a_group(GROUP, "i-0abc")])
+        queue.deliver(event("asg_terminate"))
+        queue.system.groups.set_lifecycle(GROUP, "i-0abc", "Terminating:Wait")
+        queue.system.groups.waiting.add((GROUP, keys.TERMINATE_HOOK, "i-0abc"))
+        self._open(queue, attempts=3)
+        queue.system.clock.advance(seconds=60)  # of the 150 after which one is due
+        queue.deliver(event("execution_aborted", detail__name="i-0abc-3"))
+        assert queue.system.groups.heartbeats == [(GROUP, keys.TERMINATE_HOOK, "i-0abc")]
+
     def test_a_record_that_is_closed_or_absent_needs_nobody(self, connect):
         queue = connect()
         assert queue.deliver(event("execution_aborted")) == []
@@ -304,6 +315,27 @@ def test_an_event_of_another_account_is_done_without_looking_anything_up(connect
     assert queue.deliver(event("spot_interruption")) == []
     assert queue.system.instances.asked["describe"] == 0
     assert "none of our clusters is there" in queue.log[0]["message"]
+
+
+class TestSpotCapacity:
+    def test_a_warning_is_remembered_as_a_shortage_of_its_type_in_its_zone(self, connect):
+        queue = connect()
+        assert queue.deliver(event("spot_interruption"), event("spot_interruption", id="another")) == []
+        now = queue.system.clock.now()
+        assert queue.system.catalog.promises("blue").short_at(now) == {Pool(instance_type="m5.large", zone=ZONE)}
+        assert queue.system.catalog.asked["run_short"] == 1
+        assert not queue.system.catalog.promises("blue").short_at(now + SHORT_FOR)
+
+    def test_nothing_else_is_a_shortage(self, connect):
+        queue = connect()
+        queue.deliver(event("rebalance_recommendation"), event("scheduled_change"))
+        assert queue.system.catalog.promises("blue").short == {}
+
+    def test_a_shortage_that_cannot_be_written_costs_nothing_but_a_word(self, connect):
+        queue = connect()
+        queue.system.catalog.fail("run_short", ThrottledError("too fast"))
+        assert queue.deliver(event("spot_interruption")) == []
+        assert "m5.large is short in us-east-1a" in queue.log[0]["warnings"][0]
 
 
 def test_one_log_line_a_record_says_what_became_of_it(connect):

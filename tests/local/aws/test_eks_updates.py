@@ -136,6 +136,16 @@ def test_force_deletes_what_may_not_be_evicted(nodegroup, cluster):
     assert other != pod
 
 
+def test_forced_after_a_failure_it_ends_at_the_sizes_of_the_node_group(nodegroup, cluster):
+    eventually(nodegroup.join)
+    put_pod(cluster, allowed=0)
+    assert nodegroup.ended(nodegroup.start())["status"] == "Failed"
+    assert nodegroup.group()["DesiredCapacity"] == 2, "its surge stays"
+    assert nodegroup.ended(nodegroup.start(force=True))["status"] == "Successful"
+    group = nodegroup.group()
+    assert (group["DesiredCapacity"], group["MaxSize"]) == (1, 1)
+
+
 def test_a_template_that_is_not_the_groups_own_is_refused(nodegroup):
     with pytest.raises(Exception, match="InvalidParameterException"):
         nodegroup.start(launchTemplate={"name": "another", "version": "1"})

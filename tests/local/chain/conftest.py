@@ -1,9 +1,11 @@
 """One deployed local stack for all chain tests, and a small crew of nodes for each of them."""
 
 import itertools
+import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from local import fleet
 from local.demo import ledger, scenario
 from local.fleet import GroupPlan, Network
 from local.stack import ROOT, LocalStack
+from tests.local.chain.webhook import Webhook, listening
 
 NUMBERS = itertools.count(1)
 
@@ -73,8 +76,6 @@ class Crew:
 
     def sweep(self) -> dict[str, Any]:
         """What the schedule does once a minute."""
-        import json
-
         answer = self.stack.client("lambda").invoke(FunctionName="leeward-sweep")
         found: dict[str, Any] = json.loads(answer["Payload"].read())
         assert "FunctionError" not in answer, found
@@ -82,17 +83,36 @@ class Crew:
 
 
 @pytest.fixture(scope="package")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
+def webhook() -> Iterator[Webhook]:
+    """Who is told of every termination on the stack."""
+    with listening() as found:
+        yield found
+
+
+def settings(stack: LocalStack, webhook: Webhook) -> dict[str, Any]:
+    """The demo's, those beside this file, and a document that names the webhook."""
+    document = {"apiVersion": "leeward.dev/v1", "kind": "ClusterSettings", "metadata": {"name": stack.cluster}}
+    path = stack.directory / "settings.yaml"
+    path.write_text(json.dumps({**document, "spec": {"webhook": webhook.url}}))
+    found = scenario.settings(stack)
+    beside = Path(__file__).parent.joinpath("policy.yaml").relative_to(ROOT)
+    found["clusters"][0]["policies"] += [str(beside), str(path)]
+    return found
+
+
+@pytest.fixture(scope="package")
+def stack(tmp_path_factory: pytest.TempPathFactory, webhook: Webhook) -> Iterator[LocalStack]:
     """Deployed once, and gone after the last of these tests: it reckons on for as long as it is there.
 
     Its policy is the demo's, which selects web-*."""
     directory = tmp_path_factory.mktemp("stack")
     with LocalStack(directory=directory, boot_delay=0.5, termination_scale=0.1, pod_start=0.3) as running:
-        running.deploy(scenario.settings(running))
+        running.deploy(settings(running, webhook))
         for document in sorted((ROOT / "manifests").glob("*.yaml")):
             running.kubectl("apply", "-f", str(document))
         # At a moment of its own choosing fn sync would put a hook on a group that a test means to have none on.
         running.client("events").disable_rule(Name="leeward-sync-schedule")
+        running.client("events").disable_rule(Name="leeward-decide-schedule")  # nor fn decide find nodes that are empty
         yield running
 
 

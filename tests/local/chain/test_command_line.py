@@ -55,6 +55,25 @@ def test_a_drain_is_planned_live_and_then_done(stack, crew, leeward):
     assert record.evicted == 2
 
 
+def test_a_group_is_drained_past_its_budget_with_kubectls_flags_and_followed_to_the_end(stack, crew, leeward):
+    """`--disable-eviction` reaches every step of every node's execution; without it nothing would leave."""
+    team = crew(2)
+    first = team.instances[0]
+    team.run_pods(fleet.deployment("by-group", 2, grace=30), fleet.budget("by-group", maxUnavailable=0), instance=first)
+    code, out, err = leeward("blockers", team.node_name(first))
+    (blocker, *_) = json.loads(out)["blockers"]
+    assert (code, err, blocker["kind"], blocker["owner"]) == (0, "", "pdb-never", "Deployment/by-group")
+    flags = ("--disable-eviction", "--grace-period=1", "--wait")
+    code, out, err = leeward("drain", "--group", team.group, *flags)
+    assert code == 0, err
+    assert {plan["execution"] for plan in json.loads(out)} == {f"{name}-1" for name in team.instances}
+    assert {how["how"] for plan in json.loads(out) for how in plan["evict"]} == {"delete"}
+    assert sum(": gone, " in line for line in err.splitlines()) == 2
+    for victim in team.instances:
+        assert team.closed(victim).outcome == "terminated"
+    stack.kubectl("delete", "pdb", "by-group")
+
+
 def test_a_message_is_explained_live(stack, crew, leeward):
     team = crew(1, spot=True)
     message = json.dumps(scenario.spot_warning(stack, team.instances[0]))
@@ -75,3 +94,19 @@ def test_somebody_without_access_gets_one_sentence(stack, crew, leeward):
     assert out == ""
     assert "Traceback" not in err
     assert len(err.strip().splitlines()) == 1
+
+
+def test_what_an_uninstall_would_take_off_is_told_and_a_cluster_that_is_not_paused_is_left(stack, crew, leeward):
+    team = crew(1, name="kept", hook=True)
+    node = team.node_name(team.instances[0])
+    team.sweep()
+    for options in (("--dry-run",), ()):
+        code, out, err = leeward("uninstall", *options)
+        assert (code, err) == (1, "")
+        told = json.loads(out)
+        assert told["done"] is False
+        (removed,) = [one["removed"] for one in told["nodes"] if one["node"] == node]
+        assert "finalizer leeward.dev/termination" in removed
+        assert {"group": team.group, "hook": "leeward-terminate"} in told["hooks"]
+        assert "paused" in told["left"][0]["why"]
+    assert "leeward.dev/termination" in stack.kubectl("get", "node", node, "-o", "jsonpath={.metadata.finalizers}")

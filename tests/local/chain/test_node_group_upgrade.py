@@ -93,3 +93,34 @@ def test_a_group_is_rolled_to_another_image_and_keeps_its_sizes(stack, rolled):
         name for name in members if nodes[name]["spec"].get("unschedulable") or nodes[name]["spec"].get("taints")
     ]
     assert not old & nodes.keys()
+
+
+def mix(stack, group):
+    """The group's own template in a mixed instances policy with two types, pinned to its nodes' version."""
+    now = group_of(stack, group)
+    spec = {"LaunchTemplateId": now["LaunchTemplate"]["LaunchTemplateId"], "Version": "1"}
+    own = now["Instances"][0]["InstanceType"]
+    overrides = [{"InstanceType": own}, {"InstanceType": "m5a.large"}]
+    policy = {
+        "LaunchTemplate": {"LaunchTemplateSpecification": spec, "Overrides": overrides},
+        "InstancesDistribution": {"OnDemandPercentageAboveBaseCapacity": 100},
+    }
+    stack.client("autoscaling").update_auto_scaling_group(AutoScalingGroupName=group, MixedInstancesPolicy=policy)
+    return group_of(stack, group)["MixedInstancesPolicy"]
+
+
+def test_a_mixed_instances_policy_stays_but_for_the_version(stack, rolled):
+    group, old = rolled.group, set(rolled.instances)
+    image = another_image(stack, group)
+    before = mix(stack, group)
+    outcome = ended(stack, rolled, start(stack, f"{group}-mixed", group=group, ami=image))
+    assert outcome["status"] == "SUCCEEDED", outcome
+    after = group_of(stack, group)
+    policy = after["MixedInstancesPolicy"]
+    assert policy["LaunchTemplate"]["LaunchTemplateSpecification"]["Version"] == "2"
+    assert policy["LaunchTemplate"]["Overrides"] == before["LaunchTemplate"]["Overrides"]
+    assert policy["InstancesDistribution"] == before["InstancesDistribution"]
+    members = {member["InstanceId"]: member for member in after["Instances"]}
+    assert not old & members.keys()
+    assert len(members) == after["DesiredCapacity"] == 3
+    assert {member["LaunchTemplate"]["Version"] for member in members.values()} == {"2"}

@@ -15,14 +15,30 @@ RARELY = {
     ("terminate", "autoscaling:RecordLifecycleActionHeartbeat"): "a run that failed while a hook holds its instance",
     ("sweep", "autoscaling:RecordLifecycleActionHeartbeat"): "a launch whose node is not Ready, a run that rests",
     ("interruption", "autoscaling:CompleteLifecycleAction"): "a hook of ours whose instance is gone or in a warm pool",
+    ("interruption", "autoscaling:RecordLifecycleActionHeartbeat"): "a run that died three times while a hook waits",
     ("sweep", "autoscaling:UpdateAutoScalingGroup"): "an upgrade that was stopped while MaxSize was raised",
     ("sweep", "autoscaling:ResumeProcesses"): "an upgrade that was stopped while AZRebalance was suspended",
     ("upgrade", "states:DescribeExecution"): "an upgrade that another execution holds, or was left behind",
-    ("upgrade", "dynamodb:Query"): "an abort, or more nodes than old ones that could pay for them",
     ("upgrade", "cloudwatch:DescribeAlarms"): "a policy with a canary",
     ("upgrade", "ssm:GetParameter"): "an image by its alias, or a Kubernetes version",
-    ("upgrade", "eks:UpdateNodegroupVersion"): "a managed node group",
-    ("upgrade", "eks:DescribeUpdate"): "a managed node group",
+    ("upgrade", "autoscaling:DescribeLaunchConfigurations"): "a group that still has a launch configuration",
+    ("upgrade", "cloudwatch:GetMetricStatistics"): "the use of a quota, where Service Quotas has answered before",
+    ("upgrade", "ec2:DescribeSpotPriceHistory"): "a price that fn sync has not written down yet",
+    ("upgrade", "pricing:GetProducts"): "a price that fn sync has not written down yet",
+    **{
+        (function, action): reason
+        for function in ("decide", "disrupt")
+        for action, reason in (
+            ("autoscaling:DescribeLaunchConfigurations", "a group that still has a launch configuration"),
+            ("eks:DescribeNodegroup", "a managed node group"),
+            ("pricing:GetProducts", "a type whose price fn sync has not written down yet"),
+            ("ec2:DescribeSpotPriceHistory", "a type whose spot price fn sync has not written down yet"),
+        )
+    },
+    ("decide", "states:DescribeExecution"): "a round that is open when the next decision is due",
+    ("disrupt", "autoscaling:UpdateAutoScalingGroup"): "a group at its MaxSize",
+    ("sync", "autoscaling:DeleteLifecycleHook"): "a group that no policy selects any more",
+    ("drain", "elasticloadbalancing:DescribeInstanceHealth"): "a classic load balancer",
     ("sync", "autoscaling:DescribeLaunchConfigurations"): "a group that still has a launch configuration",
 }
 SAME_ACTION = {"sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility"}

@@ -145,6 +145,32 @@ def test_a_volume_that_nobody_has_unmounted_leaves_after_six_minutes(silent, sec
     assert lab.attachments() == []
 
 
+def test_a_volume_of_a_node_out_of_service_is_taken_at_once_and_its_pod_comes_back_elsewhere():
+    """Non-graceful node shutdown: the taint says that nobody can unmount it any more."""
+    lab = database()
+    home = node_of(lab.pod("db-0"))
+    zone = labels_of(lab.cluster.get("nodes", home))[ZONE]
+    lab.add_node("n9", zone=zone)
+    lab.cluster.set_node_ready(home, "Unknown")
+    lab.cluster.delete("pods", "db-0", "default")
+    lab.run(60)
+    assert node_of(lab.pod("db-0")) == home
+    taint = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
+    lab.cluster.patch("nodes", home, {"spec": {"taints": [taint]}})
+    lab.run(20)
+    assert (node_of(lab.pod("db-0")), phase_of(lab.pod("db-0"))) == ("n9", "Running")
+
+
+def test_the_taint_takes_nothing_from_a_node_whose_kubelet_acts():
+    lab = database()
+    home = node_of(lab.pod("db-0"))
+    taint = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoSchedule"}
+    lab.cluster.patch("nodes", home, {"spec": {"taints": [taint]}})
+    lab.run(60)
+    (attachment,) = lab.cluster.list("volumeattachments")
+    assert (attachment["spec"]["nodeName"], phase_of(lab.pod("db-0"))) == (home, "Running")
+
+
 def test_a_volume_for_many_is_attached_to_several_nodes(lab):
     driver = {"driver": "fsx.csi.aws.com", "volumeHandle": "fs-1"}
     spec = {"accessModes": ["ReadWriteMany"], "capacity": {"storage": "1Ti"}, "csi": driver}

@@ -5,14 +5,15 @@ from dataclasses import replace
 
 from leeward.errors import ClusterUnreachableError, ThrottledError
 from leeward.ports import EvictionRefusedError
-from leeward.termination.draining import find_node
 from leeward.termination.run import Next
-from leeward.termination.situation import read
+from leeward.termination.situation import find_node, read
 from simulation.view import Rule
 from tests.simulation.mutations.build import CALM, Mutation, Workshop
 
 STEPS = "leeward.termination.steps"
 DRAINING = "leeward.termination.draining"
+EVICTING = "leeward.termination.evicting"
+PARTING = "leeward.termination.parting"
 VERDICT = "leeward.termination.verdict"
 NODE = "leeward.model.node"
 
@@ -22,17 +23,17 @@ def _no_answer(shop: Workshop) -> None:
 
 
 def _delete_instead(shop: Workshop) -> None:
-    def send_away(eviction, progress, kubernetes):
+    def send_away(eviction, progress, _surging, kubernetes):
         kubernetes.delete_pod(eviction.pod, eviction.grace_seconds)
         progress.evicted += 1
 
-    shop.replace(f"{DRAINING}._send_away", send_away)
+    shop.replace(f"{EVICTING}._send_away", send_away)
 
 
 def _refused_is_evicted(shop: Workshop) -> None:
     sent = set()
 
-    def send_away(eviction, progress, kubernetes):
+    def send_away(eviction, progress, _surging, kubernetes):
         try:
             kubernetes.evict(eviction.pod)
         except EvictionRefusedError:
@@ -43,8 +44,8 @@ def _refused_is_evicted(shop: Workshop) -> None:
         found = original(*arguments)
         return replace(found, evict=tuple(one for one in found.evict if one.pod.uid not in sent))
 
-    shop.replace(f"{DRAINING}._send_away", send_away)
-    shop.wrap(f"{DRAINING}._plan", plan)
+    shop.replace(f"{EVICTING}._send_away", send_away)
+    shop.wrap(f"{EVICTING}.plan_now", plan)
 
 
 def _no_deadline(shop: Workshop) -> None:
@@ -56,7 +57,7 @@ def _sleeps_past_the_deadline(shop: Workshop) -> None:
         causes = tuple(replace(cause, deadline=None) for cause in situation.record.causes)
         return original(node, replace(situation, record=replace(situation.record, causes=causes)), *arguments)
 
-    shop.wrap(f"{DRAINING}._work", work)
+    shop.wrap(f"{EVICTING}.work", work)
 
 
 def _unreachable_is_empty(shop: Workshop) -> None:
@@ -91,7 +92,7 @@ def _removes_too_early(shop: Workshop) -> None:
         return replace(run, version=record.version, next=Next.FINISH)
 
     shop.wrap(f"{STEPS}.answer_hooks", answer)
-    shop.replace(f"{DRAINING}.remove_node", remove_node)
+    shop.replace(f"{PARTING}.remove_node", remove_node)
 
 
 def _no_heartbeat(shop: Workshop) -> None:
@@ -114,6 +115,22 @@ def _uncordons_all(shop: Workshop) -> None:
         return replace(original(node, taint_key), unschedulable=False)
 
     shop.wrap(f"{NODE}.unmarked", unmarked)
+
+
+def _asks_no_load_balancer(shop: Workshop) -> None:
+    shop.replace("leeward.termination.deregistering.before_eviction", lambda *_: None)
+
+
+def _asks_for_no_volume(shop: Workshop) -> None:
+    shop.replace("leeward.termination.detaching.before_the_end", lambda *_: None)
+
+
+def _stays_excluded(shop: Workshop) -> None:
+    shop.replace(f"{NODE}._included", lambda node: node)
+
+
+def _puts_nothing_back(shop: Workshop) -> None:
+    shop.replace("leeward.termination.surging._put_back", lambda *_: None)
 
 
 OF_DRAINS = (
@@ -190,5 +207,29 @@ OF_DRAINS = (
         story="uncordons whatever it gives back",
         breaks=_uncordons_all,
         rules=frozenset({Rule.FOREIGN_CORDON}),
+    ),
+    Mutation(
+        name="pods leave before the load balancers have let go",
+        story="labels the node and trusts that the controller is quick",
+        breaks=_asks_no_load_balancer,
+        rules=frozenset({Rule.IN_SERVICE}),
+    ),
+    Mutation(
+        name="an instance ends with volumes attached",
+        story="takes the end of the last pod for the end of its volumes",
+        breaks=_asks_for_no_volume,
+        rules=frozenset({Rule.VOLUMES}),
+    ),
+    Mutation(
+        name="a node that is given back stays out of load balancers",
+        story="takes the taint off and forgets the label",
+        breaks=_stays_excluded,
+        rules=frozenset({Rule.EXCLUDED}),
+    ),
+    Mutation(
+        name="second replicas stay",
+        story="counts what was raised and never lowers it",
+        breaks=_puts_nothing_back,
+        rules=frozenset({Rule.REPLICAS}),
     ),
 )

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from leeward.errors import LeewardError
 from leeward.interruption.fields import MalformedMessageError
-from leeward.termination.draining import find_node, mark
-from leeward.termination.situation import read
+from leeward.termination.draining import mark
+from leeward.termination.situation import find_node, read
 from simulation.view import Rule
 from tests.simulation.mutations.build import CROWDED, Mutation, Workshop
 
@@ -45,7 +45,7 @@ def _failure_is_swallowed(shop: Workshop) -> None:
 
 
 def _never_adopts(shop: Workshop) -> None:
-    shop.replace(f"{SWEEP}._adopt", lambda *_: None)
+    shop.replace("leeward.termination.orphans.adopt", lambda *_: None)
 
 
 def _never_revives(shop: Workshop) -> None:
@@ -64,7 +64,7 @@ def _no_budget(shop: Workshop) -> None:
             mark(node, record, kubernetes, ports)
         return True
 
-    shop.replace(f"{SWEEP}._budget_left", budget_left)
+    shop.replace("leeward.termination.pacing.budget_left", budget_left)
 
 
 OF_SWEEPS = (

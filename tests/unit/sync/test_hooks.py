@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from leeward.errors import ThrottledError
-from leeward.model.group import LifecycleHook
+from leeward.model.group import HookResult, LifecycleHook
 from leeward.policy.document import InterruptionPolicy
 from leeward.sync.once import sync_once
-from tests.fakes.builders import GROUP, a_group, a_policy, our_hook, policies
+from tests.fakes.builders import GROUP, a_group, a_node, a_policy, an_instance, our_hook, policies
 from tests.fakes.system import QUEUE_ARN, FakeSystem
 
 
@@ -59,10 +59,56 @@ def test_our_own_hook_with_another_time_out_is_put_right():
     assert sync_once(system.ports).hooks == [GROUP]
 
 
+def test_a_group_that_retains_instances_keeps_those_that_nobody_answers_for():
+    """Its instance lifecycle policy acts on abandoned hooks alone: the default result has to be ABANDON there."""
+    retaining = replace(a_group(GROUP, "i-0abc"), retains=True)
+    system = a_system(our_hook(), groups=[retaining])
+    assert sync_once(system.ports).hooks == [GROUP]
+    assert [hook.default for hook in system.groups.hooks_of[GROUP]] == [HookResult.ABANDON]
+    assert sync_once(system.ports).hooks == []
+    system.groups.by_name[GROUP] = replace(retaining, retains=False)
+    assert sync_once(system.ports).hooks == [GROUP]
+    assert [hook.default for hook in system.groups.hooks_of[GROUP]] == [HookResult.CONTINUE]
+
+
 def test_with_interruption_handling_off_no_hook_is_put():
     off = replace(a_policy(), interruption=InterruptionPolicy(enabled=False))
     assert sync_once(a_system(policy=off).ports).hooks == []
     assert sync_once(a_system(interruption=False).ports).hooks == []
+
+
+def test_in_a_paused_cluster_no_hook_is_put_and_no_node_labelled():
+    system = a_system(paused=True)
+    system.kubernetes.put_node(a_node("i-0abc"))
+    system.instances.put(an_instance("i-0abc"))
+    outcome = sync_once(system.ports)
+    assert (outcome.hooks, outcome.labelled) == ([], [])
+
+
+def test_our_hook_comes_off_a_group_that_no_policy_selects_any_more():
+    foreign = a_hook("other-team")
+    system = a_system(our_hook(), foreign, policy=a_policy("other", "batch-*"))
+    assert sync_once(system.ports).hooks_taken_off == [GROUP]
+    assert system.groups.hooks_of[GROUP] == [foreign]
+    assert sync_once(system.ports).hooks_taken_off == []
+
+
+def test_but_not_while_it_holds_an_instance_that_a_run_is_draining():
+    ending = a_group(GROUP, "i-0abc", lifecycle="Terminating:Wait")
+    system = a_system(our_hook(), policy=a_policy("other", "batch-*"), groups=[ending])
+    assert sync_once(system.ports).hooks_taken_off == []
+
+
+def test_a_hook_of_our_name_that_is_not_ours_never_comes_off():
+    foreign = a_hook("leeward-terminate", metadata="somebody else's")
+    system = a_system(foreign, policy=a_policy("other", "batch-*"))
+    assert sync_once(system.ports).hooks_taken_off == []
+    assert system.groups.hooks_of[GROUP] == [foreign]
+
+
+def test_the_hook_of_a_selected_group_stays_though_interruption_handling_is_off():
+    """Its instances would wait for nobody: it is answered at once there."""
+    assert sync_once(a_system(our_hook(), interruption=False).ports).hooks_taken_off == []
 
 
 def test_a_group_that_fails_is_named_and_does_not_stop_the_others():

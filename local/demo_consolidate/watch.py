@@ -1,0 +1,99 @@
+"""The rounds while they go on: the schedule is played faster than it runs, and each round is told as it stands."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from leeward.disruption.command import Command, Decision
+from leeward.disruption.record import RoundRecord
+from local.command import acting_on
+from local.demo import ledger
+from local.demo_consolidate import scene
+from local.stack import LocalStack, LocalStackError
+from local.stage import say
+
+PLAY_SECONDS = 480
+DECIDE_EVERY = 3.0  # seconds; the deployed schedule has minutes
+QUIET = 3  # decisions without a plan, one after the other, after which nothing more is expected
+LOOK_SECONDS = 0.5
+
+
+@dataclass(kw_only=True)
+class Watched:
+    """What was seen: rounds by number, as last read."""
+
+    rounds: dict[int, RoundRecord] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def ended(self) -> list[RoundRecord]:
+        """In their order."""
+        return [record for _, record in sorted(self.rounds.items()) if not record.open]
+
+    @property
+    def saved(self) -> float:
+        """Dollars an hour, by what each round's commands promised."""
+        return sum(one.savings or 0.0 for record in self.ended for one in record.standing.values())
+
+
+def watch(stack: LocalStack) -> Watched:
+    """Until several decisions in a row find nothing to do. Raises LocalStackError when that takes too long."""
+    seen, began, decided, quiet = Watched(), time.monotonic(), 0.0, 0
+    with acting_on(stack) as ports:
+        while quiet < QUIET:
+            record = _look(seen, ports.rounds.read(stack.cluster))
+            if (record is None or not record.open) and time.monotonic() - decided > DECIDE_EVERY:
+                scene.decide(stack)
+                decided, after = time.monotonic(), _look(seen, ports.rounds.read(stack.cluster))
+                quiet = quiet + 1 if after is None or (record and after.number == record.number) else 0
+            if time.monotonic() - began > PLAY_SECONDS:
+                raise LocalStackError(f"the rounds have not ended within {PLAY_SECONDS} s: {scene.rounds_run(stack)}")
+            time.sleep(LOOK_SECONDS)
+    seen.seconds = time.monotonic() - began
+    return seen
+
+
+def _look(seen: Watched, record: RoundRecord | None) -> RoundRecord | None:
+    """Tells what is new of it, and keeps it."""
+    if record is not None:
+        for line in news(seen.rounds.get(record.number), record):
+            say(line)
+        seen.rounds[record.number] = record
+    return record
+
+
+def news(before: RoundRecord | None, now: RoundRecord) -> Iterator[str]:
+    """What has changed since the last look, a line each."""
+    if before is None:
+        for command in now.commands:
+            yield f"round {now.number}, {now.method.value}: {told(command)}"
+    for number, why in now.fallen.items():
+        if before is None or number not in before.fallen:
+            yield f"round {now.number}: command {number} is not carried out: {why}"
+    for new in now.launched:
+        if before is None or new not in before.launched:
+            yield f"round {now.number}: {now.places.get(new, new)} has launched {new}"
+    if now.told and not (before and before.told):
+        yield f"round {now.number}: validated again, its nodes drain"
+    if not now.open and (before is None or before.open):
+        yield f"round {now.number}: {now.outcome.value if now.outcome else 'ended'}{f', {now.why}' if now.why else ''}"
+
+
+def told(command: Command) -> str:
+    """In a sentence for people."""
+    nodes = ", ".join(ledger.short(name) for name in command.nodes)
+    saves = "" if command.savings is None else f", saves ${command.savings:.3f} an hour"
+    if command.decision is Decision.DELETE:
+        return f"{nodes} can go{saves} ({command.reason})"
+    coming = ", ".join(
+        f"{one.group} ({'/'.join(one.types)}, {one.capacity.value if one.capacity else 'any capacity'})"
+        for one in command.replacements
+    )
+    return f"{nodes} for one of {coming}{saves} ({command.reason})"
+
+
+def verdicts(plan: dict[str, Any], node: str) -> dict[str, str]:
+    """Method -> reason, of one node of `leeward plan -o json`."""
+    found = next(one for one in plan["nodes"] if one["node"] == node)
+    return {one["method"]: one["reason"] for one in found["verdicts"]}

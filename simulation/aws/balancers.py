@@ -1,0 +1,78 @@
+"""Load balancers of the simulated cluster: groups whose instances are targets, and the controller that heeds the label
+which excludes a node.
+
+Nothing happens by itself: what a target is at a moment follows from when its node was labelled. Some controllers are
+slow, and one that is gone deregisters nothing."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from leeward.model import keys
+from leeward.model.instance import Instance, instance_id_of
+from leeward.model.target import Health, Target, TargetKind
+from local.cluster.store import Change, ChangeType
+from simulation.timeline import Timeline
+
+BALANCED = 0.3  # of the groups
+DELAYS = (0.0, 15.0, 60.0, 300.0)  # seconds that requests under way are given
+NOTICED = (1.0, 20.0)  # seconds until the controller has seen the label
+GONE = 0.1  # of the controllers
+NODE_PORT = 30080
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetGroup:
+    """Instance targets of one Auto Scaling group. `notices`: seconds, None where no controller is there to see it."""
+
+    notices: float | None
+    delay: float
+
+
+class SimLoadBalancers:
+    """`groups`: by Auto Scaling group; `excluded`: instance -> since when its node has the label."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        self.groups: dict[str, TargetGroup] = {}
+        self.excluded: dict[str, float] = {}
+
+    def watch(self, change: Change) -> None:
+        """An observer of the cluster's nodes."""
+        if change.resource != "nodes":
+            return
+        instance = instance_id_of(change.obj["spec"].get("providerID") or "")
+        labelled = keys.EXCLUDE_LABEL in (change.obj["metadata"].get("labels") or {})
+        if labelled and change.type is not ChangeType.DELETED:
+            self.excluded.setdefault(instance, self._timeline.now())
+        else:
+            self.excluded.pop(instance, None)
+
+    def state(self, group: str, instance: str, at: float) -> str | None:
+        """Of its target at that moment; None where it is none any more."""
+        found = self.groups.get(group)
+        if found is None:
+            return None
+        since = self.excluded.get(instance)
+        if since is None or found.notices is None or at < since + found.notices:
+            return "healthy"
+        return Health.DRAINING.value if at < since + found.notices + found.delay else None
+
+    def targets(self, _cluster: str, instance: Instance) -> Sequence[Target]:
+        """At most one."""
+        group = instance.group or ""
+        state = self.state(group, instance.id, self._timeline.now())
+        if state is None:
+            return ()
+        return (Target(group=f"k8s-{group}", kind=TargetKind.INSTANCE, id=instance.id, port=NODE_PORT, state=state),)
+
+
+def balanced(names: Sequence[str], random: Random) -> Mapping[str, TargetGroup]:
+    """Some of the groups, each with its own delay and its own controller."""
+    found: dict[str, TargetGroup] = {}
+    for name in names:
+        chosen, delay, notices = random.random() < BALANCED, random.choice(DELAYS), random.uniform(*NOTICED)
+        gone = random.random() < GONE
+        if chosen:
+            found[name] = TargetGroup(notices=None if gone else notices, delay=delay)
+    return found

@@ -1,0 +1,38 @@
+"""`ports_upgrade.Beforehand` of the simulated account, where nothing runs beside a group unless a test says so."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+
+class SimBeforehand:
+    """`running`: refreshes by group, `actions`: scheduled ones by group, `versions` of clusters, `images`: architecture
+    by AMI, `left`: vCPUs of the quota, by spot.
+    """
+
+    def __init__(self) -> None:
+        self.running: dict[str, tuple[str, ...]] = {}
+        self.actions: dict[str, tuple[str, ...]] = {}
+        self.versions: dict[str, str] = {}
+        self.images: dict[str, str] = {}
+        self.left: dict[bool, int] = {}
+
+    def refreshes(self, group: str) -> tuple[str, ...]:
+        """Those that have not ended."""
+        return self.running.get(group, ())
+
+    def scheduled(self, group: str) -> tuple[str, ...]:
+        """By name."""
+        return self.actions.get(group, ())
+
+    def control_plane(self, cluster: str) -> str:
+        """Empty where nothing was said."""
+        return self.versions.get(cluster, "")
+
+    def architecture(self, image: str) -> str:
+        """Empty for an unknown image."""
+        return self.images.get(image, "")
+
+    def vcpus_left(self, types: Iterable[str], now: datetime, *, spot: bool) -> int | None:
+        """None where nothing was said."""
+        del types, now
+        return self.left.get(spot)

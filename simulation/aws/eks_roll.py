@@ -1,0 +1,159 @@
+"""EKS at work on a managed node group: surge, cordon, drain and terminate, scale down, in the simulated world.
+
+Source: Amazon EKS user guide, "Managed node update behavior", phase by phase; what it does not name takes one TICK."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from leeward.model.pod import Pod
+from leeward.upgrade.competition import has_to_leave
+from local.cluster.errors import ApiError
+from local.cluster.model import Cluster
+from local.cluster.objects import condition_of
+from simulation.aws.compute import IN_SERVICE, SimGroup, SimInstance
+from simulation.aws.fleet import SimFleet
+from simulation.timeline import Timeline
+
+TICK = 5.0
+DRAIN_TIME_OUT = 15 * 60.0
+JOIN_TIME_OUT = 20 * 60.0
+SETTLE = 60.0
+EXCLUDE = "node.kubernetes.io/exclude-from-external-load-balancers"
+
+
+@dataclass(slots=True, kw_only=True)
+class _Draining:
+    member: SimInstance
+    since: float
+    empty: float | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class EksRoll:
+    """One update. `size`: the desired and maximum size of the node group's own configuration; `ended` takes EKS'
+    errors, none when it has succeeded.
+    """
+
+    fleet: SimFleet
+    cluster: Cluster
+    timeline: Timeline
+    group: SimGroup
+    size: tuple[int, int]
+    at_once: int
+    force: bool
+    random: Random
+    ended: Callable[[tuple[str, ...]], None]
+    _began: float = 0.0
+    _over: bool = False
+    _draining: list[_Draining] = field(default_factory=list)
+    _step: Callable[[], None] | None = None
+
+    def begin(self, version: str) -> None:
+        """Set-up: the group launches that version of EKS' copy from now on."""
+        self.group.point_at(version)
+        self._began = self.timeline.now()
+        self._step = self._scale_up
+        self._again()
+
+    def _again(self) -> None:
+        self.timeline.after(TICK, self._tick, "EKS works")
+
+    def _tick(self) -> None:
+        if self._step is not None:
+            self._step()
+        if not self._over:
+            self._again()
+
+    def _end(self, *errors: str) -> None:
+        self._over = True
+        self.ended(errors)
+
+    def _scale_up(self) -> None:
+        desired, maximum = self.size
+        more = max(2 * len({one.zone for one in self._old()}), self.at_once)
+        self.group.maximum = max(self.group.maximum, maximum + more)
+        if self.group.desired < desired + more:
+            self.fleet.updated(self.group, desired + more)
+        self._step = self._wait_for_nodes
+
+    def _wait_for_nodes(self) -> None:
+        """A new node in each zone with old ones, every new one Ready with EKS' labels; then old ones are cordoned."""
+        new, old = self._new(), self._old()
+        ready = len(self.group.staying) >= self.group.desired and all(map(self._is_ready, new))
+        if ready and {one.zone for one in new} >= {one.zone for one in old}:
+            for one in old:
+                patch = {"metadata": {"labels": {EXCLUDE: "true"}}, "spec": {"unschedulable": True}}
+                self._patch(one, patch)
+            self._step = self._upgrade
+        elif self.timeline.now() - self._began > JOIN_TIME_OUT:
+            late = ", ".join(one.id for one in new if not self._is_ready(one))
+            self._end(f"NodeCreationFailure: Instances failed to join the kubernetes cluster ({late})")
+
+    def _upgrade(self) -> None:
+        """Random nodes, as many as it may take at once, until no old one is left."""
+        now = self.timeline.now()
+        for one in list(self._draining):
+            if one.member.leaving or (one.empty is not None and now - one.empty >= SETTLE):
+                self.fleet.terminate(one.member, decrement=False)
+                self._draining.remove(one)
+        taken = {one.member.id for one in self._draining}
+        waiting = [one for one in self._old() if one.id not in taken]
+        while waiting and len(self._draining) < self.at_once:
+            self._draining.append(_Draining(member=waiting.pop(self.random.randrange(len(waiting))), since=now))
+        for one in self._draining:
+            if not self._drain(one, now):
+                said = "PodEvictionFailure: Reached max retries while trying to evict pods from nodes in node group"
+                self._end(f"{said} ({one.member.node})")
+                return
+        if not self._draining:
+            self._step = self._scale_down
+
+    def _drain(self, one: _Draining, now: float) -> bool:
+        """False when its time is over and nobody forces it."""
+        pods = list(self._pods(one.member.node))
+        if not pods and one.empty is None:
+            one.empty = now
+        late = now - one.since > DRAIN_TIME_OUT
+        if pods and late and not self.force:
+            return False
+        for pod in pods:
+            try:
+                if late:
+                    self.cluster.delete("pods", pod.name, pod.namespace)
+                elif pod.deletion is None:
+                    self.cluster.evict(pod.name, pod.namespace)
+            except ApiError:
+                continue  # a budget, or it is gone: the next tick tells
+        return True
+
+    def _scale_down(self) -> None:
+        """One at a time; the group chooses who goes, and its hooks hold them."""
+        desired, maximum = self.size
+        if self.group.desired > desired:
+            self.group.maximum = max(self.group.maximum - 1, maximum)
+            self.fleet.resize(self.group, self.group.desired - 1)
+        elif len(self.group.members) == desired:
+            self.group.maximum = maximum
+            self._end()
+
+    def _old(self) -> list[SimInstance]:
+        return [one for one in self.group.staying if one.version != self.group.version]
+
+    def _new(self) -> list[SimInstance]:
+        return [one for one in self.group.staying if one.version == self.group.version]
+
+    def _is_ready(self, one: SimInstance) -> bool:
+        node = self.cluster.store.find("nodes", one.node)
+        condition = condition_of(node, "Ready") if node is not None else None
+        labelled = node is not None and "eks.amazonaws.com/nodegroup" in node["metadata"].get("labels", {})
+        return labelled and one.lifecycle == IN_SERVICE and condition is not None and condition["status"] == "True"
+
+    def _pods(self, node: str) -> Iterable[Pod]:
+        raw = (one for one in self.cluster.store.each("pods") if one["spec"].get("nodeName") == node)
+        return (pod for pod in map(Pod.from_json, raw) if has_to_leave(pod))
+
+    def _patch(self, one: SimInstance, patch: dict[str, Any]) -> None:
+        if self.cluster.store.find("nodes", one.node) is not None:
+            self.cluster.patch("nodes", one.node, patch)

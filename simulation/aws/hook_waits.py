@@ -1,0 +1,76 @@
+"""Lifecycle actions that hold an instance until somebody answers, or until their time-out takes the default result."""
+
+from collections.abc import Callable
+
+from leeward.model.group import HookResult
+from simulation.aws import events
+from simulation.aws.compute import SimGroup, Waiting
+from simulation.aws.listeners import Listeners
+from simulation.timeline import Timeline
+
+Key = tuple[str, str, str]  # group, hook, instance
+Answer = Callable[[str, str, str, HookResult], bool]
+
+
+class HookWaits:
+    """`waiting` by (group, hook, instance); `timed_out` lists those that nobody answered. `default` takes the answer
+    that a time-out gives, as if somebody had given it.
+    """
+
+    def __init__(self, timeline: Timeline, fresh_id: Callable[[], str], to: Listeners, default: Answer) -> None:
+        self._timeline, self._id, self._to, self._default = timeline, fresh_id, to, default
+        self.waiting: dict[Key, Waiting] = {}
+        self.timed_out: list[Key] = []
+
+    def begin(self, group: SimGroup, instance: str, transition: str) -> bool:
+        """Every hook of the group for that transition waits from now on; whether there is one."""
+        hooks = group.hooks_for(transition)
+        for hook, default in hooks:
+            token, since = self._id(), self._timeline.now()
+            action = Waiting(hook=hook, default=default, instance=instance, token=token, since=since)
+            self.waiting[group.name, hook.name, instance] = action
+            self._arm(action)
+            self._to.emit(events.lifecycle_action(self._id(), hook, instance, token, self._timeline.instant()))
+        return bool(hooks)
+
+    def answer(self, group: str, hook: str, instance: str, result: HookResult) -> Waiting | None:
+        """What waited, None where nothing did. ABANDON ends the instance's other waits too."""
+        action = self.waiting.pop((group, hook, instance), None)
+        if action is None:
+            return None
+        if action.timer:
+            action.timer.cancel()
+        if result is HookResult.ABANDON:
+            self.stop(group, instance)
+        return action
+
+    def heartbeat(self, group: str, hook: str, instance: str) -> bool:
+        """The time-out starts anew; False when nothing waits."""
+        action = self.waiting.get((group, hook, instance))
+        if action is None:
+            return False
+        self._arm(action)
+        return True
+
+    def holds(self, group: str, instance: str) -> bool:
+        """Whether any hook of the group still waits for the instance."""
+        return any(key[0] == group and key[2] == instance for key in self.waiting)
+
+    def stop(self, group: str, instance: str) -> None:
+        """Nothing waits for it any more, and nobody has answered."""
+        for key in [key for key in self.waiting if key[0] == group and key[2] == instance]:
+            timer = self.waiting.pop(key).timer
+            if timer:
+                timer.cancel()
+
+    def _arm(self, action: Waiting) -> None:
+        if action.timer:
+            action.timer.cancel()
+        hook = action.hook
+
+        def timed_out() -> None:
+            self._to.said(f"hook {hook.name} of {action.instance} timed out")
+            self.timed_out.append((hook.group, hook.name, action.instance))
+            self._default(hook.group, hook.name, action.instance, action.default)
+
+        action.timer = self._timeline.after(hook.heartbeat_timeout, timed_out, "hook time-out")

@@ -1,0 +1,18 @@
+"""Who hears of what becomes of instances: the cluster, the event bus, the invariants, the story."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from simulation.aws.compute import SimInstance
+from simulation.aws.events import Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listeners:
+    """`changed` is called after everything that a look at the world would show."""
+
+    joined: Callable[[SimInstance], None]
+    ended: Callable[[SimInstance], None]
+    emit: Callable[[Event], None]
+    changed: Callable[[], None]
+    said: Callable[[str], None]

@@ -1,0 +1,84 @@
+"""Makes a group of the fleet a managed node group: EKS' tags, EKS' labels on its nodes, and EKS that rolls it."""
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+from leeward.model import keys
+from leeward.model.nodegroup import Nodegroup
+from local.cluster.model import Cluster
+from simulation.aws.compute import SimGroup, SimInstance
+from simulation.aws.eks_roll import EksRoll
+from simulation.aws.fleet import SimFleet
+from simulation.aws.managed import Ended, SimManagedUpdates, SimUpdate
+from simulation.aws.templates import SimTemplate, SimTemplates
+from simulation.timeline import Timeline
+
+
+class ManagedGroups:
+    """`manage` before the world runs. `copies`: by group, the user's template version behind each version of EKS' copy;
+    `unlabelled`: groups whose custom user data keeps EKS' labels from their new nodes.
+    """
+
+    def __init__(
+        self,
+        cluster_name: str,
+        cluster: Cluster,
+        fleet: SimFleet,
+        updates: SimManagedUpdates,
+        templates: SimTemplates,
+        timeline: Timeline,
+        random: Random,
+    ) -> None:
+        self._name, self._cluster, self._fleet, self._updates = cluster_name, cluster, fleet, updates
+        self._templates, self._timeline, self._random = templates, timeline, random
+        self.copies: dict[str, dict[str, str]] = {}
+        self.unlabelled: set[str] = set()
+        self._own: dict[str, SimTemplate] = {}
+        self._sizes: dict[str, tuple[int, int]] = {}
+        updates.roll = self._roll
+
+    def manage(self, group: SimGroup, nodegroup: str, own: SimTemplate | None = None, **more: Any) -> None:
+        """`own`: the user's launch template, of whose version 1 EKS' copy was made; `more`: fields of `Nodegroup`."""
+        group.tags = {**group.tags, keys.EKS_CLUSTER_TAGS[0]: self._name, keys.NODEGROUP_TAG: nodegroup}
+        template = None
+        if own is not None:
+            self._own[group.name], template = own, (own.id, "1")
+            self._templates.know(own)
+        self.copies[group.name] = {"1": "1"}
+        self._sizes[group.name] = group.desired, group.maximum
+        self._updates.know(self._name, nodegroup, groups=(group.name,), template=template, **more)
+
+    def labels(self, member: SimInstance) -> Mapping[str, str]:
+        """With which its node registers."""
+        if member.group not in self.copies or (member.version != "1" and member.group in self.unlabelled):
+            return {}
+        image = self._fleet.groups[member.group].template.image(member.version)
+        return self._updates.labels_of(member.group, image, self.copies[member.group][member.version])
+
+    def _roll(self, update: SimUpdate, nodegroup: Nodegroup, ended: Ended) -> bool:
+        """EKS copies the version that is asked for, or takes its newest image, and sets to work."""
+        name = next(iter(nodegroup.groups), "")
+        if name not in self.copies:
+            return False
+        group, own = self._fleet.groups[name], self._own.get(name)
+        _, asked, force = update.asked
+        source = asked or (nodegroup.template[1] if nodegroup.template else "1")
+        newest = f"ami-eks-{update.asked[0] or 'latest'}-{len(self.copies[name])}"
+        image = own.image(source) if own is not None else newest
+        version = group.version
+        if group.template.image(version) != image or self.copies[name][version] != source:
+            version = group.template.add(image)
+            self.copies[name][version] = source
+        EksRoll(
+            fleet=self._fleet,
+            cluster=self._cluster,
+            timeline=self._timeline,
+            group=group,
+            size=self._sizes[name],
+            at_once=nodegroup.max_unavailable or 1,
+            force=force,
+            random=self._random,
+            ended=ended,
+        ).begin(version)
+        return True

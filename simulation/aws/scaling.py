@@ -1,0 +1,88 @@
+"""How a group comes to its size: it launches what is missing, ends what is too much, and balances its zones.
+
+Source: Amazon EC2 Auto Scaling user guide, "Control which Auto Scaling instances terminate during scale in" and
+"Auto Scaling benefits for application architecture" (rebalancing)."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from simulation.aws import activities
+from simulation.aws.compute import SimGroup, SimInstance
+from simulation.faults import Injector
+from simulation.timeline import Timeline
+
+LOOKS_AFTER = 5.0  # seconds
+NO_CAPACITY_RETRY = 60.0
+BALANCING = {"AZRebalance", "Launch", "Terminate"}  # it launches one and ends one: none of them may be suspended
+
+
+class Fleet(Protocol):
+    """What a group can do about its members."""
+
+    def launch(self, group: SimGroup, zone: str) -> SimInstance: ...
+    def end_member(self, member: SimInstance, cause: str) -> None: ...
+    def begin_terminating(self, member: SimInstance) -> None: ...
+
+
+class Scaling:
+    """Of all groups of a fleet."""
+
+    def __init__(self, fleet: Fleet, timeline: Timeline, injector: Injector, said: Callable[[str], None]) -> None:
+        self._fleet, self._timeline, self._injector, self._said = fleet, timeline, injector, said
+        self._due: set[str] = set()
+
+    def look_soon(self, group: SimGroup) -> None:
+        """It looks at its size in some seconds, once however often it is asked until then."""
+        if group.name not in self._due:
+            self._due.add(group.name)
+            self._timeline.after(LOOKS_AFTER, lambda: self._look(group), f"{group.name} reconciles")
+
+    def balance(self, group: SimGroup) -> None:
+        """AZRebalance: where zones differ by two or more, launch in the emptiest, end one in the fullest."""
+        if not group.suspended.isdisjoint(BALANCING):
+            return
+        counts = _by_zone(group)
+        full, empty = max(counts, key=lambda z: counts[z]), min(counts, key=lambda z: counts[z])
+        if counts[full] - counts[empty] >= 2 and not self._injector.no_capacity(empty):
+            oldest = next(m for m in group.staying if m.zone == full)
+            self._said(f"{group.name} balances its zones: {oldest.id} goes")
+            self._fleet.launch(group, empty)
+            self._fleet.end_member(oldest, activities.BALANCED)
+
+    def _look(self, group: SimGroup) -> None:
+        self._due.discard(group.name)
+        missing = group.desired - len(group.staying)
+        if missing > 0 and "Launch" not in group.suspended:
+            self._grow(group, missing)
+        if missing < 0 and "Terminate" not in group.suspended:
+            self._shrink(group, -missing)
+
+    def _grow(self, group: SimGroup, missing: int) -> None:
+        """In the emptiest zone that has capacity; where none has, it tries again a minute later."""
+        for _ in range(missing):
+            counts = _by_zone(group)
+            zones = sorted(group.plan.zones, key=lambda zone: counts[zone])
+            zone = next((zone for zone in zones if not self._injector.no_capacity(zone)), None)
+            if zone is None:
+                self._timeline.after(NO_CAPACITY_RETRY, lambda: self.look_soon(group), "no capacity")
+                return
+            size = len(group.staying)
+            group.history.grown(self._timeline.now(), (size, size + 1))
+            self._fleet.launch(group, zone)
+
+    def _shrink(self, group: SimGroup, too_many: int) -> None:
+        """The oldest of the fullest zone, one after the other."""
+        for _ in range(too_many):
+            counts = _by_zone(group)
+            fullest = max(counts, key=lambda zone: counts[zone])
+            surplus = next(m for m in group.staying if m.zone == fullest)
+            size = len(group.staying)
+            group.history.surplus(surplus.id, self._timeline.now(), (size, size - 1))
+            self._fleet.begin_terminating(surplus)
+
+
+def _by_zone(group: SimGroup) -> dict[str, int]:
+    counts = dict.fromkeys(group.plan.zones, 0)
+    for member in group.staying:
+        counts[member.zone] += 1
+    return counts

@@ -1,0 +1,53 @@
+"""What a seed gives disruption rounds to do: policies that expire, empty and consolidate, and people who stop an
+execution of theirs."""
+
+from dataclasses import replace
+from datetime import timedelta
+from random import Random
+
+from leeward.policy.document import Budget, DisruptionPolicy
+from simulation.definitions import DISRUPTION_ROUND
+from simulation.fleets import Arrival, ArrivalKind, Fleet
+from simulation.scene import Scene
+
+STOPS_AN_HOUR = 2.0
+
+
+def disrupting(fleet: Fleet, random: Random) -> Fleet:
+    """Each policy with rules of its own, some with all methods on."""
+    policies = fleet.policies
+    rules = tuple(replace(one, disruption=_rules(random)) for one in policies.policies)
+    return replace(fleet, policies=replace(policies, policies=rules))
+
+
+def stopped(random: Random, hours: float) -> tuple[Arrival, ...]:
+    """Moments at which somebody stops whatever round runs then."""
+    found, now = list[Arrival](), random.expovariate(STOPS_AN_HOUR / 3600)
+    while now < hours * 3600:
+        found.append(Arrival(at_seconds=round(now, 3), kind=ArrivalKind.ROUND_STOPPED, pick=random.getrandbits(31)))
+        now += random.expovariate(STOPS_AN_HOUR / 3600)
+    return tuple(found)
+
+
+def _rules(random: Random) -> DisruptionPolicy:
+    expires = random.choice((None, timedelta(minutes=10), timedelta(minutes=20), timedelta(minutes=40)))
+    budget = random.choice((Budget(), Budget(nodes=1, percent=False), Budget(nodes=30)))
+    return DisruptionPolicy(
+        consolidation_policy=random.choice(("WhenEmptyOrUnderutilized", "WhenEmptyOrUnderutilized", "WhenEmpty")),
+        consolidate_after=timedelta(minutes=random.choice((0, 1, 5))),
+        expire_after=expires,
+        cooldown=timedelta(minutes=random.choice((0, 1, 5))),
+        spot_to_spot=random.random() < 0.3,
+        spot_to_spot_minimum_types=1,
+        budgets=(budget,),
+    )
+
+
+def stop_round(scene: Scene, pick: int) -> None:
+    """Somebody stops an execution of disruption-round, if one is open."""
+    machine = scene.system.machines[DISRUPTION_ROUND]
+    names = sorted(machine.executions)
+    if names:
+        name = names[pick % len(names)]
+        scene.say(f"an operator stops {name}")
+        machine.stop(name)

@@ -1,0 +1,122 @@
+"""What must hold for disruption rounds: never more nodes than budgets allow, and at the end nothing left of them.
+
+The rules read the raw objects of the cluster; of the product they take the round's record and policies' selectors."""
+
+from collections.abc import Callable, Iterator
+from math import ceil
+
+from leeward.disruption.record import RoundRecord
+from leeward.model import keys
+from leeward.model.instance import instance_id_of
+from leeward.policy.document import Budget, NodePolicy
+from leeward.policy.selection import policy_for
+from local.cluster.objects import Obj, name_of
+from local.cluster.store import Change, ChangeType
+from simulation.view import Rule, WorldView
+
+REBALANCE = "AZRebalance"
+SETTLED = 120.0  # seconds: a node unavailable for less may have been unknown when the round was judged
+STUCK = 3 * 3600.0  # longer than replacements and drains take together
+
+
+class Spent:
+    """The nodes that a round tells to go are, with all others in service that are unavailable, no more than budgets
+    allow.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[str, int] = {}
+        self._since: dict[str, float] = {}  # node -> since when it is unavailable
+        self._now = 0.0
+
+    def watch(self, change: Change) -> None:
+        """Inside a write: only looks."""
+        if change.resource != "nodes":
+            return
+        name = name_of(change.obj)
+        if change.type is ChangeType.DELETED or not _unavailable(change.obj):
+            self._since.pop(name, None)
+        else:
+            self._since.setdefault(name, self._now)
+
+    def check(self, view: WorldView) -> Iterator[str]:
+        """Once for each round, when it tells its nodes."""
+        self._now = view.now
+        for cluster, record in view.rounds.items():
+            if record.told and self._seen.get(cluster) != record.number:
+                self._seen[cluster] = record.number
+                yield from self._over(record, view)
+
+    def _over(self, record: RoundRecord, view: WorldView) -> Iterator[str]:
+        for policy in view.policies.policies:
+            names = _nodes_of(policy, view)
+            going = set(record.going) & names
+            busy = {name for name, since in self._since.items() if name in names and view.now - since > SETTLED}
+            for budget in policy.disruption.budgets:
+                if going and len(going | busy) > _limit(budget, len(names)):
+                    told = f"{', '.join(sorted(going))} go, {len(busy - going)} are unavailable already"
+                    yield f"round {record.number}: {told}, policy {policy.name} has {len(names)} nodes"
+
+
+def _nodes_of(policy: NodePolicy, view: WorldView) -> set[str]:
+    chain = view.policies.policies
+    mine = [group for name, group in view.groups.items() if policy_for(chain, name, group.tags) is policy]
+    members = {one.id for group in mine for one in group.instances if one.lifecycle == "InService"}
+    nodes = view.cluster.store.each("nodes")
+    return {name_of(node) for node in nodes if instance_id_of(node["spec"].get("providerID") or "") in members}
+
+
+def _limit(budget: Budget, nodes: int) -> int:
+    """Budgets of other windows, zones and reasons are none of a generated fleet's."""
+    return ceil(nodes * budget.nodes / 100) if budget.percent else budget.nodes
+
+
+def _unavailable(node: Obj) -> bool:
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    ready = any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
+    return not ready or is_marked(node) or "deletionTimestamp" in node["metadata"]
+
+
+def is_marked(node: Obj) -> bool:
+    """Whether it carries our mark; cordoned alone it is available."""
+    return any(taint.get("key") == keys.DISRUPTED_TAINT for taint in node["spec"].get("taints") or ())
+
+
+def of_open_rounds(view: WorldView) -> set[str]:
+    """Instances that a round has claimed and whose node may carry our mark."""
+    return {instance for record in view.rounds.values() if record.open for instance in record.nodes.values()}
+
+
+def owed_by_round(group: str, view: WorldView) -> int:
+    """Launches of an open round, for which nodes are still to go."""
+    places = [place for record in view.rounds.values() if record.open for place in record.places.values()]
+    return sum(place.startswith(f"{group}/") for place in places)
+
+
+def _rounds(view: WorldView) -> Iterator[str]:
+    for record in view.rounds.values():
+        age = view.now - record.began.timestamp()
+        rests = record.retry is not None and record.retry.timestamp() > view.now - 120
+        if record.open and record.execution not in view.disrupting and not rests:
+            yield f"round {record.number} is open and nothing runs: {record.why}"
+        elif record.open and age > STUCK:
+            yield f"round {record.number} has not come to its end in {age:.0f} s"
+
+
+def _restored(view: WorldView) -> Iterator[str]:
+    held = {name for record in view.rounds.values() if record.open for name in record.groups}
+    for name, group in sorted(view.groups.items()):
+        upgrade = view.upgrades.get(name)
+        upgraded = upgrade is not None and (upgrade.execution in view.upgrading or upgrade.resumable)
+        if name in held or upgraded:
+            continue
+        if REBALANCE in group.suspended:
+            yield f"{name}: {REBALANCE} is suspended and no round runs"
+        if group.maximum != view.maxima[name] and group.desired <= view.maxima[name]:
+            yield f"{name}: maximum {group.maximum}, it was {view.maxima[name]}"
+
+
+ROUNDS_EVENTUAL: tuple[tuple[Rule, Callable[[WorldView], Iterator[str]]], ...] = (
+    (Rule.ROUND, _rounds),
+    (Rule.RESTORED, _restored),
+)

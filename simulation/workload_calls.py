@@ -1,0 +1,75 @@
+"""How a call reaches the cluster model, and those of `ports.Kubernetes` about Deployments (see `kubernetes.py`)."""
+
+from collections.abc import Callable
+
+from leeward.adapters.kubernetes.answers import Answer, Request, as_error
+from leeward.adapters.kubernetes.workloads import scaled_by
+from leeward.model.deployment import Deployment
+from leeward.model.pod import Pod, controller_of
+from leeward.ports import Clock
+from local.cluster.errors import ApiError
+from local.cluster.model import Cluster
+from local.cluster.patches import PatchType
+
+NAME = "the simulated cluster"
+
+
+class SimWorkloads:
+    """`disturb` before each request, `lose` after each that writes; both may raise."""
+
+    def __init__(
+        self, cluster: Cluster, clock: Clock, disturb: Callable[[str], None], lose: Callable[[str], None]
+    ) -> None:
+        self._cluster = cluster
+        self._clock = clock
+        self._disturb, self._lose = disturb, lose
+
+    def deployment_of(self, pod: Pod) -> Deployment | None:
+        """By way of its ReplicaSet."""
+        if pod.owner is None or (pod.owner.api_version, pod.owner.kind) != ("apps/v1", "ReplicaSet"):
+            return None
+        self._disturb("get replicasets")
+        raw = self._cluster.store.find("replicasets", pod.owner.name, pod.namespace)
+        owner = controller_of((raw or {}).get("metadata", {}).get("ownerReferences") or ())
+        return self.deployment(pod.namespace, owner.name) if owner and owner.kind == "Deployment" else None
+
+    def deployment(self, namespace: str, name: str) -> Deployment | None:
+        """One, fresh."""
+        self._disturb("get deployments")
+        raw = self._cluster.store.find("deployments", name, namespace)
+        return None if raw is None else Deployment.from_json(raw)
+
+    def autoscaled(self, namespace: str) -> frozenset[str]:
+        """Those that a HorizontalPodAutoscaler of the namespace names."""
+        self._disturb("list horizontalpodautoscalers")
+        found = self._cluster.store.sorted("horizontalpodautoscalers")
+        return frozenset(scaled_by(raw) for raw in found if raw["metadata"]["namespace"] == namespace) - {""}
+
+    def scale(self, deployment: Deployment, replicas: int) -> bool:
+        """At the version that was read."""
+        patch = {"metadata": {"resourceVersion": deployment.resource_version}, "spec": {"replicas": replicas}}
+        request = request_about("patch", "deployments/scale", deployment.key)
+
+        def write() -> None:
+            name, space = deployment.name, deployment.namespace
+            self._cluster.patch("deployments", name, patch, space, kind=PatchType.MERGE, subresource="scale")
+
+        answer = self._send(request, write)
+        if answer is not None and answer.status not in {404, 409}:
+            raise as_error(answer, request, NAME)
+        return answer is None
+
+    def _send(self, request: Request, act: Callable[[], object]) -> Answer | None:
+        """None when it went through, else what the API server said."""
+        self._disturb(f"{request.verb} {request.resource}")
+        try:
+            act()
+            self._lose(f"{request.verb} {request.resource}")
+        except ApiError as refused:
+            return Answer(status=refused.code, body=refused.status(), retry_after=refused.retry_after or None)
+        return None
+
+
+def request_about(verb: str, resource: str, what: str) -> Request:
+    """A request as errors name it."""
+    return Request(verb=verb, resource=resource, path=what)

@@ -1,0 +1,102 @@
+"""A disruption round on the deployed stack: fn decide called as its schedule calls it, drifted nodes replaced."""
+
+import json
+
+import pytest
+
+from leeward.adapters.aws.rounds import DynamoRounds
+from leeward.adapters.aws.table import Table
+from leeward.disruption.record import RoundOutcome
+from local.demo import ledger
+from tests.local.chain.test_node_group_upgrade import another_image, group_of
+from tests.local.chain.test_placement import sync
+
+pytestmark = pytest.mark.local
+
+
+class Clients:
+    """For the adapter of the rounds' record."""
+
+    def __init__(self, stack):
+        self._stack = stack
+
+    def get(self, service):
+        return self._stack.client(service)
+
+
+def decide(stack):
+    """What the schedule does every five minutes."""
+    answer = stack.client("lambda").invoke(FunctionName="leeward-decide")
+    found = json.loads(answer["Payload"].read())
+    assert "FunctionError" not in answer, found
+    return found
+
+
+def decided(stack, team):
+    """The executions of the next decision that comes to a round: after the last one the group rests for a second."""
+    found = []
+    team.until(lambda: bool(found.extend(decide(stack)["rounds"]) or found), 30, "a round")
+    return found
+
+
+def round_of(stack):
+    return DynamoRounds(Table(Clients(stack), "leeward")).read(stack.cluster)
+
+
+def launch_from_another_image(stack, group):
+    """Its nodes have drifted from now on; it may not shrink, so that each of them is replaced."""
+    template = group_of(stack, group)["LaunchTemplate"]["LaunchTemplateId"]
+    image = another_image(stack, group)
+    stack.client("ec2").create_launch_template_version(
+        LaunchTemplateId=template, SourceVersion="$Latest", LaunchTemplateData={"ImageId": image}
+    )
+    stack.client("autoscaling").update_auto_scaling_group(AutoScalingGroupName=group, MinSize=2)
+    return image
+
+
+def images_of(stack, instances):
+    reservations = stack.client("ec2").describe_instances(InstanceIds=list(instances))["Reservations"]
+    return {one["ImageId"] for each in reservations for one in each["Instances"]}
+
+
+def test_drifted_nodes_are_replaced_one_by_one_and_the_group_keeps_its_size(stack, crew):
+    team = crew(2, name="worn")
+    sync(stack)
+    image = launch_from_another_image(stack, team.group)
+    for _ in team.instances:
+        decided(stack, team)
+        team.until(lambda: not round_of(stack).open, 150, "the end of the round")
+        record = round_of(stack)
+        assert (record.outcome, record.groups) == (RoundOutcome.DONE, (team.group,)), record
+        assert record.ends == dict.fromkeys(record.nodes.values(), "gone")
+    after = group_of(stack, team.group)
+    members = {member["InstanceId"] for member in after["Instances"]}
+    assert not members & set(team.instances)
+    assert (after["DesiredCapacity"], after["MaxSize"], len(members)) == (2, 12, 2)
+    assert images_of(stack, members) == {image}
+    assert after["SuspendedProcesses"] == []
+    nodes = ledger.nodes(stack)
+    assert not [name for name in members if nodes[name]["spec"].get("taints")]
+    assert decide(stack)["rounds"] == []
+
+
+def test_a_round_whose_execution_is_stopped_is_ended_and_nothing_of_it_is_left(stack, crew):
+    team = crew(2, name="worn")
+    sync(stack)
+    launch_from_another_image(stack, team.group)
+    (execution,) = decided(stack, team)
+    team.until(lambda: bool(round_of(stack).launched), 60, "a launch")
+    arn = f"arn:aws:states:{stack.region}:{stack.account}:execution:leeward-disruption-round:{execution}"
+    stack.client("stepfunctions").stop_execution(executionArn=arn, cause="somebody stops it")
+
+    def ended():
+        team.sweep()
+        return not round_of(stack).open
+
+    team.until(ended, 120, "the round ended by the sweep")
+    record = round_of(stack)
+    assert record.outcome is RoundOutcome.GIVEN_UP, record
+    team.until(lambda: ledger.group_size(stack, team.group) == (2, 2), 120, "the group at its size")
+    nodes = ledger.nodes(stack)
+    assert not [name for name in team.instances if nodes[name]["spec"].get("taints")]
+    assert group_of(stack, team.group)["SuspendedProcesses"] == []

@@ -1,0 +1,123 @@
+"""Upgrades of managed node groups whose ways through node-group-upgrade, taken together, are all that there are."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from leeward.errors import InvalidInputError
+from leeward.policy.document import Window
+from simulation.aws.managed import ManagedState
+from tests.simulation.fleet_stand_in import budget, deployment
+from tests.simulation.managed_stand_in import Managed
+from tests.simulation.upgrade_stand_in import BEGIN, GROUP, a_fleet
+from tests.simulation.upgrade_story import LONG, Story, broken, full, robbed
+
+IMPOSSIBLE = (deployment("web", 8), budget("web", 0))
+HOURLY = Window(schedule="0 * * * *", duration=timedelta(minutes=10))  # a world begins at midnight
+LATE = 1200.0  # seconds: it is closed
+ROLLS = BEGIN + 240
+
+
+def _managed(fleet=None, at=BEGIN, **more):
+    return Managed(fleet, **more).start(launchTemplateVersion="2", at=at)
+
+
+def _forcing():
+    fleet = a_fleet(workloads=IMPOSSIBLE)
+    forced = tuple(replace(one, drain=replace(one.drain, force=True)) for one in fleet.policies.policies)
+    return _managed(replace(fleet, policies=replace(fleet.policies, policies=forced)))
+
+
+def _held():
+    return _managed(a_fleet(windows=(HOURLY,)), at=LATE)
+
+
+def _paused():
+    world = _held().start("pause", at=LATE + 100, action="pause")
+    return world.start("resume", at=2 * LONG + 100, action="resume")
+
+
+def _pods_stay():
+    world = Managed(a_fleet(workloads=IMPOSSIBLE)).start(launchTemplateVersion="2", override=["PdbNeverAllows"])
+    return world.start("again", at=BEGIN + 2 * LONG, force=True)
+
+
+def _blocked():
+    world = _managed(a_fleet(workloads=IMPOSSIBLE))
+    change = {"spec": {"maxUnavailable": 1}}
+    world.at(BEGIN + 60, lambda: world.world.cluster.patch("poddisruptionbudgets", "web", change, "default"))
+    return world.start("again", at=BEGIN + 120)
+
+
+def _refused():
+    """EKS does not take the first request."""
+    world = _managed()
+    updates = world.world.system.managed_updates
+    real, refusals = updates.start, ["InvalidRequestException: the node group is not ready for it"]
+
+    def start(*args, **more):
+        if refusals:
+            raise InvalidInputError(refusals.pop())
+        return real(*args, **more)
+
+    updates.start = start
+    return world.start("again", at=BEGIN + 600)
+
+
+def _failed():
+    """EKS gives up for a reason of its own."""
+    world = _managed()
+    updates = world.world.system.managed_updates
+    world.at(ROLLS, lambda: updates.end("update-1", ManagedState.FAILED, "InternalFailure: try again"))
+    return world.start("again", at=BEGIN + LONG)
+
+
+def _never_joined():
+    """EKS leaves what has not joined to its owner, who ends it and mends the image."""
+    world = _managed()
+    world.template.bad.add("2")  # EKS' next copy of the template
+    fleet = world.world.fleet
+
+    def mend():
+        world.template.bad.clear()
+        for member in [one for one in fleet.groups[GROUP].staying if not one.joined]:
+            fleet.terminate(member, decrement=True)
+
+    return world.at(BEGIN + 1.5 * LONG, mend).start("again", at=BEGIN + 1.5 * LONG + 120)
+
+
+UPGRADED = {"first": "Upgraded"}
+AGAIN = {"first": "HandedOver", "again": "Upgraded"}
+MENDED = {"first": "UpgradeFailure", "again": "Upgraded"}
+REFUSED = {"first": "NodegroupUpdateFailure", "again": "Upgraded"}
+CONTINUED = {"first": "Continued", f"{GROUP}-2": "Upgraded"}
+
+MANAGED: dict[str, Story] = {
+    "EKS rolls it": Story(plan=lambda _: _managed(), ends=UPGRADED, hours=2),
+    "EKS may not start yet": Story(plan=lambda _: _held(), ends=UPGRADED, hours=3),
+    "EKS may not start, paused": Story(
+        plan=lambda _: _paused(), ends={**UPGRADED, "pause": "WishWrittenDown", "resume": "WishWrittenDown"}, hours=4
+    ),
+    "EKS may not start, aborted": Story(
+        plan=lambda _: _held().start("abort", at=LATE + 100, action="abort"),
+        ends={"first": "Aborted", "abort": "WishWrittenDown"},
+        versions=("1",),
+    ),
+    "EKS is asked by force": Story(plan=lambda _: _forcing(), ends=UPGRADED, hours=5),
+    "pods stay with EKS": Story(
+        plan=lambda _: _pods_stay(), ends={"first": "PodEvictionFailure", "again": "Upgraded"}, hours=5
+    ),
+    "blocked before EKS is asked": Story(
+        plan=lambda _: _blocked(), ends={"first": "PreflightBlocked", "again": "Upgraded"}, hours=2
+    ),
+    "EKS refuses": Story(plan=lambda _: _refused(), ends=REFUSED, hours=2),
+    "EKS fails": Story(plan=lambda _: _failed(), ends=REFUSED, hours=3),
+    "EKS' nodes never join": Story(
+        plan=lambda _: _never_joined(), ends={"first": "NodeCreationFailure", "again": "Upgraded"}, hours=3
+    ),
+    "start-managed fails": Story(plan=broken("start-managed", _managed), ends=MENDED, hours=4),
+    "watch-managed fails": Story(plan=broken("watch-managed", _managed), ends=MENDED, hours=4),
+    "robbed before start-managed": Story(plan=robbed("start-managed", _managed), ends=AGAIN, hours=3),
+    "robbed before watch-managed": Story(plan=robbed("watch-managed", _managed), ends=AGAIN, hours=3),
+    "full before EKS may start": Story(plan=full("start-managed", _held), ends=CONTINUED, hours=3),
+    "full while EKS rolls": Story(plan=full("watch-managed", _managed), ends=CONTINUED, hours=2),
+}

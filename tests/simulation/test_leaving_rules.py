@@ -1,0 +1,146 @@
+"""Targets of load balancers, volumes, second replicas: each rule is broken once and told, and kept in the next test."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from leeward.model import keys
+from leeward.model.termination import CauseKind
+from leeward.policy.document import DrainPolicy
+from local.cluster.patches import PatchType
+from local.cluster.resources import BY_KIND
+from simulation.invariants import Checker, Rule
+from simulation.leaving_rules import exclusions, replicas
+from tests.fakes.builders import GROUP, a_policy, policies
+from tests.fakes.clock import START
+from tests.simulation.view_stand_in import INSTANCE, MARK, NODE, World, a_record, rules
+
+HOOK = "leeward-terminate"
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+def draining(world, *, seconds_ago=10, kind=CauseKind.MANUAL, drain=None, **times):
+    world.policies = policies(replace(a_policy(), drain=drain or DrainPolicy()))
+    at = world.clock.now() - timedelta(seconds=seconds_ago)
+    world.records[INSTANCE] = a_record(at=START, kind=kind, times={"claimed": START, "draining": at, **times})
+
+
+def evict(world, name="web-1"):
+    (pod,) = [pod for pod in world.pods(name) if pod.name == name]
+    world.api.evict(pod)
+
+
+class TestInService:
+    def test_an_eviction_from_a_node_that_is_still_a_target_is_told(self, world):
+        draining(world)
+        world.balanced[INSTANCE] = "healthy"
+        evict(world)
+        (violation,) = Checker().after_event(world)
+        assert violation.rule is Rule.IN_SERVICE
+        assert violation.text == f"default/web-1 evicted, {INSTANCE} is a healthy target"
+
+    def test_one_that_drains_is_a_target_still(self, world):
+        draining(world)
+        world.balanced[INSTANCE] = "draining"
+        evict(world)
+        assert rules(Checker().after_event(world)) == [Rule.IN_SERVICE]
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"seconds_ago": 301},
+            {"kind": CauseKind.SPOT_INTERRUPTION},
+            {"drain": DrainPolicy(deregistration_timeout=timedelta(0))},
+            {"drain": DrainPolicy(timeout=timedelta(seconds=10))},
+        ],
+    )
+    def test_without_time_or_by_policy_it_is_evicted_all_the_same(self, world, changes):
+        draining(world, **changes)
+        world.balanced[INSTANCE] = "healthy"
+        evict(world)
+        assert Checker().after_event(world) == []
+
+    def test_a_target_that_comes_back_later_is_anothers_doing(self, world):
+        checker = Checker()
+        draining(world)
+        evict(world)
+        assert checker.after_event(world) == []
+        world.balanced[INSTANCE] = "healthy"
+        evict(world, "web-2")
+        assert checker.after_event(world) == []
+
+    def test_the_next_attempt_has_to_wait_anew(self, world):
+        checker = Checker()
+        draining(world)
+        evict(world)
+        assert checker.after_event(world) == []
+        draining(world, seconds_ago=1)
+        world.balanced[INSTANCE] = "healthy"
+        evict(world, "web-2")
+        assert rules(checker.after_event(world)) == [Rule.IN_SERVICE]
+
+
+def attach(world):
+    spec = {"attacher": "ebs.csi.aws.com", "nodeName": NODE, "source": {"persistentVolumeName": "pv-1"}}
+    volume = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"]}
+    world.cluster.create("persistentvolumes", {"metadata": {"name": "pv-1"}, "spec": volume})
+    world.cluster.create("volumeattachments", {"metadata": {"name": "csi-1"}, "spec": spec})
+
+
+class TestVolumes:
+    def test_an_instance_that_ends_with_a_volume_of_nobody_is_told(self, world):
+        draining(world, drained=world.clock.now())
+        attach(world)
+        world.terminations.append(INSTANCE)
+        found = Checker().after_event(world)
+        assert rules(found) == [Rule.VOLUMES]
+        assert found[0].text == f"{INSTANCE} with pv-1"
+
+    def test_an_answered_hook_ends_it_as_well(self, world):
+        draining(world, drained=world.clock.now())
+        attach(world)
+        world.completed_hooks.append((GROUP, HOOK, INSTANCE, True))
+        assert rules(Checker().after_event(world)) == [Rule.VOLUMES]
+
+    @pytest.mark.parametrize("seconds", [361, 1000])
+    def test_after_the_policys_time_it_ends_all_the_same(self, world, seconds):
+        draining(world, seconds_ago=seconds, drained=world.clock.now() - timedelta(seconds=seconds))
+        attach(world)
+        world.terminations.append(INSTANCE)
+        assert Checker().after_event(world) == []
+
+    def test_a_spot_instance_is_not_held(self, world):
+        draining(world, kind=CauseKind.SPOT_INTERRUPTION, drained=world.clock.now())
+        attach(world)
+        world.terminations.append(INSTANCE)
+        assert Checker().after_event(world) == []
+
+
+class TestAtTheEnd:
+    def test_a_node_that_serves_again_and_is_kept_out_by_us_is_told(self, world):
+        world.api.mark(world.api.node(NODE), MARK, exclude=True)
+        assert list(exclusions(world)) == []
+        world.cluster.patch("nodes", NODE, {"spec": {"taints": None, "unschedulable": None}}, kind=PatchType.MERGE)
+        assert rules(Checker().at_the_end(world)) == [Rule.EXCLUDED]
+        assert list(exclusions(world)) == [NODE]
+
+    def test_a_label_of_somebody_else_is_theirs(self, world):
+        world.api.label(world.api.node(NODE), {keys.EXCLUDE_LABEL: "mine"})
+        assert list(exclusions(world)) == []
+
+    def test_replicas_that_were_not_put_back_are_told_unless_a_termination_still_needs_them(self, world):
+        labels = {"app": "web"}
+        template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "i"}]}}
+        spec = {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}
+        raw = {"metadata": {"name": "web"}, "spec": spec}
+        world.cluster.create(BY_KIND["Deployment"].plural, raw)
+        world.replicas["default/web"] = 1
+        assert rules(Checker().at_the_end(world)) == [Rule.REPLICAS]
+        assert list(replicas(world)) == ["default/web has 2, its owner wants 1"]
+        world.records[INSTANCE] = a_record(surges={"default/web": True})
+        assert list(replicas(world)) == []

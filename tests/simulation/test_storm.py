@@ -1,0 +1,57 @@
+"""Many warnings at once: nothing is lost, and a rough way there ends where a smooth one does."""
+
+import pytest
+
+from bench.storm_chain import storm
+from leeward.model.termination import CauseKind
+from simulation.faults import Faults
+from simulation.world import World
+from tests.simulation.fleet_stand_in import SMALL, Arrival
+
+COUNT = 40
+
+
+@pytest.fixture(scope="module")
+def smooth():
+    return storm(COUNT)
+
+
+def test_every_warned_node_is_tainted_at_once_terminated_and_replaced(smooth):
+    end = smooth.end
+    assert end.outcomes == {"terminated": COUNT}
+    assert (end.desired, end.in_service, end.marked) == (COUNT, COUNT, 0)
+    assert smooth.executions == COUNT
+    assert smooth.tainted < 10
+    assert smooth.violations == 0
+
+
+def test_no_message_is_lost_and_none_waits(smooth):
+    assert (smooth.end.lost, smooth.end.waiting) == (0, 0)
+
+
+def test_three_deliveries_of_everything_and_throttling_end_in_the_same_state(smooth):
+    rough = storm(COUNT, rough=True)
+    assert rough.end == smooth.end
+    assert rough.violations == 0
+    assert rough.tainted > smooth.tainted  # it was rough indeed
+
+
+@pytest.mark.long
+def test_three_hundred_end_as_forty_do():
+    smooth, rough = storm(300), storm(300, rough=True)
+    assert smooth.end == rough.end
+    assert smooth.end.outcomes == {"terminated": 300}
+    assert smooth.violations == rough.violations == 0
+
+
+def test_the_replacement_of_a_warned_node_goes_to_another_zone_and_later_ones_come_back():
+    """EC2 has just taken back that type there; ten minutes later the zone with the fewest cores is the best again."""
+    again = Arrival(at_seconds=1200, kind="spot_warning")
+    world = World(1, SMALL, Faults.none(), (Arrival(at_seconds=60, kind="spot_warning"), again))
+    assert world.run(1, converge=1800).violations == ()
+    warned = (record for record in world.records.values() if record.has(CauseKind.SPOT_INTERRUPTION))
+    first, second = sorted(warned, key=lambda record: record.times["claimed"])
+    (launched,) = first.replacement.launched
+    assert world.fleet.instances[launched].zone != first.subject.zone
+    assert "EC2 is taking back spot capacity: m5.large in us-east-1a" in first.replacement.reason
+    assert "m5.large in us-east-1a" not in second.replacement.reason

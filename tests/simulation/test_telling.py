@@ -1,0 +1,48 @@
+"""What is told of whole worlds, faults and all: every termination from its first cause to its end, nothing twice."""
+
+from collections import Counter
+
+import pytest
+
+from leeward.model.termination import Outcome, Status
+from leeward.telling.tidings import Turn, tidings
+from simulation.case import Case
+
+
+@pytest.fixture(scope="module", params=[11, 12])
+def told(request):
+    """(world, events) of an hour and what it takes to come to rest; `put` is the table's every write of a record."""
+    world = Case(seed=request.param, hours=1, per_hour=30, nodes=10).world()
+    found, put = [], world.claims._put
+
+    def written(record):
+        found.extend(tidings(world.claims.records.get(record.instance), record, world.timeline.instant()))
+        return put(record)
+
+    world.claims._put = written
+    assert world.run(1).violations == ()
+    return world, found
+
+
+def test_every_record_is_told_from_its_first_cause_to_its_end(told):
+    world, found = told
+    turns = {}
+    for tiding in found:
+        turns.setdefault(tiding.record.instance, []).append(tiding.turn)
+    assert len(world.records) >= 3
+    for instance, record in world.records.items():
+        assert turns[instance][0] is Turn.DETECTED
+        assert turns[instance].count(Turn.DETECTED) == len(record.causes)
+        if record.status is Status.CLOSED and record.outcome is Outcome.TERMINATED:
+            assert turns[instance][-1] is Turn.FINISHED
+
+
+def test_no_two_events_have_one_id_and_every_one_can_be_told(told):
+    _, found = told
+    ids = Counter(tiding.id for tiding in found if tiding.turn is not Turn.BLOCKED)  # the same pods may block again
+    assert ids
+    assert max(ids.values()) == 1
+    for tiding in found:
+        detail = tiding.detail()
+        assert detail["execution"].startswith(detail["instance"])
+        assert detail["causes"]

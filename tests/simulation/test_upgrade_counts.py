@@ -1,0 +1,79 @@
+"""What an upgrade asks of Step Functions: events of history and bytes of state, counted on runs of several sizes.
+
+Limits: 25,000 events an execution and 256 KiB a state (Step Functions developer guide, "Quotas")."""
+
+import json
+from dataclasses import dataclass
+
+import pytest
+
+from leeward.upgrade.run import MOST_ROUNDS
+from simulation.aws import network
+from simulation.definitions import NODE_GROUP_UPGRADE
+from simulation.machine import walk
+from simulation.machine.execution import DATA, HISTORY
+from tests.simulation.fleet_stand_in import budget, deployment
+from tests.simulation.upgrade_stand_in import Upgraded, a_fleet
+from tests.state_machines.graph import Graph
+
+TENTH = {"max_unavailable": None, "max_unavailable_percentage": 10}
+OWN_STATE = 2048  # bytes: plans and verdicts stay out of what travels between the steps
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """`events` of the longest history, `rounds` of that execution, `state` in bytes, `child`: of one node's end."""
+
+    events: int
+    rounds: int
+    state: int
+    child: int
+
+
+def counted(size, monkeypatch, hours=1.0, **update):
+    """Of a group with two pods a node, half of its workloads' pods under a budget of one."""
+    biggest, children = [0], [0]
+    real = walk.within_limit
+
+    def within_limit(value, what):
+        biggest.append(len(json.dumps(value, separators=(",", ":"))))
+        return real(value, what)
+
+    monkeypatch.setattr(walk, "within_limit", within_limit)
+    names = [f"web-{number}" for number in range(size // 5)]
+    workloads = tuple(made for name in names for made in (deployment(name, 10), budget(name)))
+    world = Upgraded(a_fleet(size, maximum=size, workloads=workloads, **update)).start(launchTemplateVersion="2")
+    ends = world.world.system.machine.executions
+    world.watch(lambda: children.extend(len(execution.history) for execution in ends.values()))
+    world.run(hours)
+    assert {world.ended(name) for name in world.executions} <= {"Continued", "Upgraded"}
+    assert world.at_rest(size)
+    longest = max(world.executions.values(), key=lambda execution: len(execution.history))
+    rounds = sum(event.type == "WaitStateEntered" for event in longest.history)
+    return Counted(events=len(longest.history), rounds=rounds, state=max(biggest), child=max(children))
+
+
+def test_history_grows_by_rounds_and_not_by_nodes_and_state_does_not_grow_at_all(monkeypatch):
+    small, large = counted(20, monkeypatch, **TENTH), counted(60, monkeypatch, **TENTH)
+    for found in (small, large):
+        assert found.events / found.rounds < 13
+        assert found.state < OWN_STATE
+        assert found.child < 250
+    assert large.rounds < 3 * small.rounds
+    assert large.state <= small.state + 64
+
+
+def test_a_full_execution_has_room_for_as_many_retries_again():
+    """A round is a task, a choice and a pause: nine events. Each of them may be tried twice more on the average."""
+    graph = Graph(NODE_GROUP_UPGRADE)
+    a_round = {"Task": 5, "Choice": 2, "Wait": 2}
+    before = sum(a_round[state["Type"]] for state in graph.of_type(*a_round).values())
+    assert before + MOST_ROUNDS * sum(a_round.values()) <= 0.6 * HISTORY
+
+
+@pytest.mark.long
+def test_a_thousand_nodes_stay_far_below_the_limits(monkeypatch):
+    monkeypatch.setattr(network, "SIZE", 65531)  # addresses of a subnet: a /20 has too few for so many nodes
+    found = counted(1000, monkeypatch, hours=2.0, **TENTH)
+    assert found.events < HISTORY / 2
+    assert found.state < DATA / 100

@@ -1,0 +1,101 @@
+"""New nodes that do not come as they should: what is said of them, and how the next start goes on (U6, U8)."""
+
+import base64
+from dataclasses import replace
+
+import pytest
+
+from simulation.aws.network import SimLaunchSources
+from tests.simulation.upgrade_stand_in import BEGIN, Upgraded, a_fleet
+
+HOUR = 3600.0
+
+
+def launched(world):
+    return [instance for _, instance in world.world.launches]
+
+
+def test_started_again_what_never_joined_is_ended_and_others_are_launched():
+    world = Upgraded().start(launchTemplateVersion="2")
+    world.template.bad.add("2")
+    world.at(BEGIN + HOUR, world.template.bad.clear).start("again", at=BEGIN + HOUR + 60).run(2)
+    assert (world.ended(), world.ended("again"), world.at_rest()) == ("NodeCreationFailure", "Upgraded", True)
+    assert len(launched(world)) == 12
+    assert any("never joined the cluster and were ended" in remark for remark in world.record.remarks)
+
+
+def test_started_again_with_another_version_it_does_the_same():
+    world = Upgraded().start(launchTemplateVersion="2")
+    world.template.bad.add("2")
+    world.template.add("ami-00000000000000003")
+    world.start("again", at=BEGIN + HOUR, launchTemplateVersion="3").run(2)
+    assert (world.ended(), world.ended("again")) == ("NodeCreationFailure", "Upgraded")
+    assert world.at_rest(versions=("3",))
+
+
+def test_with_minimal_the_group_replaces_what_never_joined():
+    world = Upgraded(a_fleet(strategy="MINIMAL")).start(launchTemplateVersion="2")
+    world.template.bad.add("2")
+    world.at(BEGIN + HOUR, world.template.bad.clear).start("again", at=BEGIN + HOUR + 60).run(2)
+    assert (world.ended(), world.ended("again"), world.at_rest()) == ("NodeCreationFailure", "Upgraded", True)
+
+
+def test_started_again_too_early_it_waits_for_what_still_boots():
+    world = Upgraded().start(launchTemplateVersion="2")
+    world.at(BEGIN + 20, lambda: world.machine.stop("first")).start("again", at=BEGIN + 30).run()
+    assert (world.ended("again"), world.at_rest(), len(launched(world))) == ("Upgraded", True, 6)
+
+
+def test_a_node_that_joins_and_is_not_ready_is_told_with_its_condition():
+    world = Upgraded().start(launchTemplateVersion="2")
+    cluster = world.world.cluster
+
+    def unready():
+        joined = {node["metadata"]["name"] for node in cluster.store.each("nodes")}
+        for name in {f"node-{one}" for one in launched(world)[:1]} & joined:
+            cluster.set_node_ready(name, "False")
+
+    for second in range(30, 1100):
+        world.at(BEGIN + second, unready)
+    world.run(1)
+    assert world.ended() == "NodeCreationFailure"
+    assert f"node-{launched(world)[0]}: not Ready for" in world.why()
+    assert "Ready=False (" in world.why()
+
+
+@pytest.mark.parametrize("strategy", ["DEFAULT", "INCREMENTAL"])
+def test_a_zone_without_capacity_is_searched_for_a_while_and_then_named(strategy):
+    world = Upgraded(a_fleet(strategy=strategy)).start(launchTemplateVersion="2")
+    world.world.injector.no_capacity = lambda zone: zone == "us-east-1c"
+    world.run()
+    assert world.ended() == "NodeCreationFailure"
+    assert "us-east-1c: no new node could be launched: InsufficientInstanceCapacity" in world.why()
+    assert world.record.finished == 0
+
+
+def with_user_data(world, monkeypatch, labels):
+    script = f"#!/bin/bash\n/etc/eks/bootstrap.sh blue --kubelet-extra-args '--node-labels={labels}'\n"
+    real = SimLaunchSources.settings
+
+    def settings(sources, group):
+        return replace(real(sources, group), user_data=base64.b64encode(script.encode()).decode())
+
+    monkeypatch.setattr(SimLaunchSources, "settings", settings)
+    return world
+
+
+def test_a_node_without_the_labels_of_its_user_data_is_told_with_them(monkeypatch):
+    world = with_user_data(Upgraded(), monkeypatch, "team=web,pool=app").start(launchTemplateVersion="2")
+    world.world.labels = lambda member: {"pool": "app"}
+    world.run()
+    assert world.ended() == "NodeCreationFailure"
+    assert "joined without the labels team=web: custom user data overwrites --node-labels" in world.why()
+    assert world.record.finished == 0
+
+
+def test_with_the_labels_of_its_user_data_the_gate_opens(monkeypatch):
+    world = with_user_data(Upgraded(), monkeypatch, "team=web").start(launchTemplateVersion="2")
+    world.world.labels = lambda member: {"team": "web"}
+    world.run()
+    assert (world.ended(), world.at_rest()) == ("Upgraded", True)
+    assert world.record.target.node_labels == {"team": "web"}

@@ -1,0 +1,55 @@
+"""What the plan says of the sizes is what the running upgrade keeps to, and others' sizes stay theirs (U5, U15)."""
+
+from dataclasses import replace
+
+import pytest
+
+from leeward.upgrade.plan import plan_upgrade
+from leeward.upgrade.record import Asked
+from leeward.upgrade.scene import fresh_record, look
+from leeward.upgrade.templates import expected
+from tests.simulation.upgrade_stand_in import BEGIN, GROUP, Upgraded, a_fleet
+
+
+def planned(world):
+    """The plan for version 2, as it is before the start."""
+    ports, group = world.world.system.ports, world.world.fleet.groups[GROUP].described()
+    policy = world.world.policies.policies[0]
+    record = fresh_record(group, "blue", policy, Asked(template_version="2"), ports)
+    return plan_upgrade(look(replace(record, target=expected(record, group, ports)), ports).preflight).sizes
+
+
+@pytest.mark.parametrize("strategy", ["DEFAULT", "MINIMAL", "INCREMENTAL"])
+@pytest.mark.parametrize("parallel", [1, 5])
+def test_neither_size_is_ever_above_what_the_plan_says(strategy, parallel):
+    world = Upgraded(a_fleet(size=12, maximum=12, strategy=strategy, max_unavailable=parallel))
+    plans, seen, look_on = [], [], world.world.seen
+
+    def note():
+        look_on()
+        seen.append((world.group.desired, world.group.maximum))
+
+    world.world.seen = note
+    world.at(BEGIN - 1, lambda: plans.append(planned(world))).start(launchTemplateVersion="2").run(2)
+    (plan,) = plans
+    assert (world.ended(), world.at_rest(12)) == ("Upgraded", True)
+    assert max(desired for desired, _ in seen) <= plan.desired.during
+    assert max(maximum for _, maximum in seen) == plan.maximum.during
+
+
+def test_with_many_nodes_going_side_by_side_more_come_ahead_than_the_surge_and_the_plan_says_so():
+    world, plans = Upgraded(a_fleet(size=20, maximum=20, max_unavailable=2)), []
+    world.at(BEGIN, lambda: plans.append(planned(world))).run(0.2)
+    assert [(plan.desired.during, plan.maximum.during) for plan in plans] == [(32, 32)], "surge 6, 3 x 2 on their way"
+
+
+def test_a_maximum_that_others_raise_meanwhile_is_left_to_them():
+    world = Upgraded().start(launchTemplateVersion="2")
+
+    def more():
+        group = world.world.fleet.groups[GROUP]
+        group.plan, group.maximum = replace(group.plan, maximum=40), 40
+
+    world.at(BEGIN + 100, more).run()
+    assert (world.ended(), world.group.maximum) == ("Upgraded", 40)
+    assert not world.record.raised_maximum

@@ -1,0 +1,72 @@
+"""Every state machine's definition, read as data: what no run of it shows by chance."""
+
+import re
+
+import pytest
+
+from tests.state_machines.graph import Graph, existing
+
+GRAPHS = [Graph(name) for name in existing()]
+ALLOWED_FUNCTIONS = {"string"}
+
+machines = pytest.mark.parametrize("graph", GRAPHS, ids=lambda graph: graph.name)
+tasks = pytest.mark.parametrize(
+    "task", [pytest.param(task, id=f"{g.name}-{name}") for g in GRAPHS for name, task in g.tasks.items()]
+)
+steps = pytest.mark.parametrize(
+    "task",
+    [
+        pytest.param(t, id=f"{g.name}-{n}")
+        for g in GRAPHS
+        for n, t in g.tasks.items()
+        if "lambda:invoke" in t["Resource"]
+    ],
+)
+
+
+@tasks
+def test_every_task_has_retry_catch_and_a_time_out(task):
+    assert task["Retry"]
+    assert task["TimeoutSeconds"]
+    assert any("States.ALL" in catch["ErrorEquals"] for catch in task["Catch"])
+
+
+@steps
+def test_a_throttled_function_is_retried_for_at_least_fifteen_minutes(task):
+    (retry,) = [r for r in task["Retry"] if "Lambda.TooManyRequestsException" in r["ErrorEquals"]]
+    assert (retry["BackoffRate"], retry["MaxDelaySeconds"], retry["JitterStrategy"]) == (2, 30, "FULL")
+    delays, delay = [], retry["IntervalSeconds"]
+    for _ in range(retry["MaxAttempts"]):
+        delays.append(min(delay, retry["MaxDelaySeconds"]) / 2)  # full jitter: half of it on average
+        delay *= retry["BackoffRate"]
+    assert sum(delays) >= 15 * 60
+
+
+@steps
+def test_what_may_pass_is_tried_again(task):
+    retried = {error for retry in task["Retry"] for error in retry["ErrorEquals"]}
+    assert {"Lambda.Unknown", "Sandbox.Timedout", "ClusterUnreachableError", "ThrottledError"} <= retried
+
+
+@machines
+def test_every_state_is_reached_and_every_target_exists(graph):
+    assert graph.reached() == set(graph.states)
+
+
+@machines
+def test_expressions_are_paths_comparisons_and_allowed_functions(graph):
+    assert graph.expressions
+    for expression in graph.expressions:
+        assert set(re.findall(r"\$(\w+)\(", expression)) <= ALLOWED_FUNCTIONS, expression
+        assert "[" not in expression, expression
+
+
+@machines
+def test_every_state_says_what_it_is_for(graph):
+    assert graph.definition["Comment"]
+    assert [name for name, state in graph.states.items() if len(state.get("Comment", "")) < 20] == []
+
+
+@machines
+def test_a_choice_has_no_gap(graph):
+    assert all("Default" in state for state in graph.of_type("Choice").values())
