@@ -2,7 +2,19 @@
 
 import sys
 
-from bench import imports, node_template, placement, scheduling, simulation, spot_path, upgrade
+from bench import (
+    cost,
+    disruption,
+    imports,
+    node_template,
+    placement,
+    scheduling,
+    simulation,
+    snapshot,
+    spot_path,
+    storm,
+    upgrade,
+)
 from bench.calibration import calibration_seconds
 
 BENCHMARKS = {
@@ -10,7 +22,11 @@ BENCHMARKS = {
     "node-template": node_template.run,
     "placement": placement.run,
     "scheduling": scheduling.run,
+    "snapshot": snapshot.run,
+    "disruption": disruption.run,
     "spot-path": spot_path.run,
+    "storm": storm.run,
+    "cost": cost.run,
     "simulation": simulation.run,
     "upgrade": upgrade.run,
 }

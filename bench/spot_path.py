@@ -65,10 +65,10 @@ def report(seconds: list[float]) -> bool:
     return p95 <= TARGET_SECONDS
 
 
-def until(true: Callable[[], bool]) -> None:
+def until(true: Callable[[], bool], seconds: float = WAIT_SECONDS) -> None:
     """Look every 20 ms until it is so."""
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + seconds
     while not true():
         if time.monotonic() > deadline:
-            raise TimeoutError(f"not within {WAIT_SECONDS} s")
+            raise TimeoutError(f"not within {seconds} s")
         time.sleep(0.02)

@@ -1,0 +1,49 @@
+"""What one node replaced costs, counted from real executions, and what a month without events does.
+
+Targets: a drain of one minute and of two at most $0.001 a node, of a quarter of an hour at most $0.003; idle at most
+$0.50 a month for a cluster. The minute is counted on the local stack and in virtual time, and both have to agree; the
+longer ones in virtual time alone, with what a call was measured to take on the local stack. `LOCAL=0 python -m bench
+cost` leaves the local stack out and takes 300 ms for every call."""
+
+import os
+import sys
+
+from bench.cost_bill import Bill
+from bench.cost_local import Local, measured
+from bench.cost_simulated import TOLD_OF, terminated
+
+DRAINS = {60: 0.001, 120: 0.001, 900: 0.003}  # seconds -> dollars
+IDLE = 0.50
+GUESSED_MS = 300.0
+
+
+def run() -> bool:
+    """Print the bills; whether every target is met and both worlds agree."""
+    local = measured(60) if os.environ.get("LOCAL") != "0" else None
+    handler_ms = dict(local.handler_ms) if local else dict.fromkeys((*TOLD_OF, "telling"), GUESSED_MS)
+    bills = {grace: terminated(grace, handler_ms) for grace in DRAINS}
+    met = [_shown(f"{grace} s drain, virtual time", bill, DRAINS[grace]) for grace, bill in bills.items()]
+    if local:
+        met += _compared(local, bills[60])
+    return all(met)
+
+
+def _compared(local: Local, simulated: Bill) -> list[bool]:
+    """The local bill beside the simulated one: transitions, and calls of the functions that the state machine calls."""
+    same = _counts(local.node) == _counts(simulated)
+    words = "the same transitions and calls" if same else f"DIFFER: {_counts(local.node)} {_counts(simulated)}"
+    met = [_shown("60 s drain, local stack", local.node, DRAINS[60]), same]
+    print(f"  local stack and virtual time: {words}")
+    met.append(_shown("a month without events, one cluster", local.idle, IDLE))
+    return met
+
+
+def _counts(bill: Bill) -> dict[str, int]:
+    return {"transitions": bill.transitions, "drain": bill.calls["drain"], "terminate": bill.calls["terminate"]}
+
+
+def _shown(what: str, bill: Bill, target: float) -> bool:
+    met = bill.dollars <= target
+    print(f"{what}: {bill.told()}; target ${target}{'' if met else ' MISSED'}")
+    sys.stdout.flush()
+    return met

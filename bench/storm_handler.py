@@ -1,0 +1,161 @@
+"""fn interruption's own work on a storm of N warnings, in a process of its own: `python -m bench.storm_handler DIR N`.
+
+The product's code from the batch of queue records on, its botocore and its Kubernetes client; batches of a hundred, one
+after the other, as one instance of the function would take them. Prints one JSON line."""
+
+import base64
+import json
+import os
+import resource
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import urllib3
+
+from bench.storm_world import ACCOUNT, CLUSTER, GROUP, READY, REGION, instance_id
+from leeward.adapters.aws.access import OwnCredentials
+from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.clock import SystemClock
+from leeward.adapters.kubernetes.api import ClusterApi
+from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
+from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
+from leeward.adapters.wiring import build
+from leeward.interruption.batch import Record, process_batch
+from leeward.policy.document import ClusterPolicies, NodePolicy, Selector
+from leeward.policy.document import ClusterSettings as Switches
+from leeward.ports import Kubernetes, Ports
+
+BATCH = 100
+
+
+class Door:
+    """`Door` of the emulated cluster, entered as its administrator: no STS is there to verify another token."""
+
+    def __init__(self, directory: Path) -> None:
+        raw = json.loads((directory / "endpoint.json").read_text())
+        ca = base64.b64decode(raw["certificateAuthorityData"]).decode()
+        self._endpoint = Endpoint(url=raw["endpoint"], ca=ca)
+        self._token = (directory / "admin-token").read_text().strip()
+
+    def endpoint(self, *, fresh: bool = False) -> Endpoint:
+        """The API server."""
+        del fresh
+        return self._endpoint
+
+    def token(self, *, fresh: bool = False) -> str:
+        """Never expires."""
+        del fresh
+        return self._token
+
+
+class OneCluster:
+    """`ports.Clusters`."""
+
+    def __init__(self, api: Kubernetes) -> None:
+        self._api = api
+        policy = NodePolicy(name=GROUP, selector=Selector(groups=(GROUP,)))
+        self._policies = ClusterPolicies(settings=Switches(name=CLUSTER), policies=(policy,))
+
+    def names(self) -> tuple[str, ...]:
+        """The one."""
+        return (CLUSTER,)
+
+    def policies(self, _cluster: str) -> ClusterPolicies:
+        """Cached, as in a warm function."""
+        return self._policies
+
+    def kubernetes(self, _cluster: str) -> Kubernetes:
+        """Its API."""
+        return self._api
+
+
+def ports(directory: Path) -> Ports:
+    """The product's adapters over the storm's surroundings."""
+    os.environ |= {
+        "AWS_ENDPOINT_URL": json.loads((directory / READY).read_text())["aws"],
+        "AWS_ACCESS_KEY_ID": "storm",
+        "AWS_SECRET_ACCESS_KEY": "storm",
+    }
+    clients, clock = AwsClients(REGION), SystemClock()
+    settings = Settings(
+        clusters=(ServedCluster(name=CLUSTER, region=REGION, account=ACCOUNT),),
+        table_name="leeward",
+        state_machine_arn=f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:leeward-node-termination",
+        queue_arn=f"arn:aws:sqs:{REGION}:{ACCOUNT}:leeward-interruption",
+        dead_letter_queue_url=f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/leeward-interruption-dead-letters",
+        policy_prefix="/leeward",
+        kubernetes_access=KubernetesAccess.ACT,
+    )
+    real = build(settings, clients, clock, access=lambda _: OwnCredentials(clients), say=print)
+    return replace(real, clusters=OneCluster(ClusterApi(ClusterClient(CLUSTER, Door(directory), clock))))
+
+
+def warnings(count: int) -> Sequence[Record]:
+    """One spot warning an instance, as SQS delivers it."""
+    now = datetime.now(UTC)
+    return [Record(id=f"m-{n}", body=_body(n, now), received=now, receipt=f"r-{n}") for n in range(count)]
+
+
+def _body(number: int, now: datetime) -> str:
+    envelope = {
+        "version": "0",
+        "id": f"warning-{number}",
+        "detail-type": "EC2 Spot Instance Interruption Warning",
+        "source": "aws.ec2",
+        "account": ACCOUNT,
+        "region": REGION,
+        "time": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "resources": [],
+        "detail": {"instance-id": instance_id(number), "instance-action": "terminate"},
+    }
+    return json.dumps(envelope)
+
+
+def count_calls() -> Counter[str]:
+    """Requests from now on, by what they go to: both clients send theirs through urllib3."""
+    counts: Counter[str] = Counter()
+    send = urllib3.connectionpool.HTTPConnectionPool.urlopen
+
+    def counted(pool: Any, method: str, url: str, *arguments: Any, **more: Any) -> Any:
+        counts["kubernetes" if pool.scheme == "https" else "aws"] += 1
+        return send(pool, method, url, *arguments, **more)
+
+    urllib3.connectionpool.HTTPConnectionPool.urlopen = counted  # type: ignore[assignment]
+    return counts
+
+
+def main(directory: Path, count: int) -> None:
+    """Warm up on one warning, then the storm."""
+    known = ports(directory)
+    records = warnings(count + 1)
+    process_batch(records[count:], known)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    counts, cpu, wall = count_calls(), time.process_time(), time.perf_counter()
+    marked, failed = 0, 0
+    for first in range(0, count, BATCH):
+        result = process_batch(records[first : min(first + BATCH, count)], known)
+        marked, failed = marked + len(result.marked), failed + len(result.failures)
+    print(
+        json.dumps(
+            {
+                "cpu": time.process_time() - cpu,
+                "wall": time.perf_counter() - wall,
+                "marked": marked,
+                "failed": failed,
+                "aws": counts["aws"],
+                "kubernetes": counts["kubernetes"],
+                "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+                "growth": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024,
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))
