@@ -7,7 +7,7 @@ then leaves validation to the server. `kubectl explain` would need schemas.
 from __future__ import annotations
 
 from local.cluster.objects import Obj
-from local.cluster.resources import GROUPS, REVIEW_GROUP, VERBS, Resource, in_group
+from local.cluster.resources import GROUPS, REVIEW_GROUP, VERBS, Resource, in_group, version_of
 
 _REVIEWS = ("SelfSubjectAccessReview", "SelfSubjectRulesReview", "SubjectAccessReview")
 
@@ -65,13 +65,14 @@ def group_info(name: str) -> Obj | None:
 
 
 def _group(name: str) -> Obj:
-    version = {"groupVersion": f"{name}/v1", "version": "v1"}
+    number = version_of(name)
+    version = {"groupVersion": f"{name}/{number}", "version": number}
     return {"name": name, "versions": [version], "preferredVersion": version}
 
 
 def resource_list(group: str, version: str) -> Obj | None:
     """The APIResourceList of a group version; None for one that does not exist."""
-    if version != "v1" or (group and group not in GROUPS):
+    if version != version_of(group) or (group and group not in GROUPS):
         return None
     if group == REVIEW_GROUP:
         entries = [_review(kind) for kind in _REVIEWS]
@@ -125,7 +126,7 @@ def _subresource(resource: Resource, name: str) -> Obj:
 
 
 def openapi_index() -> Obj:
-    paths = ["api/v1", *(f"apis/{group}/v1" for group in GROUPS)]
+    paths = ["api/v1", *(f"apis/{group}/{version_of(group)}" for group in GROUPS)]
     return {"paths": {path: {"serverRelativeURL": f"/openapi/v3/{path}?hash=1"} for path in paths}}
 
 

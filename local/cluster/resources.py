@@ -100,6 +100,11 @@ REVIEW_GROUP = "authorization.k8s.io"
 GROUPS: tuple[str, ...] = tuple(sorted({r.group for r in _CATALOGUE if r.group} | {REVIEW_GROUP}))
 
 
+def version_of(group: str) -> str:
+    """The one version in which a group is served."""
+    return next((resource.version for resource in _CATALOGUE if resource.group == group), "v1")
+
+
 def in_group(group: str, version: str) -> list[Resource]:
     return [resource for resource in _CATALOGUE if (resource.group, resource.version) == (group, version)]
 

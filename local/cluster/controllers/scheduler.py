@@ -25,7 +25,15 @@ from local.cluster.objects import (
 )
 from local.cluster.quantities import pod_requests
 from local.cluster.scheduling.affinity import AffinityRules, required_terms
-from local.cluster.scheduling.feasibility import PORTS_TAKEN, host_ports, only_node, ports_clash, refusal
+from local.cluster.scheduling.feasibility import (
+    CORDONED,
+    PORTS_TAKEN,
+    heeds_cordons,
+    host_ports,
+    only_node,
+    ports_clash,
+    refusal,
+)
 from local.cluster.scheduling.scores import Preferences, taint_penalty
 from local.cluster.scheduling.spread import SpreadRules, constraints_of
 from local.cluster.scheduling.usage import NodeUsage
@@ -143,8 +151,11 @@ class Scheduler:
 
     def _best_node(self, attempt: _Attempt, reasons: Counter[str]) -> Obj | None:
         best: tuple[tuple[int, int, float, str], Obj] | None = None
-        feasible = 0
+        feasible, heeds = 0, heeds_cordons(attempt.pod)
         for node in self._candidates(attempt.pod):
+            if heeds and node["spec"].get("unschedulable"):  # during an upgrade that is most of them
+                reasons[CORDONED] += 1
+                continue
             why = attempt.refusal(node)
             if why:
                 reasons[why] += 1

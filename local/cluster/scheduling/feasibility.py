@@ -18,6 +18,7 @@ _AFFINITY = "node(s) didn't match Pod's node affinity/selector"
 PORTS_TAKEN = "node(s) didn't have free ports for the requested pod ports"
 _ANY_ADDRESS = "0.0.0.0"
 _CORDON = {"key": UNSCHEDULABLE, "effect": "NoSchedule"}
+CORDONED = "node(s) were unschedulable"
 
 HostPort = tuple[str, str, int]  # address, protocol, port
 
@@ -57,11 +58,16 @@ def only_node(pod: Obj) -> str | None:
     return None
 
 
+def heeds_cordons(pod: Obj) -> bool:
+    """NodeUnschedulable: whether a cordon keeps the pod away, the same for every node."""
+    return not tolerated(tolerations_of(pod), _CORDON)
+
+
 def refusal(pod: Obj, node: Obj, requests: dict[str, int], free: dict[str, int]) -> str | None:
     """Why the pod does not fit on this node, None when it does; `free` as `requests` in thousandths."""
     tolerations = tolerations_of(pod)
     if node["spec"].get("unschedulable") and not tolerated(tolerations, _CORDON):
-        return "node(s) were unschedulable"
+        return CORDONED
     taint = blocking_taint(tolerations, node)
     if taint is not None:
         return f"node(s) had untolerated taint {{{taint['key']}: {taint.get('value') or ''}}}"

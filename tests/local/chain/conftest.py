@@ -49,6 +49,10 @@ class Crew:
             pod["metadata"]["name"] for pod in pods if pod["spec"].get("nodeName") == node and scenario.is_ready(pod)
         ]
 
+    def violations(self, budget: str) -> list[Any]:
+        """Moments at which this PodDisruptionBudget was broken; other tests break theirs on purpose."""
+        return [one for one in ledger.budget_violations(self.stack) if one["pdb"] == f"default/{budget}"]
+
     def record(self, instance: str) -> ledger.Termination | None:
         """What the table says."""
         return next((one for one in ledger.terminations(self.stack) if one.instance == instance), None)
@@ -144,3 +148,10 @@ def crew(stack: LocalStack, network: Network) -> Callable[..., Crew]:
         return made
 
     return build
+
+
+def forget_what_is_cached(stack: LocalStack, function: str) -> None:
+    """A function that is configured anew starts in a new process, as after a minute its caches would be empty."""
+    client = stack.client("lambda")
+    before = client.get_function_configuration(FunctionName=function)
+    client.update_function_configuration(FunctionName=function, Timeout=before["Timeout"] + 1)

@@ -33,7 +33,7 @@ def test_a_spot_warning_travels_the_whole_way(stack, crew):
     assert [name for name in ledger.executions(stack) if name.startswith(victim)] == [f"{victim}-1"]
     team.until(lambda: lifecycle(stack, victim) is None, 10, "the group has let go of it")
     team.until(lambda: ledger.group_size(stack, team.group) == (2, 2), 15, "the group at its size")
-    assert ledger.budget_violations(stack) == []
+    assert team.violations("spot-app") == []
 
 
 def test_a_scale_in_is_drained_before_its_hook_is_answered(stack, crew):

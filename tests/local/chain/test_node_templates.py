@@ -9,6 +9,7 @@ from leeward.adapters.aws.catalog import DynamoCatalog
 from leeward.adapters.aws.table import Table
 from leeward.model.facts import ClusterFacts
 from local import fleet
+from tests.local.chain.conftest import forget_what_is_cached
 from tests.local.chain.test_placement import logged, sync
 
 pytestmark = pytest.mark.local
@@ -65,7 +66,7 @@ def test_the_node_of_a_group_at_zero_is_known_and_with_the_permission_denied_as_
 
     fault = {"service": "eks", "action": "DescribeNodegroup", "code": "AccessDeniedException", "status": 403}
     stack.control("POST", "faults", {**fault, "times": None, "function": "leeward-sync"})
-    forget_what_is_cached(stack)
+    forget_what_is_cached(stack, "leeward-sync")
     for _ in range(2):
         sync(stack)
     labels = template(stack, group).node["metadata"]["labels"]
@@ -77,10 +78,3 @@ def test_the_node_of_a_group_at_zero_is_known_and_with_the_permission_denied_as_
 
 def described_so_far(stack):
     return stack.control("GET", "calls")["leeward-sync"]["eks:DescribeNodegroup"]
-
-
-def forget_what_is_cached(stack):
-    """A function that is configured anew starts in a new process, as after a minute its cache would be empty."""
-    client = stack.client("lambda")
-    before = client.get_function_configuration(FunctionName="leeward-sync")
-    client.update_function_configuration(FunctionName="leeward-sync", Timeout=before["Timeout"] + 1)
