@@ -47,7 +47,7 @@ def drain_shape(concurrency: int | None) -> FunctionShape:
     """fn drain; its cap keeps a burst of terminations from flooding the API server, the state machine retries."""
     return FunctionShape(
         name="drain",
-        handler="leeward.termination.handler.drain",
+        handler="leeward.termination.drain_handler.drain",
         room="termination",
         description="Takes the steps of node-termination that speak to Kubernetes",
         timeout=55,

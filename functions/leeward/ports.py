@@ -1,22 +1,25 @@
 """What the rooms need from outside, as small Protocols: the seam at which Lambda, the simulation and tests differ.
 
 `adapters/wiring.py` alone builds the real ones. Every method is idempotent or says what repeats it; each may raise
-`RetryableError` (call again later) and `AccessDeniedError`."""
+`RetryableError` (call again later) and `AccessDeniedError`. The types of arguments and answers are imported for the
+type checker alone: a function starts cold without the nouns that it never meets."""
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
-from leeward.model.group import Group, HookResult, LifecycleHook, ScalingActivity
-from leeward.model.impairment import Impairment
-from leeward.model.instance import Instance
-from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Subject, TerminationRecord
-from leeward.policy.document import ClusterPolicies
 from leeward.ports_cluster import EvictionRefusedError, Kubernetes
 from leeward.ports_facts import Catalog, KnownNodegroups, LaunchSources, Network, Nodegroups, PriceList
 
-if TYPE_CHECKING:  # most functions have nothing to do with upgrades or rounds and start cold without them
+if TYPE_CHECKING:
+    from leeward.model.group import Group, HookResult, LifecycleHook, ScalingActivity
+    from leeward.model.impairment import Impairment
+    from leeward.model.instance import Instance
+    from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Subject, TerminationRecord
+    from leeward.policy.document import ClusterPolicies
     from leeward.ports_balancing import LoadBalancers
     from leeward.ports_disruption import RoundExecutions, Rounds
     from leeward.ports_upgrade import (
@@ -261,15 +264,15 @@ class Ports:
     executions: Executions
     dead_letters: DeadLetters
     redelivery: Redelivery
-    load_balancers: "LoadBalancers"
-    group_changes: "GroupChanges"
-    templates: "Templates"
-    managed_updates: "ManagedUpdates"
-    beforehand: "Beforehand"
-    alarms: "Alarms"
-    upgrades: "Upgrades"
-    upgrade_executions: "UpgradeExecutions"
-    rounds: "Rounds"
-    round_executions: "RoundExecutions"
+    load_balancers: LoadBalancers
+    group_changes: GroupChanges
+    templates: Templates
+    managed_updates: ManagedUpdates
+    beforehand: Beforehand
+    alarms: Alarms
+    upgrades: Upgrades
+    upgrade_executions: UpgradeExecutions
+    rounds: Rounds
+    round_executions: RoundExecutions
     queue_arns: frozenset[str] = frozenset()
     origins: frozenset[tuple[str, str]] = frozenset()

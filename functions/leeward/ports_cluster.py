@@ -1,14 +1,17 @@
 """What the rooms need of one cluster's Kubernetes API; the rest of the seam is `ports.py`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from leeward.model.attachment import VolumeAttachment
-from leeward.model.deployment import Deployment
-from leeward.model.node import Node, Taint
-from leeward.model.pod import Pod, PodDisruptionBudget
+if TYPE_CHECKING:
+    from leeward.model.attachment import VolumeAttachment
+    from leeward.model.deployment import Deployment
+    from leeward.model.node import Node, Taint
+    from leeward.model.pod import Pod, PodDisruptionBudget
 
 T = TypeVar("T")
 
@@ -63,8 +66,10 @@ class Workloads(Protocol):
 class Kubernetes(Workloads, Protocol):
     """One cluster's API. Raises ClusterUnreachableError, ThrottledError, AccessDeniedError, ObjectGoneError."""
 
-    def nodes(self) -> Sequence[Node]:
-        """All nodes, from the API server's cache (resourceVersion=0): may be seconds old."""
+    def nodes(self, *, fresh: bool = False) -> Sequence[Node]:
+        """All nodes, from the API server's cache (resourceVersion=0): may be seconds old. `fresh`: as they are now, for
+        who has just written and has to see it.
+        """
         ...
 
     def node(self, name: str) -> Node | None:

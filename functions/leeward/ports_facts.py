@@ -2,17 +2,20 @@
 
 The rest of the seam is `ports.py`."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from leeward.model.facts import FactKind, Sheet
-from leeward.model.group import Group
-from leeward.model.instance_type import InstanceType
-from leeward.model.launch import LaunchSettings
-from leeward.model.nodegroup import Nodegroup
-from leeward.model.promise import Pool, Promise, Promises
-from leeward.model.subnet import Subnet
+if TYPE_CHECKING:
+    from leeward.model.facts import FactKind, Sheet
+    from leeward.model.group import Group
+    from leeward.model.instance_type import InstanceType
+    from leeward.model.launch import LaunchSettings
+    from leeward.model.nodegroup import Nodegroup
+    from leeward.model.promise import Pool, Promise, Promises
+    from leeward.model.subnet import Subnet
 
 
 class Network(Protocol):

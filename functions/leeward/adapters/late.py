@@ -1,22 +1,26 @@
 """Adapters that most functions never use: imported and built at their first call, so that the others start cold without
 them."""
 
+import threading
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 
-def late(module: str, name: str, *arguments: object) -> Any:
-    """Stands for `module.name(*arguments)` until somebody calls a method of it."""
-    return _Late(module, name, arguments)
+def late(module: str, name: str, *arguments: object, **named: object) -> Any:
+    """Stands for `module.name(*arguments, **named)` until somebody calls a method of it."""
+    return _Late(module, name, arguments, named)
 
 
 class _Late:
-    def __init__(self, module: str, name: str, arguments: tuple[object, ...]) -> None:
-        self._how = module, name, arguments
+    def __init__(self, module: str, name: str, arguments: tuple[object, ...], named: Mapping[str, object]) -> None:
+        self._how = module, name, arguments, named
         self._built: Any = None
+        self._lock = threading.Lock()  # fn interruption works in threads; a cache that is built twice forgets
 
     def __getattr__(self, attribute: str) -> Any:
-        if self._built is None:
-            module, name, arguments = self._how
-            self._built = getattr(import_module(module), name)(*arguments)
+        with self._lock:
+            if self._built is None:
+                module, name, arguments, named = self._how
+                self._built = getattr(import_module(module), name)(*arguments, **named)
         return getattr(self._built, attribute)

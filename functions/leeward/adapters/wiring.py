@@ -9,7 +9,6 @@ from collections.abc import Callable
 from functools import cache
 
 from leeward.adapters.aws.access import Access, AssumedRole, NoAccess, OwnCredentials
-from leeward.adapters.aws.catalog import DynamoCatalog
 from leeward.adapters.aws.claims import DynamoClaims
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.clusters import EksClusters
@@ -18,14 +17,12 @@ from leeward.adapters.aws.errors import aws_call
 from leeward.adapters.aws.executions import StepFunctionsExecutions, StepFunctionsRounds, StepFunctionsUpgrades
 from leeward.adapters.aws.groups import AutoScalingGroups
 from leeward.adapters.aws.instances import Ec2Instances
-from leeward.adapters.aws.network import Ec2Network
 from leeward.adapters.aws.policies import ParameterStorePolicies
 from leeward.adapters.aws.redelivery import SqsRedelivery
 from leeward.adapters.aws.table import Table
 from leeward.adapters.clock import SystemClock
 from leeward.adapters.late import late
 from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
-from leeward.node_template.cache import NodegroupCache
 from leeward.ports import Clock, LaunchSources, Nodegroups, Ports
 
 TABLE = "leeward"
@@ -36,6 +33,7 @@ QUEUE = "leeward-interruption"
 DEAD_LETTER_QUEUE = "leeward-interruption-dead-letters"
 POLICY_PREFIX = "/leeward"
 _NODEGROUPS = "leeward.adapters.aws.nodegroups", "EksNodegroups"
+_NODEGROUP_CACHE = "leeward.node_template.cache", "NodegroupCache"
 _LAUNCHES = "leeward.adapters.aws.launch_templates", "Ec2LaunchSources"
 
 
@@ -88,10 +86,10 @@ def build(
         clock=clock,
         clusters=EksClusters(clients, clock, settings.clusters, policies, access),
         instances=Ec2Instances(clients),
-        network=Ec2Network(clients),
+        network=late("leeward.adapters.aws.network", "Ec2Network", clients),
         price_list=late("leeward.adapters.aws.prices", "AwsPriceList", clients),
-        catalog=DynamoCatalog(table),
-        nodegroups=NodegroupCache(late(*_NODEGROUPS, clients), clock, chance=random.random, say=say),
+        catalog=late("leeward.adapters.aws.catalog", "DynamoCatalog", table),
+        nodegroups=late(*_NODEGROUP_CACHE, late(*_NODEGROUPS, clients), clock, chance=random.random, say=say),
         launches=late(*_LAUNCHES, clients),
         groups=AutoScalingGroups(clients, clock),
         claims=DynamoClaims(table, clock),

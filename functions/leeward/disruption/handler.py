@@ -1,13 +1,13 @@
-"""Entry points of the disruption room: `decide` on a schedule, `disrupt` for the steps of disruption-round."""
+"""Entry points of the disruption room: `decide` on a schedule, `disrupt` for the steps of disruption-round.
+
+Two functions share this module; each imports its own half at its first call."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from leeward.adapters import wiring
 from leeward.disruption import telemetry
-from leeward.disruption.deciding import decide_once
 from leeward.disruption.run import RoundRun
-from leeward.disruption.steps import STEPS
 
 
 def decide(_event: Mapping[str, Any], _context: object) -> dict[str, Any]:
@@ -15,12 +15,16 @@ def decide(_event: Mapping[str, Any], _context: object) -> dict[str, Any]:
 
     Raises LeewardError naming the clusters that could not be looked at, so that the alarm sees it.
     """
+    from leeward.disruption.deciding import decide_once
+
     found = decide_once(wiring.lambda_ports())
     return telemetry.decided(found)
 
 
 def disrupt(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
     """`{"step", "run", "execution"?, "error"?, "cause"?}` -> the run document."""
+    from leeward.disruption.steps import STEPS
+
     run = RoundRun.from_json(event.get("run") or {})
     result = STEPS[event["step"]](run, event, wiring.lambda_ports())
     telemetry.stepped(event["step"], result)

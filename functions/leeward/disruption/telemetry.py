@@ -1,13 +1,17 @@
 """Log lines and metrics of the disruption room, each name declared once (docs/operations.md lists them)."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools.logging import Logger
 from aws_lambda_powertools.metrics import Metrics, MetricUnit
 
-from leeward.disruption.deciding import Decided
 from leeward.disruption.run import Next, RoundRun
 from leeward.errors import LeewardError
+
+if TYPE_CHECKING:  # the rounds' steps start cold without the search for candidates
+    from leeward.disruption.deciding import Decided
 
 ROUNDS_DONE = "RoundsDone"
 ROUNDS_GIVEN_UP = "RoundsGivenUp"

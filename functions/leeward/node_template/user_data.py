@@ -8,7 +8,6 @@ Bottlerocket's settings reference (settings.kubernetes)."""
 import base64
 import binascii
 import json
-import tomllib
 import zlib
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -103,6 +102,8 @@ def _of_node_config(text: str) -> KubeletSettings:
 
 
 def _of_toml(text: str) -> KubeletSettings:
+    import tomllib  # late: only Bottlerocket speaks it
+
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, ValueError) as error:

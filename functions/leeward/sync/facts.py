@@ -29,7 +29,6 @@ from leeward.placement.cni import variables_of
 from leeward.placement.scene import cores_by_zone, zone_of
 from leeward.policy.document import ClusterPolicies
 from leeward.ports import Ports
-from leeward.sync.templates import expected_templates
 
 PRICES_EVERY = timedelta(minutes=60)
 
@@ -139,6 +138,8 @@ def _cni(used: InUse, _: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
 
 
 def _templates(used: InUse, before: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
+    from leeward.sync.templates import expected_templates  # late: a cold start puts hooks before it reads user data
+
     return expected_templates(used.cluster, used.groups, used.policies.policies, before, ports)
 
 

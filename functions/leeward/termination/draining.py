@@ -24,7 +24,6 @@ from leeward.termination.evicting import Progress, plan_now, work
 from leeward.termination.heartbeats import beat
 from leeward.termination.ledger import only_surplus
 from leeward.termination.parting import give_back, remove_node
-from leeward.termination.replacing import ask_for_replacement
 from leeward.termination.run import Next, Run
 from leeward.termination.situation import Situation, find_node, read, survey
 from leeward.termination.steps import Step
@@ -53,8 +52,15 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         return _pause(run, situation, started, last, why, ports, hint=10)
 
 
+def replace_ahead(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
+    """The first step of a termination, in `replacing.py`."""
+    from leeward.termination.replacing import ask_for_replacement  # late: a drain goes on cold without the placement
+
+    return ask_for_replacement(run, call, ports)
+
+
 STEPS: Mapping[str, Step] = {
-    "replace": ask_for_replacement,
+    "replace": replace_ahead,
     "drain": drain,
     "give-back": give_back,
     "remove-node": remove_node,

@@ -1,11 +1,11 @@
-"""Entry points of the termination room: `terminate` (steps on AWS), `drain` (steps on Kubernetes), `sweep`."""
+"""Entry points of the termination room: `terminate` (steps on AWS) and `sweep`; `drain` is in `drain_handler.py`."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from leeward.adapters import wiring
 from leeward.ports import Ports
-from leeward.termination import draining, steps, telemetry
+from leeward.termination import steps, telemetry
 from leeward.termination.run import Run
 from leeward.termination.steps import Step
 
@@ -13,11 +13,6 @@ from leeward.termination.steps import Step
 def terminate(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
     """`{"step", "run", "execution"?, "error"?, "cause"?}` -> the run document."""
     return take_step(event, steps.STEPS, wiring.lambda_ports())
-
-
-def drain(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
-    """`{"step", "run"}` -> the run document."""
-    return take_step(event, draining.STEPS, wiring.lambda_ports())
 
 
 def sweep(_event: Mapping[str, Any], _context: object) -> dict[str, Any]:

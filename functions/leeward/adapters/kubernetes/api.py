@@ -43,9 +43,10 @@ T = TypeVar("T")
 class ClusterApi(WorkloadApi):
     """Every change is idempotent: by a precondition on version or uid, or by a deterministic name."""
 
-    def nodes(self) -> Sequence[Node]:
-        """All nodes from the API server's watch cache."""
-        request = Request(verb="list", resource="nodes", path="/api/v1/nodes", query={"resourceVersion": "0"})
+    def nodes(self, *, fresh: bool = False) -> Sequence[Node]:
+        """All nodes from the API server's watch cache, or as they are now."""
+        query = {} if fresh else {"resourceVersion": "0"}
+        request = Request(verb="list", resource="nodes", path="/api/v1/nodes", query=query)
         return self._client.list(request, Node.from_json)
 
     def node(self, name: str) -> Node | None:

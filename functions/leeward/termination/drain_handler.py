@@ -1,0 +1,15 @@
+"""Entry point of fn drain: the steps of node-termination that speak to Kubernetes.
+
+Apart from `handler.py`, so that each function starts cold with its own steps and no others."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from leeward.adapters import wiring
+from leeward.termination import draining
+from leeward.termination.handler import take_step
+
+
+def drain(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
+    """`{"step", "run"}` -> the run document."""
+    return take_step(event, draining.STEPS, wiring.lambda_ports())
