@@ -126,6 +126,7 @@ def a_world(figures: Figures, nodes: int, unavailable: str, *, ours: bool) -> Wo
         policies=ClusterPolicies(settings=ClusterSettings(name=fleets.CLUSTER), policies=(policy,) if ours else ()),
     )
     world = World(figures.seed, fleet, Faults.none(), ())
+    world.system.balancers.groups.clear()  # the file has no load balancers, and the reference waits for none
     made = world.fleet.groups[GROUP]
     made.boots = (BOOTED * (figures.boot - figures.spread), BOOTED * (figures.boot + figures.spread))
     made.joins = ((1 - BOOTED) * (figures.boot - figures.spread), (1 - BOOTED) * (figures.boot + figures.spread))

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from leeward.errors import InvalidInputError
 from simulation import fleets
-from simulation.disruption import disrupting, stopped
+from simulation.disruption import changed, disrupting, stopped
 from simulation.faults import Faults
 from simulation.fleets import Arrival, ArrivalKind
 from simulation.outcome import Outcome
@@ -41,7 +41,9 @@ class Case:
         found = fleets.arrivals(self._fleet(), streams.stream("arrivals"), self.hours, self.per_hour)
         begun = fleets.upgrades(streams.stream("upgrades"), self.hours, self.upgrades)
         stops = stopped(streams.stream("rounds"), self.hours) if self.disruption else ()
-        return tuple(sorted((*found, *begun, *stops), key=lambda arrival: arrival.at_seconds))
+        drifts = self.disruption and not self.upgrades  # who upgrades has templates of his own doing
+        changes = changed(streams.stream("templates"), self.hours) if drifts else ()
+        return tuple(sorted((*found, *begun, *stops, *changes), key=lambda arrival: arrival.at_seconds))
 
     @property
     def size(self) -> int:

@@ -1,5 +1,5 @@
-"""What a seed gives disruption rounds to do: policies that expire, empty and consolidate, and people who stop an
-execution of theirs."""
+"""What a seed gives disruption rounds to do: policies that expire, empty and consolidate, people who stop an execution
+of theirs, and where nobody upgrades, owners who let their nodes drift."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -11,6 +11,7 @@ from simulation.fleets import Arrival, ArrivalKind, Fleet
 from simulation.scene import Scene
 
 STOPS_AN_HOUR = 2.0
+CHANGES_AN_HOUR = 1.5
 
 
 def disrupting(fleet: Fleet, random: Random) -> Fleet:
@@ -22,10 +23,19 @@ def disrupting(fleet: Fleet, random: Random) -> Fleet:
 
 def stopped(random: Random, hours: float) -> tuple[Arrival, ...]:
     """Moments at which somebody stops whatever round runs then."""
-    found, now = list[Arrival](), random.expovariate(STOPS_AN_HOUR / 3600)
+    return _moments(ArrivalKind.ROUND_STOPPED, STOPS_AN_HOUR, random, hours)
+
+
+def changed(random: Random, hours: float) -> tuple[Arrival, ...]:
+    """Moments at which the owner of a group points it at another image."""
+    return _moments(ArrivalKind.TEMPLATE_CHANGED, CHANGES_AN_HOUR, random, hours)
+
+
+def _moments(kind: ArrivalKind, an_hour: float, random: Random, hours: float) -> tuple[Arrival, ...]:
+    found, now = list[Arrival](), random.expovariate(an_hour / 3600)
     while now < hours * 3600:
-        found.append(Arrival(at_seconds=round(now, 3), kind=ArrivalKind.ROUND_STOPPED, pick=random.getrandbits(31)))
-        now += random.expovariate(STOPS_AN_HOUR / 3600)
+        found.append(Arrival(at_seconds=round(now, 3), kind=kind, pick=random.getrandbits(31)))
+        now += random.expovariate(an_hour / 3600)
     return tuple(found)
 
 
@@ -51,3 +61,12 @@ def stop_round(scene: Scene, pick: int) -> None:
         name = names[pick % len(names)]
         scene.say(f"an operator stops {name}")
         machine.stop(name)
+
+
+def change_template(scene: Scene, pick: int) -> None:
+    """The owner of a group points it at a new version with another image: its nodes have drifted."""
+    groups = list(scene.fleet.groups.values())
+    group = groups[pick % len(groups)]
+    version = group.template.add(f"ami-{len(group.template.images) + 1:017d}")
+    scene.say(f"the owner of {group.name} points it at version {version} of its template")
+    group.point_at(version)

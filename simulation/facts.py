@@ -12,6 +12,7 @@ from simulation.view import WorldView
 
 T = TypeVar("T")
 FAR_AHEAD = timedelta(days=1)  # maintenance further away waits for the budgets
+CLOCKS = timedelta(seconds=5)  # by which those of two functions may differ
 
 
 class News:
@@ -44,10 +45,12 @@ def policy_of(view: WorldView, group: Group | None) -> NodePolicy | None:
 
 
 def told_first(record: TerminationRecord) -> bool:
-    """An upgrade has told the group before the pods had left: our hook holds the instance until they have."""
+    """An upgrade has told the group before the pods had left: our hook holds the instance until they have. Two moments
+    so near to each other that the clocks of two functions decide say nothing: no pod was held.
+    """
     told = record.times.get("terminating")
     drained = record.times.get("drained")
-    return record.has(CauseKind.UPGRADE) and told is not None and (drained is None or told < drained)
+    return record.has(CauseKind.UPGRADE) and told is not None and (drained is None or told < drained - CLOCKS)
 
 
 def is_paced(record: TerminationRecord, at: float) -> bool:

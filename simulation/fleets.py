@@ -52,6 +52,7 @@ class ArrivalKind(StrEnum):
     UPGRADE_TOLD = "upgrade_told"
     UPGRADE_STOPPED = "upgrade_stopped"
     ROUND_STOPPED = "round_stopped"
+    TEMPLATE_CHANGED = "template_changed"
 
 
 WEIGHTS: Mapping[ArrivalKind, float] = {

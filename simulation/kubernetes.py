@@ -96,9 +96,11 @@ class SimKubernetes(SimWorkloads):
         self.evictions = Journal[Eviction]()
         self.removals = Journal[Removal]()
 
-    def nodes(self) -> Sequence[Node]:
+    def nodes(self, *, fresh: bool = False) -> Sequence[Node]:
         """All nodes, at most `stale_seconds` old."""
         self._disturb("list nodes")
+        if fresh:
+            return self._nodes.all()
         now = self._clock.now()
         if self._cached is None or now - self._cached[0] >= timedelta(seconds=self.stale_seconds):
             self._cached = (now, self._nodes.all())

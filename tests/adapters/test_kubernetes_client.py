@@ -122,6 +122,12 @@ def test_the_version_is_not_sent_with_a_continue_token_because_the_api_refuses_b
     assert [seen.query.get("resourceVersion") for seen in cluster.seen] == ["0", None]
 
 
+def test_who_has_just_written_a_node_lists_without_a_version_and_sees_it(connect):
+    cluster = connect(Reply(200, listed()))
+    cluster.api.nodes(fresh=True)
+    assert [seen.query.get("resourceVersion") for seen in cluster.seen] == [None]
+
+
 def test_an_expired_list_is_begun_again_once_and_counts_nothing_twice(connect):
     page = Reply(200, listed(raw_node("a"), more="old"))
     cluster = connect(page, status(410, "too old"), page, Reply(200, listed(raw_node("b"))))

@@ -216,6 +216,7 @@ def leaving(cluster, name):
 
 def test_nodes_are_known_by_their_instances(cluster):
     assert {node.name: node.instance_id for node in cluster.api.nodes()} == {"node-a": "i-a", "node-b": "i-b"}
+    assert {node.name for node in cluster.api.nodes(fresh=True)} == {"node-a", "node-b"}
     assert cluster.api.node("node-a").ready
     assert cluster.api.node("node-c") is None
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget
 from leeward.upgrade.competition import BudgetIndex, Rivalry, WaveNode, budget_key, rivalry, wave_node
-from leeward.upgrade.waves import Limits, Order, next_nodes, plan_waves
+from leeward.upgrade.together import Limits
+from leeward.upgrade.waves import Order, next_nodes, plan_waves
 
 EXAMPLES = int(os.environ.get("EXAMPLES", "150"))  # make test-long asks for more
 START = datetime(2024, 1, 1, tzinfo=UTC)

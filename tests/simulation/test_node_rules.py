@@ -155,6 +155,19 @@ def test_a_drain_whose_time_is_over_lets_go_what_is_left_unless_it_forces(world,
     assert rules(checker.after_event(world)) == told
 
 
+@pytest.mark.parametrize(("told", "found"), [(-0.06, []), (0.06, []), (-60, [Rule.DRAINED])])
+def test_what_an_upgrade_told_first_is_held_and_clocks_that_differ_tell_nothing(world, checker, told, found):
+    """The group was told so many seconds after the drain's time was over, by the clock of another function."""
+    with_policy(world, timeout=timedelta(minutes=15))
+    world.pods("web-1")
+    later, over = START + timedelta(hours=1), START + timedelta(minutes=16)
+    times = {"claimed": later, "draining": START, "drained": over, "terminating": over + timedelta(seconds=told)}
+    world.records[INSTANCE] = a_record(at=later, kind=CauseKind.UPGRADE, times=times)
+    world.clock.advance(minutes=16)
+    answer(world)
+    assert rules(checker.after_event(world)) == found
+
+
 def test_a_spot_instance_is_let_go_as_it_is_shortly_before_its_deadline(world, checker):
     world.pods("web-1")
     world.records[INSTANCE] = a_record(at=START + timedelta(hours=1), deadline=START + timedelta(seconds=120))

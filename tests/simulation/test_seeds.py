@@ -7,6 +7,7 @@ import pytest
 from simulation.__main__ import run
 from simulation.case import Case
 from simulation.faults import Faults
+from simulation.fleets import ArrivalKind
 
 SEEDS = int(os.environ.get("SEEDS", "6"))  # make test-long asks for more
 HOURS, PER_HOUR = 1.0, 30.0
@@ -40,3 +41,19 @@ def test_rounds_of_disruption_run_between_interruptions_and_upgrades(seed):
     outcome = Case(seed=seed, hours=HOURS, per_hour=12.0, upgrades=2.0, disruption=True).run()
     assert [str(violation) for violation in outcome.violations] == []
     assert outcome.unexpected == ()
+
+
+@pytest.mark.parametrize("seed", range(800, 800 + max(SEEDS // 3, 1)))
+def test_rounds_run_where_owners_let_their_nodes_drift_and_nobody_upgrades(seed):
+    outcome = Case(seed=seed, hours=HOURS, per_hour=12.0, disruption=True).run()
+    assert [str(violation) for violation in outcome.violations] == []
+    assert outcome.unexpected == ()
+
+
+def test_templates_change_in_most_seeds_with_rounds_and_in_none_with_upgrades():
+    def drifting(**given):
+        cases = [Case(seed=seed, hours=HOURS, per_hour=12.0, **given) for seed in range(20)]
+        return sum(any(one.kind is ArrivalKind.TEMPLATE_CHANGED for one in case.planned()) for case in cases)
+
+    assert drifting(disruption=True) > 10
+    assert (drifting(), drifting(disruption=True, upgrades=2.0)) == (0, 0)

@@ -112,6 +112,7 @@ def test_the_nodes_of_a_stale_list_are_at_most_so_old(api, clock):
     clock.sleep(4)
     assert not any(node.marked for node in api.nodes())
     assert api.node("node-a").marked
+    assert [node.name for node in api.nodes(fresh=True) if node.marked] == ["node-a"]
     clock.sleep(1)
     assert [node.name for node in api.nodes() if node.marked] == ["node-a"]
 

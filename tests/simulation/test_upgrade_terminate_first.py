@@ -1,5 +1,6 @@
 """`update.terminate: first`: the group is told before the drain, and our hook holds the instance meanwhile (V3)."""
 
+from leeward.policy.document import Canary
 from tests.simulation.fleet_stand_in import budget, deployment
 from tests.simulation.upgrade_stand_in import BEGIN, GROUP, Upgraded, a_fleet
 
@@ -50,6 +51,15 @@ def test_pods_that_cannot_leave_are_held_and_not_deleted_and_the_upgrade_says_wh
     assert world.ended() == "PodEvictionFailure"
     assert "PodDisruptionBudget default/web allows no disruption" in world.why()
     assert len(held(world)) == 1
+
+
+def test_a_canary_that_its_hook_holds_ends_the_upgrade_and_so_does_the_next_start():
+    fleet = a_fleet(terminate="first", workloads=IMPOSSIBLE, canary=Canary(nodes=1))
+    world = Upgraded(fleet).start(launchTemplateVersion="2", override=OVERRIDE)
+    world.start("again", at=BEGIN + HOUR, override=OVERRIDE).run(2)
+    assert (world.ended(), world.ended("again")) == ("PodEvictionFailure", "PodEvictionFailure")
+    assert "PodDisruptionBudget default/web allows no disruption" in world.why("again")
+    assert (len(held(world)), world.record.finished) == (1, 0)
 
 
 def test_started_again_with_force_what_the_hook_holds_is_let_go_without_its_pods():

@@ -239,3 +239,16 @@ def test_killed_at_a_port_call_it_comes_to_the_same_end(number, after):
     world = Upgraded(faults=Faults(kill_call=number, kill_after=after)).start(launchTemplateVersion="2").run()
     assert world.ended() == "Upgraded"
     assert world.at_rest()
+
+
+def test_an_abort_right_after_the_cordons_lifts_those_that_a_list_of_seconds_ago_lacks():
+    world = Upgraded(a_fleet(strategy="MINIMAL"), Faults(stale_seconds=30)).start(launchTemplateVersion="2")
+
+    def abort():
+        if any("gate app: ready" in line for line in world.world.story) and "abort" not in world.executions:
+            world.machine.start("abort", {"group": GROUP, "action": "abort"})
+
+    world.watch(abort).run()
+    assert (world.ended(), world.ended("abort")) == ("Aborted", "WishWrittenDown")
+    assert "cordon app: cordoned: cordoned 6 old nodes" in "\n".join(world.world.story)
+    assert (world.record.started, world.cordoned) == (0, [])

@@ -10,9 +10,7 @@ EXCLUDED_FOR = "leeward.dev/excluded-for"  # the same for the label that takes i
 EXCLUDED_BY_DRAIN = "leeward.dev/excluded-by-drain"  # the label was put there by a termination: it goes with our mark
 FINALIZER = "leeward.dev/termination"  # whoever deletes the Node has it drained and its instance ended first
 KEPT_FOR = "leeward.dev/kept-for"  # the upgrade that put SCALE_DOWN_DISABLED on: only such a one comes off again
-SCALE_DOWN_DISABLED = (
-    "cluster-autoscaler.kubernetes.io/scale-down-disabled"  # "true": it leaves it alone
-)
+SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 EXCLUDE_LABEL = "node.kubernetes.io/exclude-from-external-load-balancers"
 EMPTY_SINCE = "leeward.dev/empty-since"  # RFC 3339: when the node was first seen without workload pods
 EXPIRED = "leeward.dev/expired"  # "true": older than its policy lets it become

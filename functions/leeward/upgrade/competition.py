@@ -56,7 +56,7 @@ class BudgetIndex:
 
     def selecting(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
         """By name."""
-        labels = tuple(sorted(pod.labels.items()))
+        labels = tuple(pod.labels.items())
         found = self._known.get((pod.namespace, labels))
         if found is None:
             asked = [*self._others.get(pod.namespace, ())]

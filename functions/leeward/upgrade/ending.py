@@ -1,7 +1,7 @@
 """How an upgrade ends: scaled down and restored, undone, turned round into a rollback, or failed with a record that the
 next start takes up. In every branch AZRebalance is resumed and the maximum size put back, as soon as it can be."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -9,6 +9,7 @@ from typing import Any
 
 from leeward.errors import ObjectGoneError
 from leeward.model import keys
+from leeward.model.node import Node
 from leeward.model.termination import Status
 from leeward.ports import Ports
 from leeward.upgrade.books import conclude, held_back, remarked, without
@@ -62,7 +63,8 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if record.previous is not None and not points_at(scene.group, record.previous, ports):
         assert record.previous.template is not None  # what a rollback returns to has one
         ports.group_changes.point_at(scene.group, record.previous.template)
-    uncordon([one for one in scene.preflight.old if one.instance.id not in record.under_way], record, ports)
+    stay = [one for one in scene.preflight.old if one.instance.id not in record.under_way]
+    uncordon((one.node for one in stay if one.node is not None), record, ports)
     held = held_back(record, ends, scene.policy.drain.timeout, ports.clock.now())
     if len(record.under_way) > len(held):
         return _again(run, f"{len(record.under_way)} nodes finish")
@@ -112,10 +114,14 @@ def turn_round(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def restore(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """AZRebalance and the maximum size as before, nothing cordoned by us any more, the record closed."""
+    """AZRebalance and the maximum size as before, nothing cordoned by us any more, the record closed. Nobody looks for
+    cordons afterwards: a list that is seconds old might lack one that a step has just set.
+    """
     record = read(run, ports)
     scene = look(record, ports)
-    uncordon(scene.preflight.members, record, ports)
+    members = {one.node.name for one in scene.preflight.members if one.node is not None}
+    nodes = ports.clusters.kubernetes(record.cluster).nodes(fresh=True)
+    uncordon((node for node in nodes if node.name in members), record, ports)
     record = give_back_group(record, ports)
     how = Next.ABORTED if record.wish is Wish.ABORT else Next.ROLLED_BACK if record.rolling_back else Next.UPGRADED
     target = f", {record.target.template.told}" if record.target.template else ""
@@ -183,13 +189,13 @@ def _others_chose_more(record: UpgradeRecord, ports: Ports) -> bool:
     return group is not None and 0 < record.raised_to < group.maximum
 
 
-def uncordon(members: list[Member] | tuple[Member, ...], record: UpgradeRecord, ports: Ports) -> None:
+def uncordon(nodes: Iterable[Node], record: UpgradeRecord, ports: Ports) -> None:
     """Undo our cordons, and nobody else's."""
     kubernetes = ports.clusters.kubernetes(record.cluster)
-    for one in members:
-        if one.node is not None and {keys.CORDONED_FOR, keys.EXCLUDED_FOR} & one.node.annotations.keys():
+    for node in nodes:
+        if {keys.CORDONED_FOR, keys.EXCLUDED_FOR} & node.annotations.keys():
             with suppress(ObjectGoneError):
-                kubernetes.uncordon(one.node)
+                kubernetes.uncordon(node)
 
 
 def _hand_on(

@@ -1,4 +1,6 @@
-"""Entry point of the upgrade room: the steps of node-group-upgrade, and executions of it that have died."""
+"""Entry point of the upgrade room: the steps of node-group-upgrade, and executions of it that have died.
+
+The planner is imported at the first call: an execution that has died is cleared away without it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,8 +8,8 @@ from typing import Any
 from leeward.adapters import wiring
 from leeward.upgrade import telemetry
 from leeward.upgrade.run import Run
-from leeward.upgrade.steps import STEPS
-from leeward.upgrade.sweep import ENDED, ended_badly
+
+ENDED = "Step Functions Execution Status Change"  # the detail-type of EventBridge's events
 
 
 def upgrade(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
@@ -15,7 +17,11 @@ def upgrade(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
     ended -> what was given back.
     """
     if event.get("detail-type") == ENDED:
+        from leeward.upgrade.sweep import ended_badly
+
         return telemetry.died(ended_badly(event["detail"], wiring.lambda_ports()))
+    from leeward.upgrade.steps import STEPS
+
     run = Run.from_json(event.get("run") or {})
     result = STEPS[event["step"]](run, event, wiring.lambda_ports())
     telemetry.stepped(event["step"], result)

@@ -3,7 +3,7 @@
 Decides the plan of an upgrade: who is old, how many go together, the waves, the sizes. The checks are in
 `leeward.upgrade.checks`, one small file each."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -19,7 +19,8 @@ from leeward.snapshot.launchable import Launchable
 from leeward.upgrade.competition import BudgetIndex, Rivalry, WaveNode, has_to_leave, rivalry, wave_node
 from leeward.upgrade.members import Age, Member, Target, members
 from leeward.upgrade.sizes import Strategy, most_extra, parallelism, rolled_by, surge
-from leeward.upgrade.waves import Limits, Order, plan_waves
+from leeward.upgrade.together import Limits
+from leeward.upgrade.waves import Order, plan_waves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,8 @@ class Beside:
     `refreshes`: ids of running instance refreshes; `scheduled`: names of scheduled actions that change sizes; `quota`:
     vCPUs that the account may still start; `cni`: the VPC CNI's settings; `types`: of the group, by name; `selected`:
     whether a policy selects the group, `no_policies`: whether none is written at all. `nodegroup`: as EKS describes a
-    managed one; `unread`: what could not be read, a sentence each.
+    managed one; `unread`: what could not be read, a sentence each. `elsewhere`: the zone of each node that a disruption
+    round takes in another group of the policy: budgets count it.
     """
 
     force: bool = False
@@ -49,6 +51,7 @@ class Beside:
     no_policies: bool = False
     nodegroup: Nodegroup | None = None
     unread: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +77,17 @@ class Preflight:
     index: BudgetIndex
 
     @classmethod
-    def of(cls, world: ClusterSnapshot, group: Group, policy: NodePolicy, target: Target, beside: Beside) -> Self:
-        """Raises InvalidInputError for a maxUnavailable that cannot be."""
+    def of(
+        cls,
+        world: ClusterSnapshot,
+        group: Group,
+        policy: NodePolicy,
+        target: Target,
+        beside: Beside,
+        *,
+        only_ready: bool = False,
+    ) -> Self:
+        """`only_ready`: as in `rivalry`. Raises InvalidInputError for a maxUnavailable that cannot be."""
         nodes = {node.instance_id: node for node in world.nodes if node.instance_id}
         found = members(group, nodes, target)
         old = [member.node for member in found if member.age is Age.OLD and member.node is not None]
@@ -94,8 +106,8 @@ class Preflight:
             parallel=parallel,
             update=update,
             surge=surge(Strategy(update.strategy), len(zones), parallel),
-            limits=_limits(world, found, policy, parallel, one_zone=update.order == Order.ZONE),
-            rivalry=rivalry(world.budgets, world.pods),
+            limits=_limits(world, found, policy, parallel, beside.elsewhere, one_zone=update.order == Order.ZONE),
+            rivalry=rivalry(world.budgets, world.pods, only_ready=only_ready),
             wave_nodes=tuple(
                 wave_node(node.name, world.zone_of(node), node.created, pods[node.name], index) for node in old
             ),
@@ -156,16 +168,22 @@ def upgrade_budgets(policy: NodePolicy) -> tuple[Budget, ...]:
 
 
 def _limits(
-    world: ClusterSnapshot, found: tuple[Member, ...], policy: NodePolicy, parallel: int, *, one_zone: bool
+    world: ClusterSnapshot,
+    found: tuple[Member, ...],
+    policy: NodePolicy,
+    parallel: int,
+    elsewhere: Sequence[str],
+    *,
+    one_zone: bool,
 ) -> Limits:
-    """maxUnavailable and every matching budget that is active now, over all and by zone."""
+    """maxUnavailable and what every matching budget that is active now leaves, over all and by zone."""
     together, per_zone = parallel, dict[str, int]()
     zones = [zone_of(world, member) for member in found]
     for budget in upgrade_budgets(policy):
         if budget.window is None or is_active(budget.window, world.now):
             if budget.zone is None:
-                together = min(together, limit(budget, len(found)))
+                together = min(together, max(limit(budget, len(found)) - len(elsewhere), 0))
             else:
-                most = limit(budget, zones.count(budget.zone))
+                most = max(limit(budget, zones.count(budget.zone)) - elsewhere.count(budget.zone), 0)
                 per_zone[budget.zone] = min(per_zone.get(budget.zone, most), most)
     return Limits(together=together, per_zone=per_zone, one_zone=one_zone)

@@ -14,10 +14,10 @@ from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.termination import ledger
-from leeward.upgrade.competition import rivalry
 from leeward.upgrade.members import Target
 from leeward.upgrade.preflight import Beside, Preflight
 from leeward.upgrade.record import Asked, UpgradeRecord
+from leeward.upgrade.rounds import busy_elsewhere
 from leeward.upgrade.sizes import Strategy, parallelism
 
 
@@ -54,7 +54,9 @@ def policy_of(cluster: str, group: Group, ports: Ports) -> NodePolicy | None:
 
 
 def look(record: UpgradeRecord, ports: Ports, beside: Beside | None = None) -> Scene:
-    """Three lists of the cluster, one DescribeAutoScalingGroups, one DescribeInstances."""
+    """Three lists of the cluster, one DescribeAutoScalingGroups, one DescribeInstances; with budgets for Upgrade, one
+    read of the cluster's round.
+    """
     group = described(record.group, ports)
     policies = ports.clusters.policies(record.cluster)
     policy = policy_of(record.cluster, group, ports)
@@ -73,23 +75,22 @@ def look(record: UpgradeRecord, ports: Ports, beside: Beside | None = None) -> S
         instances=instances,
         hooks={group.name: ports.groups.hooks(group.name)},
     )
-    given = beside or Beside(force=record.asked.force, selected=policy is not None)
-    preflight = Preflight.of(world, group, chosen, record.target, given)
+    elsewhere = busy_elsewhere(record, chosen, world.nodes, ports)
+    given = beside or Beside(force=record.asked.force, selected=policy is not None, elsewhere=elsewhere)
+    preflight = Preflight.of(world, group, chosen, record.target, given, only_ready=True)
     return Scene(preflight=_running(preflight, record), instances=instances, settings=policies.settings)
 
 
 def _running(preflight: Preflight, record: UpgradeRecord) -> Preflight:
-    """As the running machine counts: only Ready replicas serve, shares are of the size before the surge, and new nodes
-    that were given up are not there any more.
+    """As the running machine counts: shares are of the size before the surge, and new nodes that were given up are not
+    there any more.
     """
-    world = preflight.world
     parallel = min(preflight.parallel, parallelism(preflight.policy.update, max(record.desired, 1)))
     return replace(
         preflight,
         members=tuple(one for one in preflight.members if one.instance.id not in record.given_up),
         parallel=parallel,
         limits=replace(preflight.limits, together=min(preflight.limits.together, parallel)),
-        rivalry=rivalry(world.budgets, world.pods, only_ready=True),
         wave_nodes=tuple(
             replace(one, failed_before=_id_of(preflight, one.name) in record.failed) for one in preflight.wave_nodes
         ),

@@ -11,7 +11,7 @@ from typing import Any
 
 from leeward.ports import Ports
 from leeward.upgrade import ending, managed
-from leeward.upgrade.control import Move
+from leeward.upgrade.control import Hold, Move
 from leeward.upgrade.cordoning import cordon, set_cordons
 from leeward.upgrade.gate import Gate, Lack
 from leeward.upgrade.holding import HELD, LONGEST, MOVES, SHORTEST, seconds_until
@@ -110,6 +110,8 @@ def gate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     not come in time ends the upgrade with its cause.
     """
     turn = take_turn(read(run, ports), ports, drains=False)
+    if turn.permission.hold is Hold.CANARY:  # told to go by an earlier start, behind an open gate
+        return replace(run, next=Next.READY, why=turn.permission.why)
     if turn.permission.move is not Move.GO:
         return held(run, turn, ports)
     found = gate_now(turn)
@@ -136,14 +138,24 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     record, preflight = turn.record, turn.scene.preflight
     if not preflight.old and not record.under_way:
         return _all_gone(run, turn, ports)
+    left = waiting(preflight, record)
+    told = f"{len(left)} old nodes wait, {len(record.under_way)} are on their way, {record.finished} are gone"
+    if _canary_is_held(turn):
+        return _nothing_goes(run, turn, told, ports)
     if turn.permission.move is not Move.GO:
         return held(run, turn, ports)
     set_cordons(record, turn.scene, ports)
-    left = waiting(preflight, record)
-    told = f"{len(left)} old nodes wait, {len(record.under_way)} are on their way, {record.finished} are gone"
     if record.under_way.keys() - turn.held or turn.told or len(left) < len(preflight.old):
         return again(run, Next.WAIT, SHORTEST if turn.told else busy_pause(preflight.parallel), told)
     return _nothing_goes(run, turn, told, ports)
+
+
+def _canary_is_held(turn: Turn) -> bool:
+    """The canary waits for nodes that their hook holds because pods do not leave: nobody else goes meanwhile, and no
+    time-out ends it.
+    """
+    waits = turn.permission.hold is Hold.CANARY and turn.permission.until is None
+    return waits and bool(turn.held) and not turn.record.under_way.keys() - turn.held.keys()
 
 
 def _all_gone(run: Run, turn: Turn, ports: Ports) -> Run:

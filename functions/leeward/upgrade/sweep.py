@@ -16,8 +16,6 @@ from leeward.upgrade.ending import give_back_group
 from leeward.upgrade.lease import held
 from leeward.upgrade.record import UpgradeRecord
 
-ENDED = "Step Functions Execution Status Change"  # the detail-type of EventBridge's events
-
 
 def sweep_upgrades(groups: Iterable[Group], ports: Ports) -> list[str]:
     """Names of groups that got something back: one read of the table for each group."""

@@ -4,18 +4,19 @@ Decides from one look and from the record. Launches come ahead of the drains, in
 replace; an old node starts when a Ready new node of its zone is not paid for yet (docs/designs/upgrade.md)."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from leeward.model.pod import Pod
+from leeward.upgrade.busy import busy_nodes
 from leeward.upgrade.competition import WaveNode
 from leeward.upgrade.members import Age, Member
 from leeward.upgrade.preflight import Preflight, zone_of
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.room import Room
 from leeward.upgrade.sizes import Strategy, launch_now, most_ahead, next_increment
-from leeward.upgrade.waves import Limits, Order, next_nodes, plan_waves
+from leeward.upgrade.together import Limits
+from leeward.upgrade.waves import Order, next_nodes, plan_waves
 
 TRIES = 2  # of one node within one start
 LATE = timedelta(minutes=5)  # after its launch, for a new node that is not Ready
@@ -111,10 +112,12 @@ def starts(
     else:
         left = limits.together - _missing(preflight, record)
         at_most = max(left if at_most is None else min(left, at_most), 0)
-    nodes = _preferred(preflight, candidates, seed) if len(busy) < limits.together else []
+    booting = [new for new in record.unassigned if new not in ready] if room and with_decrement(record) else []
+    nodes: list[WaveNode] = []
+    if _any_may_go(preflight, record, candidates, busy, limits, [*ready, *booting]):
+        nodes = _preferred(preflight, candidates, seed)
     chosen = next_nodes(nodes, busy, limits, preflight.rivalry)
-    booting = [new for new in record.unassigned if new not in ready]
-    if room is not None and booting and with_decrement(record):
+    if room is not None and booting:
         going = [*busy, *(one for one in nodes if one.name in chosen)]
         ready = [*ready, *booting]
         chosen += _early(preflight, record, nodes, going, ready, room)
@@ -122,6 +125,23 @@ def starts(
     if at_most is not None:
         names = names[:at_most]
     return _with_debts(preflight, record, names, ready)
+
+
+def _any_may_go(
+    preflight: Preflight,
+    record: UpgradeRecord,
+    candidates: Collection[str],
+    busy: Sequence[WaveNode],
+    limits: Limits,
+    alive: Sequence[str],
+) -> bool:
+    """Whether one of them could, in whatever order they are asked: else nobody has to plan. `alive`: as in `_early`."""
+    if with_decrement(record):
+        limits = replace(limits, per_zone=_covered(preflight, record, preflight.limits, busy, alive))
+    nodes = [one for one in preflight.wave_nodes if one.name in candidates]
+    return bool(
+        next_nodes(nodes, busy, replace(limits, together=min(limits.together, len(busy) + 1)), preflight.rivalry)
+    )
 
 
 def _preferred(preflight: Preflight, candidates: Mapping[str, Member], seed: int) -> list[WaveNode]:
@@ -161,29 +181,6 @@ def _is_late(preflight: Preflight, new: Member) -> bool:
     if launched is None or (new.node is not None and new.node.ready):
         return False
     return preflight.world.now - launched.launched > LATE
-
-
-def busy_nodes(preflight: Preflight, record: UpgradeRecord) -> list[WaveNode]:
-    """Old nodes that are unavailable until their last pod is gone: told to go by whomever, deleted, or NotReady."""
-    world = preflight.world
-    old = {one.instance.id for one in preflight.old}
-    ids = {one.id for one in preflight.group.instances} | record.under_way.keys()
-    known = {one.name: one for one in preflight.wave_nodes}
-    found: list[WaveNode] = []
-    for node in world.nodes:
-        name = node.instance_id
-        told = name in record.under_way or node.marked
-        if name not in ids or not (told or (name in old and (node.deleting or not node.ready))):
-            continue
-        if any(still_there(pod) for pod in world.pods_on(node.name)):
-            zone = world.zone_of(node)
-            found.append(known.get(node.name) or WaveNode(name=node.name, zone=zone, created=node.created))
-    return found
-
-
-def still_there(pod: Pod) -> bool:
-    """It has to leave and has not left, also while it stops."""
-    return not (pod.mirror or pod.of_daemon_set or pod.finished)
 
 
 def _ready_debts(preflight: Preflight, record: UpgradeRecord) -> list[str]:

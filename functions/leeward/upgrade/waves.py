@@ -10,11 +10,11 @@ Which node goes first is the order; which go together are the rules, whatever th
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import blake2b
 
 from leeward.upgrade.competition import Rivalry, WaveNode
+from leeward.upgrade.together import Contender, Contest, Limits, Rival, Wave
 
 
 class Order(StrEnum):
@@ -28,27 +28,6 @@ class Order(StrEnum):
 
 ATTEMPTS = 12  # to do with fewer waves; further ones gain next to nothing
 _Waves = tuple[tuple[str, ...], ...]
-
-
-class Rival(StrEnum):
-    """Which nodes may be taken: only those whose pods can leave now, also blocked ones if no other node waits for the
-    same, or all that compete.
-    """
-
-    NONE = "none"
-    BLOCKED = "blocked"
-    ANY = "any"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """Nodes that may be on their way at once. `per_zone`: of zones with a budget of their own; `one_zone`: all of them
-    in the same zone.
-    """
-
-    together: int
-    per_zone: Mapping[str, int] = field(default_factory=dict)
-    one_zone: bool = False
 
 
 def plan_waves(
@@ -65,30 +44,32 @@ def plan_waves(
         one_zone=limits.one_zone or order is Order.ZONE,
     )
     ordered = in_order(nodes, least, rivalry, order=order, seed=seed)
-    waves = _first_fit(ordered, least, rivalry)
-    return _fewer(waves, ordered, least, rivalry) if order is Order.WAVES else waves
+    contest = Contest(rivalry)
+    contenders = contest.of(ordered)
+    waves = _first_fit(contenders, least, contest)
+    return _fewer(waves, contenders, least, contest) if order is Order.WAVES else waves
 
 
-def _first_fit(ordered: Sequence[WaveNode], limits: Limits, rivalry: Rivalry) -> _Waves:
+def _first_fit(ordered: Sequence[Contender], limits: Limits, contest: Contest) -> _Waves:
     remaining = list(ordered)
     waves: list[tuple[str, ...]] = []
     while remaining:
-        wave = next_nodes(remaining, (), limits, rivalry)
-        gone = set(wave)
-        remaining = [node for node in remaining if node.name not in gone]
-        waves.append(wave)
+        wave = Wave(limits, contest, ())
+        _choose(wave, remaining)
+        remaining = [one for one in remaining if one.node.name not in wave.started]
+        waves.append(tuple(wave.started))
     return tuple(waves)
 
 
-def _fewer(waves: _Waves, ordered: Sequence[WaveNode], limits: Limits, rivalry: Rivalry) -> _Waves:
+def _fewer(waves: _Waves, ordered: Sequence[Contender], limits: Limits, contest: Contest) -> _Waves:
     """First fit again over whole waves in another order, which never needs more of them (Culberson and Luo, "Exploring
     the k-colorable landscape with iterated greedy"): backwards, then the largest first, by turns.
     """
-    by_name = {node.name: node for node in ordered}
+    by_name = {one.node.name: one for one in ordered}
     best = current = waves
     for attempt in range(ATTEMPTS if len(waves) * limits.together > len(ordered) + limits.together - 1 else 0):
         again = sorted(current, key=len, reverse=True) if attempt % 2 else current[::-1]
-        current = _first_fit([by_name[name] for wave in again for name in wave], limits, rivalry)
+        current = _first_fit([by_name[name] for wave in again for name in wave], limits, contest)
         if len(current) < len(best):
             best = current
     return best
@@ -115,23 +96,29 @@ def next_nodes(
     `fill_up`: places that are then still free go to nodes that compete for budgets too. Their pods leave by turns and
     the upgrade ends much sooner, but more nodes are half empty for longer. The other rules hold all the same.
     """
-    wave = _Wave(limits, rivalry, busy)
+    contest = Contest(rivalry)
+    wave = Wave(limits, contest, contest.of(busy))
+    _choose(wave, contest.of(remaining), fill_up=fill_up)
+    return tuple(wave.started)
+
+
+def _choose(wave: Wave, remaining: Sequence[Contender], *, fill_up: bool = False) -> None:
     _fill(wave, remaining, Rival.NONE)
     if wave.empty:
         _fill(wave, remaining, Rival.BLOCKED)
     if fill_up:
         _fill(wave, remaining, Rival.ANY)
-    return tuple(wave.started)
 
 
-def _fill(wave: "_Wave", remaining: Sequence[WaveNode], rival: Rival) -> None:
+def _fill(wave: Wave, remaining: Sequence[Contender], rival: Rival) -> None:
     """Take one node after the other, those that failed before only when there are no others."""
-    fresh = any(not node.failed_before for node in remaining)
-    for node in remaining:
+    fresh = any(not one.node.failed_before for one in remaining)
+    for one in remaining:
         if wave.full:
             return
-        if node.name not in wave.started and not (fresh and node.failed_before) and wave.takes(node, rival):
-            wave.add(node)
+        left_for_last = fresh and one.node.failed_before
+        if one.node.name not in wave.started and not left_for_last and wave.takes(one, rival):
+            wave.add(one)
 
 
 def in_order(
@@ -181,70 +168,3 @@ def _turns(nodes: Sequence[WaveNode], limits: Limits, rivalry: Rivalry) -> dict[
         node.name: max((needed[budget] for budget in node.budgets), default=0) + by_zone.get(node.zone, 0)
         for node in nodes
     }
-
-
-class _Wave:
-    """Nodes that are on their way together, and what they take of each limit."""
-
-    def __init__(self, limits: Limits, rivalry: Rivalry, busy: Sequence[WaveNode]) -> None:
-        self._limits, self._rivalry = limits, rivalry
-        self._count = 0
-        self._zones: Counter[str] = Counter()
-        self._budgets: Counter[str] = Counter()
-        self._workloads: Counter[str] = Counter()
-        self._used_up: set[str] = set()  # budgets that allow nothing more beside what is on its way
-        self._zone: str | None = None
-        self.started: dict[str, None] = {}
-        for node in busy:
-            self._take(node)
-
-    @property
-    def empty(self) -> bool:
-        return self._count == 0
-
-    @property
-    def full(self) -> bool:
-        return self._count >= self._limits.together
-
-    def takes(self, node: WaveNode, rival: Rival) -> bool:
-        """Whether the node fits beside those that are on their way. The cheapest question comes first."""
-        competes = rival is not Rival.ANY and not self._used_up.isdisjoint(node.budgets)
-        if competes or not self._zone_is_open(node.zone):
-            return False
-        if rival is not Rival.ANY and not all(self._allows(name, load, rival) for name, load in node.budgets.items()):
-            return False
-        return all(self._keeps_one(workload, load, rival) for workload, load in node.workloads.items())
-
-    def add(self, node: WaveNode) -> None:
-        self.started[node.name] = None
-        self._take(node)
-
-    def _take(self, node: WaveNode) -> None:
-        self._count += 1
-        self._zone = node.zone
-        self._zones[node.zone] += 1
-        self._workloads.update(node.workloads)
-        for budget, load in node.budgets.items():
-            self._budgets[budget] += load
-            if self._budgets[budget] >= self._rivalry.allowed.get(budget, 0):
-                self._used_up.add(budget)
-
-    def _zone_is_open(self, zone: str) -> bool:
-        if self._limits.one_zone and self._zone not in {None, zone}:
-            return False
-        most = self._limits.per_zone.get(zone)
-        return most is None or self._zones[zone] < most
-
-    def _allows(self, budget: str, load: int, rival: Rival) -> bool:
-        """A node by itself may hold more than the budget allows, as long as that is anything at all."""
-        allowed, taken = self._rivalry.allowed.get(budget, 0), self._budgets[budget]
-        return taken + load <= allowed or (taken == 0 and (allowed > 0 or rival is Rival.BLOCKED))
-
-    def _keeps_one(self, workload: str, load: int, rival: Rival) -> bool:
-        """One replica serves outside the wave; where all of them are on one node, that cannot be had."""
-        replicas = self._rivalry.replicas.get(workload)
-        if replicas is None:
-            return True
-        taken = self._workloads[workload]
-        serving = self._rivalry.serving.get(workload, 0)
-        return taken + load < serving or (taken == 0 and (load >= replicas or rival is Rival.BLOCKED))

@@ -7,6 +7,7 @@ import pytest
 
 from leeward.model.instance import CapacityType, Instance
 from leeward.policy.document import UpdatePolicy
+from leeward.upgrade import turn
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.room import Room
@@ -85,6 +86,14 @@ def owing(*unassigned, **assigned):
 def test_a_node_goes_before_its_successor_is_ready_when_its_pods_fit_meanwhile():
     found = starts(rolling(), a_record(**owing("n1", "n2")), room=plenty)
     assert [(one.old, one.debt) for one in found] == [("i-o1", "i-n1"), ("i-o2", "i-n2")]
+
+
+@pytest.mark.parametrize(("owed", "plans"), [((), 0), (("n1",), 1)], ids=["no successor", "one"])
+def test_nothing_is_planned_while_no_node_could_start(monkeypatch, owed, plans):
+    asked = []
+    planned = turn.plan_waves
+    monkeypatch.setattr(turn, "plan_waves", lambda *given, **named: asked.append(1) or planned(*given, **named))
+    assert (len(starts(rolling(), a_record(**owing(*owed)))), len(asked)) == (plans, plans)
 
 
 def test_without_room_it_waits_for_its_successor():

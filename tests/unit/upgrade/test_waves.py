@@ -2,7 +2,8 @@
 
 import pytest
 
-from leeward.upgrade.waves import Limits, Order, in_order, next_nodes, plan_waves
+from leeward.upgrade.together import Limits
+from leeward.upgrade.waves import Order, in_order, next_nodes, plan_waves
 from tests.unit.upgrade.builders import a_wave_node as node
 from tests.unit.upgrade.builders import rivals
 
