@@ -1,5 +1,7 @@
 """What a world keeps must not grow with its days."""
 
+import pytest
+
 from simulation.faults import Faults
 from simulation.timeline import FEWEST
 from simulation.world import World
@@ -14,6 +16,7 @@ def sizes(world):
     return {"closed names": len(machine.closed), "records": len(world.records), "instances": len(world.fleet.instances)}
 
 
+@pytest.mark.long
 def test_after_the_first_week_nothing_that_a_world_keeps_grows_any_more():
     world, by_day = World(1, SMALL, Faults.none(), HOURLY), {}
     for day in (9, 12):

@@ -9,7 +9,7 @@ from simulation.case import Case
 from simulation.faults import Faults
 from simulation.fleets import ArrivalKind
 
-SEEDS = int(os.environ.get("SEEDS", "6"))  # make test-long asks for more
+SEEDS = int(os.environ.get("SEEDS", "4"))  # make test-long asks for more
 HOURS, PER_HOUR = 1.0, 30.0
 
 

@@ -8,6 +8,8 @@ from tests.simulation.upgrade_stories import SELF_MANAGED
 from tests.simulation.upgrade_story import stop_in
 from tests.state_machines.graph import Graph
 
+pytestmark = pytest.mark.long
+
 GRAPH = Graph(NODE_GROUP_UPGRADE)
 STORIES = {**SELF_MANAGED, **MANAGED}
 ENDED = {"Upgraded", "Aborted", "RolledBack"}

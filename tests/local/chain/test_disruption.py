@@ -59,6 +59,7 @@ def images_of(stack, instances):
     return {one["ImageId"] for each in reservations for one in each["Instances"]}
 
 
+@pytest.mark.long
 def test_drifted_nodes_are_replaced_one_by_one_and_the_group_keeps_its_size(stack, crew):
     team = crew(2, name="worn")
     sync(stack)

@@ -15,6 +15,7 @@ def finalizers(stack, instance):
     return None if node is None else node["metadata"].get("finalizers", [])
 
 
+@pytest.mark.long
 def test_a_silent_node_and_an_impaired_instance_are_replaced(stack, crew):
     """At second sight: the schedule's own sweeps find them."""
     team = crew(4, name="ill")

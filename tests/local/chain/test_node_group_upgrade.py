@@ -109,6 +109,7 @@ def mix(stack, group):
     return group_of(stack, group)["MixedInstancesPolicy"]
 
 
+@pytest.mark.long
 def test_a_mixed_instances_policy_stays_but_for_the_version(stack, rolled):
     group, old = rolled.group, set(rolled.instances)
     image = another_image(stack, group)

@@ -41,6 +41,7 @@ RARELY = {
     ("drain", "elasticloadbalancing:DescribeInstanceHealth"): "a classic load balancer",
     ("sync", "autoscaling:DescribeLaunchConfigurations"): "a group that still has a launch configuration",
 }
+OF_ROUNDS = {"decide", "disrupt"}  # the round that launches and drains is one of the long tests, and so is this of them
 SAME_ACTION = {"sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility"}
 
 
@@ -63,7 +64,9 @@ def test_every_recorded_call_is_allowed_by_its_role(recorded, function):
     assert recorded[function] - allowed == set()
 
 
-@pytest.mark.parametrize("function", PERMISSIONS)
+@pytest.mark.parametrize(
+    "function", [pytest.param(name, marks=pytest.mark.long if name in OF_ROUNDS else ()) for name in PERMISSIONS]
+)
 def test_no_role_allows_what_nothing_uses_without_a_reason(recorded, function):
     allowed = {permission.action for permission in PERMISSIONS[function] if not permission.indirect}
     unused = {action for action in allowed - recorded[function] if (function, action) not in RARELY}
