@@ -2,29 +2,9 @@
 
 import re
 
-from leeward.upgrade.run import Next
-from leeward.upgrade.steps import STEPS
 from tests.state_machines.graph import Graph
 
 GRAPH = Graph("node-group-upgrade")
-
-
-def test_a_step_may_take_as_long_as_its_function():
-    assert all(task["TimeoutSeconds"] > 300 for task in GRAPH.tasks.values())
-
-
-def test_a_record_that_somebody_else_has_changed_is_read_again():
-    for task in GRAPH.tasks.values():
-        assert "RecordChangedError" in {error for retry in task["Retry"] for error in retry["ErrorEquals"]}
-
-
-def test_the_states_take_every_step_and_no_other():
-    assert {task["Arguments"]["Payload"]["step"] for task in GRAPH.tasks.values()} == set(STEPS)
-
-
-def test_the_choices_compare_with_words_that_steps_say():
-    said = set(re.findall(r"\.next = '([a-z-]+)'", GRAPH.text))
-    assert said <= {word.value for word in Next}
 
 
 def test_every_loop_pauses_and_ends_before_the_history_is_full():
