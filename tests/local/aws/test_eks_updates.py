@@ -60,15 +60,15 @@ class Nodegroup:
         return self._asg.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"][0]
 
     def join(self):
-        """What kubelets do."""
+        """What kubelets do, for the instances that one look finds in service: their ids."""
+        serving = [one for one in self.group()["Instances"] if one["LifecycleState"] == "InService"]
         with self._cluster.lock:
-            for one in self.group()["Instances"]:
+            for one in serving:
                 node = f"node-{one['InstanceId']}"
-                serving = one["LifecycleState"] == "InService"
-                if serving and self._cluster.model.store.find("nodes", node) is None:
+                if self._cluster.model.store.find("nodes", node) is None:
                     spec = {"zone": one["AvailabilityZone"], "instance_type": "m5.large"}
                     self._cluster.model.add_node(NodeSpec(name=node, instance_id=one["InstanceId"], **spec))
-        return [one["InstanceId"] for one in self.group()["Instances"] if one["LifecycleState"] == "InService"]
+        return [one["InstanceId"] for one in serving]
 
     def start(self, **more):
         asked = {"clusterName": self._name, "nodegroupName": "web", "clientRequestToken": uuid.uuid4().hex}
