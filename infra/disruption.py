@@ -4,18 +4,15 @@ The rate of the schedule is what idling may cost: 8,640 decisions a month of one
 
 from pathlib import Path
 
-from aws_cdk import Duration
-from aws_cdk import aws_events as events
-from aws_cdk import aws_events_targets as targets
 from constructs import Construct
 
 from infra import names
 from infra.alarms import Alarms
 from infra.function import FunctionShape, KubernetesAccess, LeewardFunction, Surroundings
-from infra.rules import round_rule
+from infra.rules import execution_rule
 from infra.schedule import call_every
 from infra.service_permissions import ROUND_MACHINE
-from infra.state_machine import MachineShape, machine
+from infra.state_machine import MachineShape, call_at_deaths, machine
 
 DECIDE_EVERY = 5  # minutes
 SILENT_FOR = 30  # minutes without one good decision
@@ -61,27 +58,12 @@ class Disruption(Construct):
         values = {"DisruptFunctionArn": self.disrupt.function.function_arn}
         self.machine = machine(self, MACHINE, root=root, scopes=surroundings.scopes, alarms=alarms, values=values)
         call_every(self, DECIDE_EVERY, self.decide)
-        self._on_dead_rounds(surroundings)
+        # fn decide takes up a round whose execution has died; the sweep does as well.
+        dead = execution_rule("round-status", "disruption-round", surroundings.scopes.machine(names.ROUND_MACHINE))
+        call_at_deaths(self, "DeadRounds", dead, self.decide.function, retries=0, minutes=DECIDE_EVERY)
         alarms.stopped(
             "decide-stopped",
             self.decide.function,
             SILENT_FOR,
             "Nothing looks for expired, drifted, empty and wasteful nodes: look at the log of leeward-decide.",
-        )
-
-    def _on_dead_rounds(self, surroundings: Surroundings) -> None:
-        """fn decide takes up a round whose execution ended where no Catch could do anything; the sweep does as well."""
-        rule = round_rule(surroundings.scopes.machine(names.ROUND_MACHINE))
-        events.Rule(
-            self,
-            "DeadRounds",
-            rule_name=names.rule(rule.name),
-            description=rule.description,
-            event_pattern=events.EventPattern(
-                source=rule.pattern["source"],
-                detail_type=rule.pattern["detail-type"],
-                detail=rule.pattern["detail"],
-            ),
-        ).add_target(
-            targets.LambdaFunction(self.decide.function, retry_attempts=0, max_event_age=Duration.minutes(DECIDE_EVERY))
         )

@@ -51,10 +51,9 @@ class Interruption(Construct):
             report_batch_item_failures=True,
             max_concurrency=max(FEWEST_AT_ONCE, settings.interruption_concurrency or 10),
         )
-        rules = [
-            self._rule(rule, queue)
-            for rule in (*RULES, execution_rule(surroundings.scopes.machine(names.STATE_MACHINE)))
-        ]
+        arn = surroundings.scopes.machine(names.STATE_MACHINE)
+        dead = execution_rule("execution-status", "node-termination", arn)
+        rules = [self._rule(rule, queue) for rule in (*RULES, dead)]
         queue.admit(rules=[rule.attr_arn for rule in rules], topics=settings.sender_topics, roles=settings.sender_roles)
         _watch(queue, alarms)
 

@@ -70,32 +70,15 @@ RULES = (
 """What AWS tells about instances."""
 
 
-def execution_rule(state_machine: str) -> EventRule:
-    """Executions of the state machine with this ARN that ended where no Catch could do anything about it."""
+def execution_rule(name: str, machine: str, arn: str) -> EventRule:
+    """Executions of the state machine with this ARN that ended where no Catch could do anything about it. `machine`:
+    what its description calls it."""
     return EventRule(
-        name="execution-status",
-        description="An execution of node-termination failed, timed out or was stopped by somebody",
+        name=name,
+        description=f"An execution of {machine} failed, timed out or was stopped by somebody",
         pattern={
             "source": ["aws.states"],
             "detail-type": ["Step Functions Execution Status Change"],
-            "detail": {"status": ["FAILED", "TIMED_OUT", "ABORTED"], "stateMachineArn": [state_machine]},
+            "detail": {"status": ["FAILED", "TIMED_OUT", "ABORTED"], "stateMachineArn": [arn]},
         },
-    )
-
-
-def upgrade_rule(state_machine: str) -> EventRule:
-    """The same for node-group-upgrade."""
-    return EventRule(
-        name="upgrade-status",
-        description="An execution of node-group-upgrade failed, timed out or was stopped by somebody",
-        pattern=execution_rule(state_machine).pattern,
-    )
-
-
-def round_rule(state_machine: str) -> EventRule:
-    """The same for disruption-round."""
-    return EventRule(
-        name="round-status",
-        description="An execution of disruption-round failed, timed out or was stopped by somebody",
-        pattern=execution_rule(state_machine).pattern,
     )

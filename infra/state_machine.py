@@ -5,13 +5,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aws_cdk import Aws, Duration, RemovalPolicy
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_stepfunctions as stepfunctions
 from constructs import Construct
 
+from infra import names
 from infra.alarms import Alarms, Threshold
 from infra.permission import Permission
+from infra.rules import EventRule
 from infra.scopes import Scopes
 
 
@@ -72,6 +77,24 @@ def machine(
     )
     _watch(state_machine, shape, alarms)
     return Machine(state_machine=state_machine, role=role, permissions=shape.permissions)
+
+
+def call_at_deaths(
+    scope: Construct, construct_id: str, rule: EventRule, function: lambda_.Function, *, retries: int, minutes: int
+) -> None:
+    """The function hears of an execution that no Catch could save. `retries`, `minutes`: of the delivery; whoever reads
+    the records on a schedule finds what was not delivered."""
+    events.Rule(
+        scope,
+        construct_id,
+        rule_name=names.rule(rule.name),
+        description=rule.description,
+        event_pattern=events.EventPattern(
+            source=rule.pattern["source"],
+            detail_type=rule.pattern["detail-type"],
+            detail=rule.pattern["detail"],
+        ),
+    ).add_target(targets.LambdaFunction(function, retry_attempts=retries, max_event_age=Duration.minutes(minutes)))
 
 
 def _watch(state_machine: stepfunctions.StateMachine, shape: MachineShape, alarms: Alarms) -> None:

@@ -2,17 +2,14 @@
 
 from pathlib import Path
 
-from aws_cdk import Duration
-from aws_cdk import aws_events as events
-from aws_cdk import aws_events_targets as targets
 from constructs import Construct
 
 from infra import names
 from infra.alarms import Alarms
 from infra.function import FunctionShape, KubernetesAccess, LeewardFunction, Surroundings
-from infra.rules import upgrade_rule
+from infra.rules import execution_rule
 from infra.service_permissions import UPGRADE_MACHINE
-from infra.state_machine import MachineShape, machine
+from infra.state_machine import MachineShape, call_at_deaths, machine
 
 MACHINE = MachineShape(
     name=names.UPGRADE_MACHINE,
@@ -24,7 +21,7 @@ MACHINE = MachineShape(
     timed_out="A node group upgrade ran for thirty days: look at what it waits for; started again it goes on.",
 )
 
-TOO_LATE = Duration.minutes(5)  # of an event that could not be delivered: the sweep has been there several times
+TOO_LATE = 5  # minutes, for an event that could not be delivered: the sweep has been there several times
 
 UPGRADE = FunctionShape(
     name="upgrade",
@@ -45,19 +42,8 @@ class Upgrade(Construct):
         self.function = LeewardFunction(self, UPGRADE, surroundings)
         values = {"UpgradeFunctionArn": self.function.function.function_arn}
         self.machine = machine(self, MACHINE, root=root, scopes=surroundings.scopes, alarms=alarms, values=values)
-        self._on_dead_upgrades(surroundings)
-
-    def _on_dead_upgrades(self, surroundings: Surroundings) -> None:
-        """fn upgrade gives back at once what a dead execution has changed in its group; the sweep does as well."""
-        rule = upgrade_rule(surroundings.scopes.machine(names.UPGRADE_MACHINE))
-        events.Rule(
-            self,
-            "DeadUpgrades",
-            rule_name=names.rule(rule.name),
-            description=rule.description,
-            event_pattern=events.EventPattern(
-                source=rule.pattern["source"],
-                detail_type=rule.pattern["detail-type"],
-                detail=rule.pattern["detail"],
-            ),
-        ).add_target(targets.LambdaFunction(self.function.function, retry_attempts=2, max_event_age=TOO_LATE))
+        # fn upgrade gives back at once what a dead execution has changed in its group; the sweep does as well.
+        dead = execution_rule(
+            "upgrade-status", "node-group-upgrade", surroundings.scopes.machine(names.UPGRADE_MACHINE)
+        )
+        call_at_deaths(self, "DeadUpgrades", dead, self.function.function, retries=2, minutes=TOO_LATE)

@@ -77,7 +77,7 @@ def test_exactly_the_events_that_concern_us_pass(template, body, rules):
 def test_the_code_understands_every_event_that_a_rule_lets_pass_and_every_one_it_understands_may_pass():
     let_through = {
         (source, detail_type)
-        for rule in (*RULES, execution_rule("arn"))
+        for rule in (*RULES, execution_rule("execution-status", "node-termination", "arn"))
         for source in rule.pattern["source"]
         for detail_type in rule.pattern["detail-type"]
     }
