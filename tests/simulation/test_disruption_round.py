@@ -27,6 +27,7 @@ from tests.simulation.round_stand_in import (
 
 DEFINITION = json.loads(Path("functions/leeward/disruption/state_machine.asl.json").read_text())
 ROOMY = (deployment("web", 4), budget("web"))
+WHILE_IT_DRAINS = 640.0  # seconds: of two half-empty nodes one goes from 600 on
 
 
 def events(world, reason):
@@ -278,6 +279,16 @@ def test_an_upgrade_waits_until_the_round_that_holds_its_group_has_ended(after, 
     assert world.ends == ends  # the upgrade does the rest
     assert (world.versions, world.sizes()) == (["2", "2", "2"], {GROUP: (3, 3)})
     assert world.untouched()
+
+
+def test_an_upgrade_that_waited_for_a_round_gives_back_the_size_that_the_round_left():
+    world = Disrupted(a_fleet(size=2, workloads=ROOMY, consolidation_policy=WASTE))
+    world.world.fleet.groups[GROUP].template.add("ami-00000000000000002")
+    upgrades = world.world.system.machines[NODE_GROUP_UPGRADE]
+    world.at(WHILE_IT_DRAINS, lambda: upgrades.start("upgrade", {"group": GROUP, "launchTemplateVersion": "2"})).run()
+    assert "GroupBusyError: disruption round 1 (consolidation) holds app" in world.story
+    assert "execution upgrade: SUCCEEDED Upgraded" in world.story
+    assert (world.world.upgrades[GROUP].desired, world.sizes()[GROUP]) == (1, (1, 1))
 
 
 def test_a_group_that_is_being_upgraded_is_left_alone():

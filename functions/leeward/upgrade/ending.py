@@ -21,7 +21,7 @@ from leeward.upgrade.members import Age, Member
 from leeward.upgrade.ordering import fulfil
 from leeward.upgrade.record import UpgradeRecord, Wish, execution_name
 from leeward.upgrade.run import Next, Run
-from leeward.upgrade.scene import Scene, look, terminations
+from leeward.upgrade.scene import Scene, look, measured, terminations
 from leeward.upgrade.telling import ask_to_pay, tell
 from leeward.upgrade.templates import points_at
 
@@ -99,14 +99,7 @@ def turn_round(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         why="",
     )
     if not owes:
-        turned = replace(
-            turned,
-            desired=group.desired,
-            maximum=record.maximum if record.raised_maximum else group.maximum,
-            sized=ports.clock.now(),
-            others_scaled=None,
-            others_seen=None,
-        )
+        turned = replace(measured(turned, group, ports), others_scaled=None, others_seen=None)
     written(turned, ports)
     return replace(
         run, next=Next.POINT, why=f"back to {record.previous.template.told if record.previous.template else ''}"

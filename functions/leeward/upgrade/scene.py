@@ -110,12 +110,28 @@ def terminations(instances: Iterable[str], ports: Ports) -> dict[str, Terminatio
 
 def owed_by_others(record: UpgradeRecord, ports: Ports) -> int:
     """Launches of other terminations in the group that are not paid for, those too of which nobody knows yet."""
-    found = 0
-    for instance, termination in terminations(ports.claims.open_instances(), ports).items():
-        if termination.subject.group == record.group and instance:
-            own = [debt for debt in ledger.debts(termination) if not ledger.of_upgrade(debt)]
-            found += len(own) + termination.launching
-    return found
+    return sum(_owed(one) + one.launching for one in _others(record, ports))
+
+
+def measured(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord:
+    """The sizes that the upgrade gives back: those of the group while nothing of ours is in it, without launches for
+    which other terminations will still shrink it.
+    """
+    return replace(
+        record,
+        desired=group.desired - sum(_owed(one) for one in _others(record, ports)),
+        maximum=record.maximum if record.raised_maximum else group.maximum,
+        sized=ports.clock.now(),
+    )
+
+
+def _others(record: UpgradeRecord, ports: Ports) -> list[TerminationRecord]:
+    found = terminations(ports.claims.open_instances(), ports)
+    return [one for one in found.values() if one.subject.group == record.group]
+
+
+def _owed(termination: TerminationRecord) -> int:
+    return sum(not ledger.of_upgrade(debt) for debt in ledger.debts(termination))
 
 
 def has_shrunk(record: UpgradeRecord, ports: Ports) -> bool:

@@ -22,7 +22,7 @@ from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.rolling import Turn, take_turn
 from leeward.upgrade.rounds import wait_for_round
 from leeward.upgrade.run import Next, Run
-from leeward.upgrade.scene import described, look
+from leeward.upgrade.scene import described, look, measured
 from leeward.upgrade.sizes import most_extra, parallelism, surge
 from leeward.upgrade.status import gate_of
 from leeward.upgrade.staying import eviction_failures
@@ -58,6 +58,8 @@ def prepare(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     group = described(record.group, ports)
     made = prepared(record, group, ports)
     if not record.prepared:
+        # Nothing of ours is in the sizes yet; since the lease was taken, those whom pre-flight waited for changed them.
+        made = measured(made, group, ports)
         made = labelled(made, group, ports.clusters.kubernetes(record.cluster).nodes(), ports)
     if made != record:
         written(made, ports)
