@@ -54,13 +54,14 @@ class PolicyParameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """One EKS cluster that Leeward serves."""
+    """One EKS cluster that Leeward serves. `audit_log`: it writes one, and the sweep hears of it."""
 
     name: str
     documents: tuple[PolicyParameter, ...]
     account: str | None = None
     region: str | None = None
     vpc: Vpc | None = None
+    audit_log: bool = False
 
     @property
     def webhook(self) -> str | None:
@@ -157,7 +158,7 @@ def _from_file(file: Path, named: str) -> Any:
 
 
 def _cluster(reader: Reader, folder: Path) -> Cluster:
-    reader.only("name", "policies", "region", "account", "vpc")
+    reader.only("name", "policies", "region", "account", "vpc", "auditLog")
     name = reader.needed_text("name", _CLUSTER, "an EKS cluster's name")
     cluster = Cluster(
         name=name,
@@ -165,6 +166,7 @@ def _cluster(reader: Reader, folder: Path) -> Cluster:
         account=reader.text("account", _ACCOUNT, "twelve digits, as text"),
         region=reader.text("region", _REGION, "a region such as eu-west-1"),
         vpc=_vpc(reader.mapping("vpc")) if reader.has("vpc") else None,
+        audit_log=reader.switch("auditLog", default=False),
     )
     if cluster.webhook and not _WEBHOOK.match(cluster.webhook):
         reader.refuse("policies", f"webhook {cluster.webhook}", "https://: EventBridge calls no other webhook")

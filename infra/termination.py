@@ -7,6 +7,7 @@ from constructs import Construct
 
 from infra import names
 from infra.alarms import Alarms
+from infra.audit_log import hear_deletions
 from infra.function import FunctionShape, KubernetesAccess, LeewardFunction, Surroundings
 from infra.schedule import call_every
 from infra.service_permissions import STATE_MACHINE
@@ -74,6 +75,9 @@ class Termination(Construct):
         }
         self.machine = machine(self, MACHINE, root=root, scopes=surroundings.scopes, alarms=alarms, values=values)
         call_every(self, SWEEP_EVERY, self.sweep)
+        for cluster in surroundings.settings.clusters:
+            if cluster.audit_log:
+                hear_deletions(self, cluster, self.sweep)
         alarms.stopped(
             "sweep-stopped",
             self.sweep.function,

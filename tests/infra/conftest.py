@@ -21,6 +21,7 @@ EVERYTHING = {
             "account": "111122223333",
             "region": "us-east-1",
             "vpc": {"subnetIds": ["subnet-0a1b2c3d", "subnet-0a1b2c3e"], "securityGroupIds": ["sg-0a1b2c3d"]},
+            "auditLog": name == "blue",
         }
         for name in ("blue", LONG_NAME)
     ],
@@ -49,5 +50,5 @@ def template(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def everything(tmp_path_factory):
-    """Two clusters in a VPC, senders, topic, node roles; no access entries, nothing reserved."""
+    """Two clusters in a VPC, senders, topic, node roles, an audit log; no access entries, nothing reserved."""
     return synthesize(tmp_path_factory.mktemp("everything"), leeward=EVERYTHING)
