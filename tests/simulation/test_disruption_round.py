@@ -400,6 +400,42 @@ def test_stopped_while_it_is_given_up_or_has_failed_nothing_of_it_is_left(state)
     assert world.untouched()
 
 
+def slow_to_mark(world, monkeypatch):
+    """The step that marks lasts for two minutes."""
+    real = functions.step
+
+    def lasts(function, call, ports):
+        answer = real(function, call, ports)
+        if function == "disrupt" and call["step"] == "mark":
+            world.world.invocations.sleep(120)
+        return answer
+
+    monkeypatch.setattr(functions, "step", lasts)
+    return world
+
+
+def test_nobody_is_told_to_go_by_a_judgement_that_is_minutes_old(monkeypatch):
+    world = Disrupted(a_fleet(size=2, workloads=ROOMY, consolidation_policy=WASTE))
+    more = deployment("more", 6)
+    world.at(660, lambda: world.world.cluster.create("deployments", more, "default"))
+    slow_to_mark(world, monkeypatch).run(0.3)
+    assert "the last judgement is 120 s old: once more" in world.story
+    assert (world.ends, world.record.told, world.sizes()[GROUP]) == (["RoundGivenUp"], False, (2, 2))
+    assert world.untouched()
+
+
+def test_what_still_holds_is_done_all_the_same(monkeypatch):
+    world = Disrupted(a_fleet(size=2, workloads=ROOMY, consolidation_policy=WASTE))
+    slow_to_mark(world, monkeypatch).run()
+    (states,) = world.states.values()
+    assert [one for one in states if one in {"TellNodes", "ValidateAgain"}] == [
+        "TellNodes",
+        "ValidateAgain",
+        "TellNodes",
+    ]
+    assert (world.sizes()[GROUP], world.ends) == ((1, 1), ["RoundDone"])
+
+
 STEPS = ["take", "validate", "mark", "launch", "ready", "validate-again", "tell", "follow", "end"]
 
 

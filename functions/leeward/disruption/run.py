@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Self
 
@@ -33,7 +34,7 @@ class Next(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundRun:
     """One execution's state between two steps. `number` 0: started by hand, whatever there is to do now is the round;
-    `pause` in seconds.
+    `pause` in seconds; `judged`: when the commands were last found to hold.
     """
 
     cluster: str
@@ -41,6 +42,7 @@ class RoundRun:
     next: Next
     execution: str = ""
     pause: int = 0
+    judged: datetime | None = None
     why: str = ""
 
     @classmethod
@@ -57,6 +59,7 @@ class RoundRun:
             next=Next(raw.get("next") or Next.VALIDATE),
             execution=str(raw.get("execution") or ""),
             pause=int(raw.get("pause") or 0),
+            judged=_moment(raw.get("judged") or ""),
             why=str(raw.get("why") or ""),
         )
 
@@ -69,5 +72,15 @@ class RoundRun:
             "execution": self.execution,
             "next": self.next.value,
             "pause": self.pause,
+            "judged": self.judged.isoformat() if self.judged else "",
             "why": self.why[:LONGEST_WHY],
         }
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text) if text else None
+    except ValueError as error:
+        raise InvalidInputError(
+            f"input: found judged {text!r}, expected a time such as 2026-03-02T00:50:32+00:00"
+        ) from error

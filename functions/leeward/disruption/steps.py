@@ -5,6 +5,7 @@ How a round ends, well or given up, is in `ending.py`."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from leeward.disruption import ending
@@ -26,13 +27,14 @@ REBALANCE = "AZRebalance"
 FIRST_LOOK, BOOT_PAUSE = 30, 15  # seconds until a new node is looked for, and between two looks at first
 LONGEST_PAUSE = 60  # between two looks: the longer it has taken, the longer
 DRAIN_PAUSE = 30  # seconds between two looks at terminations
+FRESH = timedelta(minutes=1)  # as long a judgement holds: budgets, pods and nodes change in minutes
 
 
 def validate(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
     """Do the commands still hold, seconds after they were planned? Nothing has been touched yet."""
     record = read(run, ports)
     record = written(judged(record, look(run.cluster, ports, record)), ports)
-    return _onward(run, record, Next.MARK)
+    return _onward(replace(run, judged=ports.clock.now()), record, Next.MARK)
 
 
 def mark(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
@@ -52,7 +54,9 @@ def launch(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
 
 
 def ready(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
-    """Have they joined, and are they what was planned? What is not makes its command fall."""
+    """Have they joined, and are they what was planned? What is not makes its command fall. Until the round ends they
+    are kept from Cluster Autoscaler.
+    """
     record = read(run, ports)
     wanted = {new: planned(record, key) for number in record.standing for new, key in _keys(record, number)}
     nodes = ports.clusters.kubernetes(run.cluster).nodes()
@@ -72,12 +76,18 @@ def validate_again(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRu
     """
     record = read(run, ports)
     record = written(judged(record, look(run.cluster, ports, record)), ports)
-    return _onward(run, _release(record, ports), Next.TELL)
+    return _onward(replace(run, judged=ports.clock.now()), _release(record, ports), Next.TELL)
 
 
 def tell_nodes(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
-    """Each node is claimed for its own termination, which drains it and takes it out of its group with decrement."""
+    """Each node is claimed for its own termination, which drains it and takes it out of its group with decrement. Where
+    a step on the way had to be taken again, the last judgement may be minutes old: nobody goes by it.
+    """
     record = read(run, ports)
+    age = ports.clock.now() - run.judged if run.judged else None
+    if not record.told and (age is None or age > FRESH):
+        seconds = f"{age.total_seconds():.0f} s old" if age is not None else "missing"
+        return replace(run, next=Next.READY, why=f"the last judgement is {seconds}: once more")
     if not record.told:
         record = written(replace(record, told=True), ports)
     tell(record, ports)
