@@ -54,7 +54,7 @@ def test_only_who_read_the_newest_version_writes(rounds):
     first = rounds.write(a_round())
     second = rounds.write(replace(first, told=True))
     assert second.version == 2
-    assert rounds.write(replace(first, handed=())) is None
+    assert rounds.write(replace(first, handed={})) is None
     assert rounds.read("blue") == second
 
 

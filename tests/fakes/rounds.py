@@ -63,7 +63,7 @@ def a_round(**more: Any) -> RoundRecord:
         "orders": {"0.0": "us-east-1a/subnet-1"},
         "rests": {"web-c": NOW - timedelta(minutes=3)},
         "ends": {"i-3": "gone"},
-        "handed": ("i-9",),
+        "handed": {"i-9": "i-9"},
         "retry": NOW + timedelta(minutes=1),
     }
     return RoundRecord(**{**given, **more})

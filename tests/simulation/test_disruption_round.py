@@ -352,7 +352,8 @@ def test_a_second_execution_hands_over_to_the_first():
 
 
 STATES = [name for name, state in DEFINITION["States"].items() if state["Type"] in {"Task", "Wait"}]
-BESIDE = {"GiveUp", "NoteFailure"}  # not on the way of a round that goes well
+FAILING = {"GiveUp", "NoteFailure"}
+BESIDE = FAILING | {"JudgementIsOld"}  # not on the way of a round that goes well
 
 
 @pytest.mark.parametrize("state", [name for name in STATES if name not in BESIDE])
@@ -381,7 +382,7 @@ def stop_once_in(state, world):
     return stopped
 
 
-@pytest.mark.parametrize("state", sorted(BESIDE))
+@pytest.mark.parametrize("state", sorted(FAILING))
 def test_stopped_while_it_is_given_up_or_has_failed_nothing_of_it_is_left(state):
     world = Disrupted().drifting()
     fails = AccessDeniedError("autoscaling:LaunchInstances: not authorized") if state == "NoteFailure" else None
@@ -421,6 +422,15 @@ def test_nobody_is_told_to_go_by_a_judgement_that_is_minutes_old(monkeypatch):
     slow_to_mark(world, monkeypatch).run(0.3)
     assert "the last judgement is 120 s old: once more" in world.story
     assert (world.ends, world.record.told, world.sizes()[GROUP]) == (["RoundGivenUp"], False, (2, 2))
+    assert world.untouched()
+
+
+def test_stopped_before_it_judges_once_more_the_round_is_brought_to_an_end(monkeypatch):
+    world = slow_to_mark(Disrupted(a_fleet(size=2, workloads=ROOMY, consolidation_policy=WASTE)), monkeypatch)
+    stopped = stop_once_in("JudgementIsOld", world)
+    world.run(1.2)
+    assert stopped
+    assert world.sizes()[GROUP] == (1, 1)
     assert world.untouched()
 
 

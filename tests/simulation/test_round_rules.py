@@ -35,7 +35,7 @@ def a_world(nodes=1, **record):
         "execution": "blue-3-1",
         "retry": None,
         "ends": {},
-        "handed": (),
+        "handed": {},
         "orders": {},
         "raised": {},
         "rests": {},

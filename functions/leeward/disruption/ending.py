@@ -10,8 +10,8 @@ from typing import Any
 from leeward.disruption.launching import launch_all
 from leeward.disruption.lease import read, rest_after, written
 from leeward.disruption.record import GONE, STAYED, RoundOutcome, RoundRecord
+from leeward.disruption.releasing import release
 from leeward.disruption.run import Next, RoundRun
-from leeward.disruption.telling import give_back, hand_over
 from leeward.ports import Ports
 
 __all__ = ["STAYED", "STEPS", "end", "give_back_groups", "give_up", "note_failure"]
@@ -20,7 +20,7 @@ REBALANCE = "AZRebalance"
 
 def end(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
     """Every termination has ended. A command of which at least one node is gone keeps its new nodes: they have pods."""
-    record = _settled(read(run, ports), ports)
+    record = release(read(run, ports), ports)
     gone = sum(one == GONE for one in record.ends.values())
     stayed = [name for name, instance in record.going.items() if record.ends.get(instance) == STAYED]
     given_back = f"; {', '.join(stayed)} stayed, their pods did not leave or others ended them" if stayed else ""
@@ -39,7 +39,7 @@ def give_up(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
         return replace(run, next=Next.FOLLOW, why="its nodes were told to go: they are followed")
     record = _answered(record, ports)
     record = written(record.fell(dict.fromkeys(record.standing, run.why or "the round was given up")), ports)
-    record = _settled(record, ports)
+    record = release(record, ports)
     record = give_back_groups(record, ports)
     why = run.why or "given up"
     written(record.closed(RoundOutcome.GIVEN_UP, why, ports.clock.now()), ports)
@@ -80,12 +80,3 @@ def _answered(record: RoundRecord, ports: Ports) -> RoundRecord:
     ordered = {int(key.partition(".")[0]) for key in record.orders}
     others = {number: "given up before its launch" for number in record.standing if number not in ordered}
     return launch_all(record.fell(others), ports)
-
-
-def _settled(record: RoundRecord, ports: Ports) -> RoundRecord:
-    give_back(record, record.released, ports)
-    surplus = record.surplus()
-    if not surplus:
-        return record
-    hand_over(record, surplus, ports)
-    return written(replace(record, handed=(*record.handed, *surplus)), ports)

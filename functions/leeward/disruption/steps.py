@@ -16,9 +16,10 @@ from leeward.disruption.launching import launch_all, planned
 from leeward.disruption.lease import RoundLostError, read, written
 from leeward.disruption.looking import look
 from leeward.disruption.record import RoundRecord
+from leeward.disruption.releasing import release
 from leeward.disruption.run import Next, RoundRun
 from leeward.disruption.taking import take_round
-from leeward.disruption.telling import give_back, hand_over, is_told, mark_all, tell
+from leeward.disruption.telling import is_told, mark_all, tell
 from leeward.model.termination import TerminationRecord
 from leeward.ports import Ports
 
@@ -49,21 +50,19 @@ def mark(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
 
 def launch(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
     """Replacements come first. A command whose launch is refused falls, the others go on."""
-    record = _release(launch_all(read(run, ports), ports), ports)
+    record = release(launch_all(read(run, ports), ports), ports)
     return replace(_onward(run, record, Next.BOOT), pause=FIRST_LOOK)
 
 
 def ready(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
-    """Have they joined, and are they what was planned? What is not makes its command fall. Until the round ends they
-    are kept from Cluster Autoscaler.
-    """
+    """Have they joined, and are they what was planned? What is not makes its command fall."""
     record = read(run, ports)
     wanted = {new: planned(record, key) for number in record.standing for new, key in _keys(record, number)}
     nodes = ports.clusters.kubernetes(run.cluster).nodes()
     found = arrival(wanted, ports.instances.describe(wanted), nodes, since=record.began, now=ports.clock.now())
     if found.wrong:
         fell = {int(record.launched[new].partition(".")[0]): why for new, why in found.wrong.items()}
-        record = _release(written(record.fell(fell), ports), ports)
+        record = release(written(record.fell(fell), ports), ports)
     if found.missing and record.standing:
         pause = _pause(record, BOOT_PAUSE, ports)
         return replace(run, next=Next.BOOT, pause=pause, why="; ".join(found.missing.values()))
@@ -76,7 +75,7 @@ def validate_again(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRu
     """
     record = read(run, ports)
     record = written(judged(record, look(run.cluster, ports, record)), ports)
-    return _onward(replace(run, judged=ports.clock.now()), _release(record, ports), Next.TELL)
+    return _onward(replace(run, judged=ports.clock.now()), release(record, ports), Next.TELL)
 
 
 def tell_nodes(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
@@ -87,7 +86,7 @@ def tell_nodes(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
     age = ports.clock.now() - run.judged if run.judged else None
     if not record.told and (age is None or age > FRESH):
         seconds = f"{age.total_seconds():.0f} s old" if age is not None else "missing"
-        return replace(run, next=Next.READY, why=f"the last judgement is {seconds}: once more")
+        return replace(run, next=Next.READY, pause=1, why=f"the last judgement is {seconds}: once more")
     if not record.told:
         record = written(replace(record, told=True), ports)
     tell(record, ports)
@@ -124,16 +123,6 @@ def _onward(run: RoundRun, record: RoundRecord, onward: Next) -> RoundRun:
     if record.standing:
         return replace(run, next=onward, why=f"{record.summary}; {fallen}" if fallen else record.summary)
     return replace(run, next=Next.GIVE_UP, why=fallen)
-
-
-def _release(record: RoundRecord, ports: Ports) -> RoundRecord:
-    """Nodes of commands that fell serve again, and what was launched for them goes."""
-    give_back(record, record.released, ports)
-    surplus = record.surplus()
-    if not surplus:
-        return record
-    hand_over(record, surplus, ports)
-    return written(replace(record, handed=(*record.handed, *surplus)), ports)
 
 
 def _hold_groups(record: RoundRecord, launching: tuple[str, ...], ports: Ports) -> RoundRecord:

@@ -1,4 +1,4 @@
-"""Marking the nodes of a round, telling them to go, giving those back that stay, asking a surplus to go.
+"""Marking the nodes of a round, telling them to go, giving those back that stay.
 
 What is done is written into the round's record before anything here is called; the causes' names follow from it, so
 that telling somebody twice is telling him once."""
@@ -9,7 +9,7 @@ from leeward.disruption.command import Command
 from leeward.disruption.record import RoundRecord, cause_id, debt_name
 from leeward.errors import ObjectGoneError
 from leeward.model import keys
-from leeward.model.instance import CapacityType, Instance
+from leeward.model.instance import Instance
 from leeward.model.node import Taint
 from leeward.model.termination import Cause, CauseKind, Status, Subject, TerminationRecord
 from leeward.ports import Ports
@@ -64,43 +64,6 @@ def is_told(record: RoundRecord, instance: str, termination: TerminationRecord |
         return False
     wanted = {cause_id(record, instance), ledger.DEBT + debt_name(record, instance)}
     return wanted <= {cause.id for cause in termination.causes}
-
-
-def hand_over(record: RoundRecord, new: Iterable[str], ports: Ports) -> None:
-    """Ask nodes to go for launches that nothing goes for: each new one itself, else the youngest member of its group.
-    From then on the termination answers for the group's size.
-    """
-    for name in new:
-        group, zone, subnet = record.places[name].split("/")
-        payer = _payer(name, group, ports)
-        now = ports.clock.now()
-        reason = f"round {record.number} launched {name} ahead, and no node goes for it"
-        cause = Cause(id=f"{ledger.DEBT}{name}/ahead", kind=CauseKind.SURPLUS, at=now, reason=reason)
-        place = Subject(
-            instance=name,
-            cluster=record.cluster,
-            group=group,
-            zone=zone,
-            subnet=subnet,
-            instance_type="",
-            capacity_type=CapacityType.ON_DEMAND,
-        )
-        subject = _subject(payer, group, record.cluster) if payer is not None else place
-        claimed = ports.claims.claim(subject, cause, now)
-        if claimed.status is Status.OPEN:
-            start(claimed, ports)
-
-
-def _payer(name: str, group: str, ports: Ports) -> Instance | None:
-    """None where neither it nor another member that stays is known: its own record settles who pays."""
-    described = ports.groups.describe([group]).get(group)
-    members = [member.id for member in described.instances] if described is not None else []
-    instances = ports.instances.describe({name, *members})
-    known = instances.get(name)
-    if known is not None and not known.ended:
-        return known
-    staying = ledger.candidates(described, instances) if described is not None else ()
-    return next((instances[one.id] for one in staying if not _open(one.id, ports)), known)
 
 
 def _tell_one(record: RoundRecord, command: Command, node: str, instance: Instance, ports: Ports) -> None:

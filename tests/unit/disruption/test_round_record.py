@@ -55,7 +55,7 @@ def paid_by(payer, instance, record):
 
 def a_told_round(**more):
     return a_round(
-        told=True, orders={}, ends={}, handed=(), launched={"i-9": "0.0"}, places={"i-9": "web-b/a/s"}, **more
+        told=True, orders={}, ends={}, handed={}, launched={"i-9": "0.0"}, places={"i-9": "web-b/a/s"}, **more
     )
 
 
@@ -99,9 +99,9 @@ def test_nodes_of_a_command_that_fell_are_released():
 
 
 def test_what_was_launched_for_a_command_that_fell_is_surplus_and_is_asked_to_go_once():
-    record = replace(a_round(handed=()), launched={"i-9": "0.0"}).fell({0: "dear"})
+    record = replace(a_round(handed={}), launched={"i-9": "0.0"}).fell({0: "dear"})
     assert record.surplus() == ("i-9",)
-    assert replace(record, handed=("i-9",)).surplus() == ()
+    assert replace(record, handed={"i-9": "i-9"}).surplus() == ()
 
 
 def test_a_new_node_stays_when_at_least_one_node_went_for_it():

@@ -1,0 +1,74 @@
+"""What a round gives back: nodes of commands that fell serve again, and what was launched for them goes.
+
+Who goes for a launch is chosen once and written down before anybody is asked: asked again after a step has died, the
+same node is. Chosen anew, the group would shrink twice for one launch (docs/designs/capacity-ledger.md)."""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from leeward.disruption.lease import written
+from leeward.disruption.record import RoundRecord
+from leeward.disruption.telling import give_back
+from leeward.model.instance import CapacityType, Instance
+from leeward.model.termination import Cause, CauseKind, Status, Subject
+from leeward.ports import Ports
+from leeward.termination import ledger
+from leeward.termination.starting import start
+
+
+def release(record: RoundRecord, ports: Ports) -> RoundRecord:
+    """The record as written. Done twice it is done once."""
+    give_back(record, record.released, ports)
+    surplus = record.surplus()
+    if surplus:
+        payers = dict(record.handed)
+        for new in surplus:
+            payers[new] = _payer(new, record, {*payers.values(), *record.going.values()}, ports)
+        record = written(replace(record, handed=payers), ports)
+    _ask(record, ports)
+    return record
+
+
+def _ask(record: RoundRecord, ports: Ports) -> None:
+    """From then on the termination of whoever goes answers for the group's size."""
+    known = ports.instances.describe(record.handed.values()) if record.handed else {}
+    for new, payer in record.handed.items():
+        now = ports.clock.now()
+        reason = f"round {record.number} launched {new} ahead, and no node goes for it"
+        cause = Cause(id=f"{ledger.DEBT}{new}/ahead", kind=CauseKind.SURPLUS, at=now, reason=reason)
+        claimed = ports.claims.claim(_subject(record, new, payer, known.get(payer)), cause, now)
+        if claimed.status is Status.OPEN:
+            start(claimed, ports)
+
+
+def _payer(new: str, record: RoundRecord, taken: Collection[str], ports: Ports) -> str:
+    """The new node itself, else the youngest member of its group that stays; the new one where neither is known: its
+    own termination settles who pays.
+    """
+    group, _, _ = record.places[new].split("/")
+    described = ports.groups.describe([group]).get(group)
+    members = [member.id for member in described.instances] if described is not None else []
+    instances = ports.instances.describe({new, *members})
+    if new in instances and not instances[new].ended:
+        return new
+    staying = ledger.candidates(described, instances) if described is not None else ()
+    return next((one.id for one in staying if one.id not in taken and not _open(one.id, ports)), new)
+
+
+def _open(instance: str, ports: Ports) -> bool:
+    termination = ports.claims.read(instance)
+    return termination is not None and termination.status is Status.OPEN
+
+
+def _subject(record: RoundRecord, new: str, payer: str, known: Instance | None) -> Subject:
+    """As EC2 knows it, else with the place of the launch."""
+    group, zone, subnet = record.places[new].split("/")
+    return Subject(
+        instance=payer,
+        cluster=record.cluster,
+        group=(known.group if known is not None else None) or group,
+        zone=known.zone if known is not None else zone,
+        subnet=known.subnet if known is not None else subnet,
+        instance_type=known.type if known is not None else "",
+        capacity_type=known.capacity_type if known is not None else CapacityType.ON_DEMAND,
+    )

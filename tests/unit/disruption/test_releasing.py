@@ -1,0 +1,91 @@
+"""What was launched for a command that fell goes: one node for each launch, whatever step dies on the way."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from leeward.disruption import releasing
+from leeward.disruption.command import Command, Decision, MethodName, Replacement
+from leeward.disruption.lease import written
+from leeward.disruption.record import RoundRecord
+from leeward.disruption.releasing import release
+from leeward.model.instance import CapacityType
+from leeward.model.termination import CauseKind
+from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, an_instance
+from tests.fakes.system import FakeSystem
+
+OLD, NEW, SECOND, OTHER = "i-0abc", "i-0def", "i-0dee", "i-0aaa"
+
+
+class DiedError(Exception):
+    """The function is killed."""
+
+
+@pytest.fixture
+def system():
+    """An old node that stays, two new ones for it, and a neighbour."""
+    ids = (OLD, NEW, SECOND, OTHER)
+    return FakeSystem(
+        instances=map(an_instance, ids), groups=[a_group(GROUP, *ids)], nodes=[a_node(name) for name in ids]
+    )
+
+
+def a_record(system, **given):
+    new = Replacement(group=GROUP, types=("m5.large",), zones=("us-east-1a",), capacity=CapacityType.ON_DEMAND)
+    replaced = Command(decision=Decision.REPLACE, nodes=(f"node-{OLD}",), reason="drifted", replacements=(new,))
+    record = RoundRecord(
+        cluster=CLUSTER,
+        number=3,
+        method=MethodName.DRIFT,
+        began=datetime(2026, 3, 2, 10, tzinfo=UTC),
+        execution="blue-3-1",
+        commands=(replaced,),
+        nodes={f"node-{OLD}": OLD},
+        members={f"node-{OLD}": GROUP},
+        groups=(GROUP,),
+        launched={NEW: "0.0"},
+        places={NEW: f"{GROUP}/us-east-1a/subnet-a", SECOND: f"{GROUP}/us-east-1a/subnet-a"},
+        fallen={"0": "the world moved"},
+    )
+    return written(replace(record, **given), system.ports)
+
+
+def ended(system, instance):
+    system.instances.known[instance] = replace(system.instances.known[instance], state="terminated")
+
+
+def payers(system):
+    return sorted(
+        name
+        for name, record in system.claims.records.items()
+        if any(c.kind is CauseKind.SURPLUS for c in record.causes)
+    )
+
+
+def test_the_new_node_itself_is_asked_to_go(system):
+    record = release(a_record(system), system.ports)
+    assert (record.handed, payers(system)) == ({NEW: NEW}, [NEW])
+
+
+def test_where_the_new_node_is_gone_a_member_that_stays_is_asked_one_for_each_launch(system):
+    for name in (NEW, SECOND):
+        ended(system, name)
+    record = release(a_record(system, launched={NEW: "0.0", SECOND: "0.0"}), system.ports)
+    assert sorted(record.handed.values()) == sorted([OLD, OTHER]) == payers(system)
+
+
+def test_killed_once_it_has_asked_it_asks_nobody_else_afterwards(system, monkeypatch):
+    """The node has gone by the time the step is taken again: it has paid."""
+
+    def dies(*_):
+        raise DiedError
+
+    record = a_record(system)
+    with monkeypatch.context() as context:
+        context.setattr(releasing, "start", dies)
+        with pytest.raises(DiedError):
+            release(record, system.ports)
+    ended(system, NEW)
+    release(system.rounds.read(CLUSTER), system.ports)
+    assert payers(system) == [NEW]
