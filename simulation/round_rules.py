@@ -116,7 +116,16 @@ def _restored(view: WorldView) -> Iterator[str]:
             yield f"{name}: maximum {group.maximum}, it was {view.maxima[name]}"
 
 
+def _kept(view: WorldView) -> Iterator[str]:
+    rounds = {f"{keys.OF_ROUND}{record.number}" for record in view.rounds.values() if record.open}
+    for node in view.cluster.store.sorted("nodes"):
+        kept_for = str((node["metadata"].get("annotations") or {}).get(keys.KEPT_FOR) or "")
+        if kept_for.startswith(keys.OF_ROUND) and kept_for not in rounds:
+            yield f"{name_of(node)} is kept from Cluster Autoscaler for {kept_for}, which has ended"
+
+
 ROUNDS_EVENTUAL: tuple[tuple[Rule, Callable[[WorldView], Iterator[str]]], ...] = (
     (Rule.ROUND, _rounds),
     (Rule.RESTORED, _restored),
+    (Rule.LIFTED, _kept),
 )

@@ -74,7 +74,7 @@ def owed_by_upgrade(group: str, view: WorldView) -> int:
     if record is None:
         return 0
     forgiven = record.launched if record.others_scaled is not None else 0
-    held = len(record.debts) + len(record.orders) if record.resumable else 0
+    held = record.alive if record.resumable else 0
     return held + forgiven
 
 
@@ -116,7 +116,7 @@ def _kept(view: WorldView) -> Iterator[str]:
     for node in view.cluster.store.sorted("nodes"):
         group = annotations_of(node).get(keys.KEPT_FOR)
         record = view.upgrades.get(group or "")
-        if group and (record is None or record.execution not in view.upgrading):
+        if group and not group.startswith(keys.OF_ROUND) and (record is None or record.execution not in view.upgrading):
             yield f"{name_of(node)} is kept from Cluster Autoscaler for the upgrade of {group}, which nobody works on"
 
 

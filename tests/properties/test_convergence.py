@@ -1,8 +1,8 @@
 """How near consolidation, round after round, comes to the cheapest fleet: up to 8 nodes whose load has halved.
 
 Each round is what `plan_round` decides on the snapshot as it then is; its nodes go, its replacement comes up, and the
-pods are placed as the plan's scheduler placed them, until no method has anything to do. The measure is the exact
-answer of `tests/unit/disruption/exact_packing.py`."""
+pods are placed as the plan's scheduler placed them, until no method has anything to do. Budgets are unlimited. The
+measure is the exact answer of `tests/unit/disruption/exact_packing.py`."""
 
 import random
 import sys
@@ -110,21 +110,24 @@ def told(found):
 def check(found):
     assert min(found) >= 1 - 1e-9, "cheaper than the cheapest: the exact answer is wrong"
     assert median(found) == pytest.approx(1.0), told(found)
-    assert mean(found) <= 1.02, told(found)
-    assert sum(one <= 1.1 for one in found) >= 0.94 * len(found), told(found)
+    assert mean(found) <= 1.005, told(found)
 
 
-def test_thirty_fleets_whose_load_has_halved_end_at_the_price_of_the_cheapest():
-    check([ratio(seed) for seed in range(30)])
+def test_thirty_fleets_whose_load_has_halved_end_within_a_tenth_of_the_cheapest():
+    """And those of the two hundred in which the command that saves most leads furthest from it, first."""
+    found = [ratio(seed) for seed in (95, 93, 116, 148, *range(30))]
+    check(found)
+    assert max(found) <= 1.1, told(found)
 
 
 @pytest.mark.long
-def test_two_hundred_fleets_whose_load_has_halved_end_at_the_price_of_the_cheapest(capsys):
-    """Beyond a tenth are mostly fleets in which one node would have to become two smaller ones: a command launches one
-    at most (docs/features.md, K8, K9).
+def test_two_hundred_fleets_whose_load_has_halved_end_within_a_tenth_of_the_cheapest_but_for_one(capsys):
+    """The one: four nodes of eight cores become two, four of one core and one of eight would do. Commands launch one
+    node at most and remove a dearer one (docs/features.md, K8, K9), so that there can be no more than three small ones.
     """
     found = [ratio(seed) for seed in range(200)]
     with capsys.disabled():
         sys.stdout.write(f"\n{told(found)}\n")
     check(found)
-    assert max(found) <= 1.6 + 1e-9, told(found)
+    assert [seed for seed, one in enumerate(found) if one > 1.1] == [143], told(found)
+    assert max(found) <= 4 / 3 + 1e-9, told(found)

@@ -29,7 +29,7 @@ def plans(snapshot, method):
     while refused:
         tries = Tries(count)
         yield plan_round(snapshot, only=method, more=tries)
-        count, refused = count + 1 + count // 5, tries.left < 0
+        count, refused = count + 1 + count // 2, tries.left < 0
 
 
 def savings(plan):

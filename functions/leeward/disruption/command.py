@@ -62,10 +62,13 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What one method comes to; `verdicts` by node, one for every node of the cluster."""
+    """What one method comes to; `verdicts` by node, one for every node of the cluster. `before_empty`: it saves more
+    than it would once empty nodes have gone.
+    """
 
     commands: tuple[Command, ...]
     verdicts: Mapping[str, Verdict]
+    before_empty: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ Annotations are written first (since when a node is empty, that it has expired o
 record is written, which claims the nodes, and its execution started under a name that follows from it. A cluster has
 one round at a time."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,7 +14,7 @@ from leeward.disruption.annotations import changes_in
 from leeward.disruption.command import Command, Plan
 from leeward.disruption.lease import revive, start
 from leeward.disruption.looking import for_seconds, look
-from leeward.disruption.plan import plan_round
+from leeward.disruption.plan import plan_in, plan_round
 from leeward.disruption.record import RoundRecord, groups_named
 from leeward.disruption.round import Round
 from leeward.disruption.staying import tell_why_nodes_stay
@@ -82,10 +82,12 @@ def _decide(cluster: str, ports: Ports, found: Decided, share: float) -> None:
     if name is not None:
         found.revived.append(name)
     snapshot = look(cluster, ports, record)
-    found.annotated += _annotate(snapshot, for_seconds(WRITE * share, ports), ports)
+    seen = Round(snapshot)
+    kubernetes = ports.clusters.kubernetes(cluster)
+    found.annotated += write_annotations(changes_in(seen), kubernetes, for_seconds(WRITE * share, ports))
     if record is not None and record.open:
         return
-    plan = plan_round(snapshot, more=for_seconds(SEARCH * share, ports))
+    plan = plan_in(seen.within(for_seconds(SEARCH * share, ports)))
     claimed = _claim(plan, snapshot, record, ports)
     if claimed is not None:
         found.rounds.append(start(claimed, ports))
@@ -99,11 +101,6 @@ def claim_round(cluster: str, ports: Ports) -> RoundRecord | None:
     record = ports.rounds.read(cluster)
     snapshot = look(cluster, ports, record)
     return _claim(plan_round(snapshot, more=for_seconds(SEARCH, ports)), snapshot, record, ports)
-
-
-def _annotate(snapshot: ClusterSnapshot, more: Callable[[], bool], ports: Ports) -> int:
-    changes = changes_in(Round(snapshot))
-    return write_annotations(changes, ports.clusters.kubernetes(snapshot.cluster), more)
 
 
 def _claim(plan: Plan, snapshot: ClusterSnapshot, last: RoundRecord | None, ports: Ports) -> RoundRecord | None:

@@ -1,12 +1,13 @@
 """How a round ends: its nodes are gone, or it is given up and nothing of it is left.
 
-In both, replacements for which nothing goes are asked to go, AZRebalance is resumed and MaxSize put back, and the
-groups rest for their cool-down."""
+In both, replacements for which nothing goes are asked to go, AZRebalance is resumed and MaxSize put back, new nodes are
+no longer kept from Cluster Autoscaler, and the groups rest for their cool-down."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from leeward.disruption.keeping import let_go
 from leeward.disruption.launching import launch_all
 from leeward.disruption.lease import read, rest_after, written
 from leeward.disruption.record import GONE, STAYED, RoundOutcome, RoundRecord
@@ -26,6 +27,7 @@ def end(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
     given_back = f"; {', '.join(stayed)} stayed, their pods did not leave or others ended them" if stayed else ""
     why = f"{record.method.value}: {gone} nodes gone, {len(record.launched)} launched{given_back}"
     record = give_back_groups(record, ports)
+    let_go(record, ports)
     written(record.closed(RoundOutcome.DONE, why, ports.clock.now()), ports)
     return replace(run, next=Next.DONE, why=why)
 
@@ -41,6 +43,7 @@ def give_up(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
     record = written(record.fell(dict.fromkeys(record.standing, run.why or "the round was given up")), ports)
     record = release(record, ports)
     record = give_back_groups(record, ports)
+    let_go(record, ports)
     why = run.why or "given up"
     written(record.closed(RoundOutcome.GIVEN_UP, why, ports.clock.now()), ports)
     return replace(run, next=Next.GIVEN_UP, why=why)

@@ -2,7 +2,7 @@
 
 Nothing is done here; carrying a plan out belongs to whoever asked for it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from leeward.disruption.command import MethodName, Outcome, Plan, Verdict
 from leeward.disruption.methods import ORDER
@@ -16,8 +16,15 @@ def plan_round(snapshot: ClusterSnapshot, *, only: MethodName | None = None, mor
 
     Every method gives its verdicts as if it were the one that acts, so that "why is it still here" has an answer.
     """
-    found = Round(snapshot, more)
+    return plan_in(Round(snapshot, more), only=only)
+
+
+def plan_in(found: Round, *, only: MethodName | None = None) -> Plan:
+    """The same on a look that others have had a part in."""
+    snapshot = found.snapshot
     outcomes = {method.name: method.decide(found) for method in ORDER}
+    if only is None:
+        outcomes[MethodName.EMPTINESS] = _emptiness(outcomes)
     acting = [name for name in outcomes if only in {None, name} and outcomes[name].commands]
     method = acting[0] if acting else None
     return Plan(
@@ -26,6 +33,18 @@ def plan_round(snapshot: ClusterSnapshot, *, only: MethodName | None = None, mor
         verdicts=by_node(snapshot, outcomes),
         remarks=snapshot.remarks,
     )
+
+
+def _emptiness(outcomes: Mapping[MethodName, Outcome]) -> Outcome:
+    """Emptiness' own. It has nothing to do in this round where a consolidation saves more with the empty nodes there
+    than it would after they have gone: pods are about to come to them (docs/designs/disruption.md).
+    """
+    found = outcomes[MethodName.EMPTINESS]
+    if not outcomes[MethodName.CONSOLIDATION].before_empty:
+        return found
+    why = "it is empty, but a consolidation that saves more with it there comes first"
+    waiting = {name: Verdict(candidate=True, reason=why) for command in found.commands for name in command.nodes}
+    return Outcome(commands=(), verdicts={**found.verdicts, **waiting})
 
 
 def by_node(snapshot: ClusterSnapshot, outcomes: dict[MethodName, Outcome]) -> dict[str, dict[MethodName, Verdict]]:

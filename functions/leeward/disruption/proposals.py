@@ -1,7 +1,7 @@
 """One set of nodes that can go, tried as a whole: on free capacity alone, or with one cheaper node of a group."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from leeward.disruption.candidates import Candidate
@@ -14,7 +14,7 @@ from leeward.disruption.targets import Target, why_no_spot
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
     """Nodes that can go. `target` None: nothing has to be launched; `price`: of the new node in the dearest of
-    `zones`.
+    `zones`. `spare`: these could go without it, what comes after them could not.
     """
 
     nodes: tuple[Candidate, ...]
@@ -22,6 +22,7 @@ class Proposal:
     target: Target | None = None
     zones: tuple[str, ...] = ()
     price: float = 0.0
+    spare: bool = False
 
     @property
     def worth(self) -> tuple[float, float, int]:
@@ -54,6 +55,16 @@ def replaced(found: Round, target: Target, nodes: Sequence[Candidate]) -> Propos
     if not removal.new_nodes or why_not_worth(nodes, removal.price):
         return Miss.NOT_NOW
     return with_zones(found, nodes, target, removal)
+
+
+def with_spare(found: Round, bare: Proposal, target: Target) -> Proposal | None:
+    """A deletion, with a new node of the target for what comes after it; None where that is not worth it."""
+    offerings = target.template.offerings
+    price = max((one.price for one in offerings), default=0.0)
+    if not offerings or not _fair(found, bare.nodes, target) or why_not_worth(bare.nodes, price):
+        return None
+    zones = tuple(one.zone for one in offerings)
+    return replace(bare, target=target, zones=zones, price=price, spare=True)
 
 
 def _fair(found: Round, nodes: Sequence[Candidate], target: Target) -> bool:

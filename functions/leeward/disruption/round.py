@@ -4,6 +4,7 @@ In the world, pods that have no node and pods of nodes on their way out have tak
 take is no free capacity. Nodes that are none of a selected group's, NotReady or leaving take no further pods."""
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 
@@ -34,6 +35,18 @@ class Round:
         found, self.why_not = candidates(snapshot)
         self.candidates: Mapping[str, Candidate] = found
         self.spending = Spending.of(snapshot)
+
+    def within(self, more: Callable[[], bool]) -> "Round":
+        """The same look, what was found out about it included, with another time for tries."""
+        same = copy(self)
+        same.more = more
+        return same
+
+    def after(self, spending: Spending) -> "Round":
+        """What is tried after a command of this round: in the same world, with what may be spent then."""
+        later = copy(self)
+        later.spending = spending
+        return later
 
     @cached_property
     def _built(self) -> tuple[World, dict[str, str]]:

@@ -10,13 +10,13 @@ nodes could go by itself, that saves as much and disturbs less, so that it is pr
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import combinations
 
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.proposals import Miss, Proposal, deleted, replaced, suits, with_zones
 from leeward.disruption.removal import Removal, accepted
 from leeward.disruption.round import Round
-from leeward.disruption.savings import price_of_all, why_not_worth
+from leeward.disruption.savings import why_not_worth
+from leeward.disruption.sets import affordable, best_sets
 from leeward.disruption.spending import Spending
 from leeward.disruption.targets import Target
 from leeward.policy.document import Reason
@@ -24,22 +24,32 @@ from leeward.scheduling.outcome import NewNode
 from leeward.scheduling.packing import pack
 
 FEW = 8  # candidates: of their 247 sets every one is tried
+RUNNERS_UP = 16  # of these sets, for `ahead`
 MOST_NODES = 100  # of one command, as in Karpenter
 MOST_TARGETS = 8  # that the searches look at, the cheapest
 
 
 def several(
     found: Round, ordered: Sequence[Candidate], alone: Mapping[str, Removal], targets: Sequence[Target]
-) -> Proposal | None:
-    """The best set of two nodes or more, None where there is none. `alone`: what came of taking each away by itself:
-    who cannot go alone on free capacity cannot go so with others.
+) -> list[Proposal]:
+    """Sets of two nodes or more, the best first: of a few candidates the `RUNNERS_UP` best, of many at most the one
+    that was found. `alone`: what came of taking each away by itself: who cannot go alone on free capacity cannot go so
+    with others.
     """
     deletable = [one for one in ordered if one.name in alone and not alone[one.name].why]
     looked_at = [one for one in ordered if one.name in alone][:MOST_NODES]
     near = targets[:MOST_TARGETS]
     sets = _searched(found, looked_at, deletable, near)
     best = max((one for one in sets if isinstance(one, Proposal) and len(one.nodes) > 1), key=_worth, default=None)
-    return _best_of_all(found, looked_at, near, best) if len(looked_at) <= FEW else best
+    if not few(looked_at):
+        return [best] if best is not None else []
+    every = best_sets(found, looked_at, near, smallest=2, most=RUNNERS_UP)
+    return every if best is None or (every and every[0].worth >= best.worth) else [best, *every]
+
+
+def few(candidates: Sequence[Candidate]) -> bool:
+    """Whether every set of them can be tried, and what comes after the best."""
+    return len(candidates) <= FEW
 
 
 def _worth(proposal: Proposal) -> tuple[float, float, int]:
@@ -56,30 +66,9 @@ def _searched(
         yield bare
         yield from (_greedy(found, mixed, firm, target) for target in near)
         yield from (_greedy(found, mixed, (), target) for target in near if firm)
-    prefix = _affordable(found, looked_at)
+    prefix = affordable(found, looked_at)
     yield _longest(prefix, partial(deleted, found))
     yield from (_longest(prefix, partial(replaced, found, target)) for target in near)
-
-
-def _best_of_all(
-    found: Round, looked_at: Sequence[Candidate], near: Sequence[Target], best: Proposal | None
-) -> Proposal | None:
-    """Of every set. Not tried are sets that could not save more than `best`, and those that hold one without room."""
-    full: list[tuple[Target | None, list[frozenset[str]]]] = [(target, []) for target in (None, *near)]
-    for nodes in (nodes for size in range(1, len(looked_at) + 1) for nodes in combinations(looked_at, size)):
-        if len(_affordable(found, nodes)) < len(nodes):
-            continue
-        most, held = price_of_all(nodes) or 0.0, frozenset(one.name for one in nodes)
-        for target, without_room in full:
-            hopeless = best is not None and most - (target.cheapest if target else 0.0) < best.worth[0]
-            if hopeless or any(one <= held for one in without_room):
-                continue
-            tried = replaced(found, target, nodes) if target else deleted(found, nodes)
-            if tried is Miss.NO_ROOM:
-                without_room.append(held)
-            elif isinstance(tried, Proposal) and len(nodes) > 1:
-                best = max((one for one in (best, tried) if one is not None), key=_worth)
-    return best
 
 
 def _calmest(candidate: Candidate) -> tuple[float, int, str]:
@@ -89,16 +78,6 @@ def _calmest(candidate: Candidate) -> tuple[float, int, str]:
 def _dearest(candidate: Candidate) -> tuple[float, tuple[float, int, str]]:
     """What saves most goes first where budgets or room are short."""
     return -(candidate.price or 0.0), candidate.rank
-
-
-def _affordable(found: Round, ordered: Iterable[Candidate]) -> list[Candidate]:
-    """Those that budgets allow all together."""
-    spending, taken = found.spending.copy(), list[Candidate]()
-    for candidate in ordered:
-        if not spending.why_not(candidate, Reason.UNDERUTILIZED):
-            spending.take(candidate)
-            taken.append(candidate)
-    return taken
 
 
 def _longest(

@@ -12,6 +12,7 @@ from leeward.disruption import ending
 from leeward.disruption.arriving import arrival
 from leeward.disruption.checking import judged
 from leeward.disruption.following import concluded, under_way
+from leeward.disruption.keeping import keep
 from leeward.disruption.launching import launch_all, planned
 from leeward.disruption.lease import RoundLostError, read, written
 from leeward.disruption.looking import look
@@ -55,7 +56,9 @@ def launch(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
 
 
 def ready(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
-    """Have they joined, and are they what was planned? What is not makes its command fall."""
+    """Have they joined, and are they what was planned? What is not makes its command fall. Until the round ends they
+    are kept from Cluster Autoscaler.
+    """
     record = read(run, ports)
     wanted = {new: planned(record, key) for number in record.standing for new, key in _keys(record, number)}
     nodes = ports.clusters.kubernetes(run.cluster).nodes()
@@ -63,6 +66,7 @@ def ready(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
     if found.wrong:
         fell = {int(record.launched[new].partition(".")[0]): why for new, why in found.wrong.items()}
         record = release(written(record.fell(fell), ports), ports)
+    keep(record, nodes, ports)
     if found.missing and record.standing:
         pause = _pause(record, BOOT_PAUSE, ports)
         return replace(run, next=Next.BOOT, pause=pause, why="; ".join(found.missing.values()))

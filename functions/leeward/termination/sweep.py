@@ -133,9 +133,11 @@ def _sweep_nodes(
     keep_finalizers(sight, ports, found)
     with apart(f"{cluster}: kept nodes", found):
         if any(keys.KEPT_FOR in node.annotations for node in nodes.values()):
-            from leeward.upgrade.keeping import sweep_kept  # late, as above
+            from leeward.disruption.keeping import sweep_kept_for_rounds  # late, as above
+            from leeward.upgrade.keeping import sweep_kept
 
             found.restored += sweep_kept(cluster, nodes.values(), ports)
+            found.restored += sweep_kept_for_rounds(cluster, nodes.values(), ports)
     with apart(f"{cluster}: repair", found):
         from leeward.repair.scan import replace_unhealthy  # late, as above
 

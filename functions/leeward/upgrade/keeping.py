@@ -36,7 +36,7 @@ def let_go(record: UpgradeRecord, ports: Ports) -> None:
 
 def sweep_kept(cluster: str, nodes: Iterable[Node], ports: Ports) -> list[str]:
     """Names of nodes that were kept for an upgrade which nobody works on any more, or of which nothing is known."""
-    kept = [node for node in nodes if keys.KEPT_FOR in node.annotations]
+    kept = [node for node in nodes if not node.annotations.get(keys.KEPT_FOR, keys.OF_ROUND).startswith(keys.OF_ROUND)]
     found: list[str] = []
     for group in sorted({node.annotations[keys.KEPT_FOR] for node in kept}):
         record = ports.upgrades.read(group)

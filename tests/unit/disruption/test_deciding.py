@@ -10,6 +10,7 @@ from leeward.disruption.record import RoundOutcome
 from leeward.disruption.sweep import sweep_round
 from leeward.errors import AccessDeniedError, ClusterUnreachableError, ThrottledError
 from leeward.ports_cluster import Listed
+from leeward.scheduling.world import World
 from tests.cli.snapshots.disruption import a_node as a_raw_node
 from tests.cli.snapshots.disruption import a_pod as a_raw_pod
 from tests.fakes.builders import a_group, a_policy, an_instance, policies
@@ -40,6 +41,19 @@ def test_a_plan_becomes_a_round_and_its_execution_is_named_after_it(system):
     record = system.rounds.records["blue"]
     assert (record.number, record.method.value, len(record.nodes)) == (1, "consolidation", 1)
     assert system.round_executions.running("blue-1-1")
+
+
+def test_the_world_is_built_once_for_annotations_and_plan(system, monkeypatch):
+    built = []
+
+    class Counted(World):
+        def __init__(self, *given, **named):
+            built.append(1)
+            super().__init__(*given, **named)
+
+    monkeypatch.setattr("leeward.disruption.round.World", Counted)
+    assert decide_once(system.ports).rounds == ["blue-1-1"]
+    assert built == [1]
 
 
 def test_while_a_round_is_open_no_other_is_planned(system):

@@ -6,16 +6,17 @@ pkg/controllers/disruption/{consolidation,multinodeconsolidation,singlenodeconso
 from collections.abc import Sequence
 from datetime import timedelta
 
+from leeward.disruption.ahead import Ahead, Chosen
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import Command, Decision, MethodName, Outcome, Replacement, Verdict
-from leeward.disruption.methods.emptiness import UNDERUTILIZED
+from leeward.disruption.methods.emptiness import UNDERUTILIZED, Emptiness
 from leeward.disruption.methods.in_turn import NO_TIME
 from leeward.disruption.methods.method import considered, in_order
 from leeward.disruption.opt_outs import why_node_is_kept
 from leeward.disruption.proposals import Proposal
 from leeward.disruption.round import Round
 from leeward.disruption.savings import dollars, price_of_all, saved
-from leeward.disruption.search import several
+from leeward.disruption.search import MOST_TARGETS, RUNNERS_UP, few, several
 from leeward.disruption.single import Sweep
 from leeward.disruption.targets import targets
 from leeward.policy.document import Reason
@@ -50,38 +51,58 @@ class Consolidation:
                 ready.append(candidate)
         sweep = Sweep(found, targets(found.snapshot, priced=True))
         deletable = sweep.deletions(ready)
-        chosen = several(found, ready, deletable, sweep.targets)
+        sets = several(found, ready, deletable, sweep.targets)
         singles = sweep.all(ready, deletable)
-        best = _best(chosen, [one for one in singles.values() if isinstance(one, Proposal)])
+        alone = [one for one in singles.values() if isinstance(one, Proposal)]
+        best = _best(sets, alone)
+        chosen = _chosen(found, ready, sweep, best, [*sets, *alone]) if best else None
         for candidate in ready:
-            verdicts[candidate.name] = Verdict(candidate=True, reason=_said(candidate, singles, best))
-        return Outcome(commands=(_command(best),) if best else (), verdicts=in_order(found, verdicts))
+            verdicts[candidate.name] = Verdict(candidate=True, reason=_said(candidate, singles, chosen))
+        return Outcome(
+            commands=(_command(chosen),) if chosen else (),
+            verdicts=in_order(found, verdicts),
+            before_empty=chosen is not None and chosen.before_empty,
+        )
 
 
-def _best(chosen: Proposal | None, singles: Sequence[Proposal]) -> Proposal | None:
+def _best(sets: Sequence[Proposal], singles: Sequence[Proposal]) -> Proposal | None:
     """Of single nodes the one that disturbs least, which comes first (docs/features.md, K10). Where several can go
     together, what saves most: they, or a single node after all.
     """
-    if chosen is None:
+    if not sets:
         return next(iter(singles), None)
-    return max((chosen, *singles), key=lambda one: one.worth)
+    return max((sets[0], *singles), key=lambda one: one.worth)
 
 
-def _said(candidate: Candidate, singles: dict[str, Proposal | str], best: Proposal | None) -> str:
-    if best is not None and candidate in best.nodes:
-        return f"it goes: {_why(best)}"
+def _chosen(
+    found: Round, ready: Sequence[Candidate], sweep: Sweep, best: Proposal, known: Sequence[Proposal]
+) -> Chosen:
+    """Of few candidates what saves most in the end."""
+    if not few(ready):
+        return Chosen(proposal=best)
+    emptiness = Emptiness()
+    empty = [one for one in found.candidates.values() if not emptiness.why_not(found, one)]
+    ahead = Ahead(found, ready, empty, sweep.targets[:MOST_TARGETS])
+    others = sorted((one for one in known if one is not best), key=lambda one: one.worth, reverse=True)
+    return ahead.choose(best, others[:RUNNERS_UP])
+
+
+def _said(candidate: Candidate, singles: dict[str, Proposal | str], chosen: Chosen | None) -> str:
+    if chosen is not None and candidate in chosen.proposal.nodes:
+        return f"it goes: {_why(chosen)}"
     alone = singles.get(candidate.name, NO_TIME)
     if isinstance(alone, str):
         return alone
-    return f"it could go ({_why(alone)}), but another command comes first in this round"
+    return f"it could go ({_what(alone)}), but another command comes first in this round"
 
 
-def _command(best: Proposal) -> Command:
+def _command(chosen: Chosen) -> Command:
+    best = chosen.proposal
     new = _replacement(best)
     return Command(
         decision=Decision.REPLACE if new else Decision.DELETE,
         nodes=tuple(sorted(one.name for one in best.nodes)),
-        reason=_why(best),
+        reason=_why(chosen),
         replacements=(new,) if new else (),
         savings=saved(best.nodes, best.price),
         cost=sum(one.cost for one in best.nodes),
@@ -102,14 +123,26 @@ def _replacement(best: Proposal) -> Replacement | None:
     )
 
 
-def _why(best: Proposal) -> str:
+def _why(chosen: Chosen) -> str:
+    """With what it is chosen for, where that is more than what it saves itself."""
+    what = _what(chosen.proposal)
+    return what if chosen.total is None else f"{what}, and {dollars(chosen.total)} in the end, more than other ways"
+
+
+def _what(best: Proposal) -> str:
     """`the pods of 3 nodes fit on other nodes and one of web-b, $0.12 an hour less`."""
     whose = "its pods" if len(best.nodes) == 1 else f"the pods of {len(best.nodes)} nodes"
-    where = "on other nodes" if best.target is None else f"on other nodes and a cheaper one of {best.target.group}"
     savings = saved(best.nodes, best.price)
     less = "" if savings is None else f", {dollars(savings)} an hour less"
     before = price_of_all(best.nodes)
-    return f"{whose} fit {where}{less}{'' if before is None else f' of {dollars(before)}'}"
+    return f"{whose} fit on other nodes{_new(best)}{less}{'' if before is None else f' of {dollars(before)}'}"
+
+
+def _new(best: Proposal) -> str:
+    if best.target is None:
+        return ""
+    group = best.target.group
+    return f", one of {group} is for what can follow" if best.spare else f" and a cheaper one of {group}"
 
 
 def _why_off(found: Round, candidate: Candidate) -> str:

@@ -1,0 +1,50 @@
+"""Every set of a few candidates, tried one by one: which of them save most."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
+
+from leeward.disruption.candidates import Candidate
+from leeward.disruption.proposals import Miss, Proposal, deleted, replaced
+from leeward.disruption.round import Round
+from leeward.disruption.savings import price_of_all
+from leeward.disruption.targets import Target
+from leeward.policy.document import Reason
+
+
+def best_sets(
+    found: Round, candidates: Sequence[Candidate], near: Sequence[Target], *, smallest: int = 1, most: int = 1
+) -> list[Proposal]:
+    """So many of those of `smallest` nodes or more, the best first.
+
+    Not tried are sets that could not save as much as these, and sets that hold one without room.
+    """
+    best: list[Proposal] = []
+    full: list[tuple[Target | None, list[frozenset[str]]]] = [(target, []) for target in (None, *near)]
+    for nodes in _allowed(found, candidates):
+        dear, held = price_of_all(nodes) or 0.0, frozenset(one.name for one in nodes)
+        for target, without_room in full:
+            hopeless = len(best) >= most and dear - (target.cheapest if target else 0.0) < best[-1].worth[0]
+            if hopeless or any(one <= held for one in without_room):
+                continue
+            tried = replaced(found, target, nodes) if target else deleted(found, nodes)
+            if tried is Miss.NO_ROOM:
+                without_room.append(held)
+            elif isinstance(tried, Proposal) and len(nodes) >= smallest:
+                best = sorted((*best, tried), key=lambda one: one.worth, reverse=True)[:most]
+    return best
+
+
+def _allowed(found: Round, candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, ...]]:
+    """The smallest first, those that budgets allow."""
+    every = (nodes for size in range(1, len(candidates) + 1) for nodes in combinations(candidates, size))
+    return (nodes for nodes in every if len(affordable(found, nodes)) == len(nodes))
+
+
+def affordable(found: Round, ordered: Iterable[Candidate]) -> list[Candidate]:
+    """Those that budgets allow all together."""
+    spending, taken = found.spending.copy(), list[Candidate]()
+    for candidate in ordered:
+        if not spending.why_not(candidate, Reason.UNDERUTILIZED):
+            spending.take(candidate)
+            taken.append(candidate)
+    return taken
