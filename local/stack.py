@@ -27,8 +27,9 @@ from local import lifeline
 from local.ports import reserved_port
 
 ROOT = Path(__file__).resolve().parent.parent
-START_SECONDS = 60
+START_SECONDS = 300  # only how long one that does not start is waited for
 STOP_SECONDS = 20
+ANSWER_SECONDS = 600  # a function that is invoked may take its whole time; asked twice it would run twice
 
 
 class LocalStackError(Exception):
@@ -48,6 +49,9 @@ class LocalStack:
     pod_start: float = 1.0
     _children: list[subprocess.Popen[bytes]] = field(default_factory=list)
     _stopping: threading.Event = field(default_factory=threading.Event)
+    _taking_over: threading.Lock = field(default_factory=threading.Lock)
+    _making_clients: threading.Lock = field(default_factory=threading.Lock)
+    _clients: dict[str, Any] = field(default_factory=dict)
     _watcher: threading.Thread | None = None
 
     def __enter__(self) -> Self:
@@ -90,6 +94,7 @@ class LocalStack:
         for child in reversed(self._children):
             lifeline.release(child, STOP_SECONDS)
         self._children.clear()
+        self._clients.clear()
 
     @property
     def endpoint(self) -> str:
@@ -119,15 +124,22 @@ class LocalStack:
         }
 
     def client(self, service: str) -> Any:
-        """A boto3 client for the local AWS."""
-        return boto3.client(
-            service,
-            endpoint_url=self.endpoint,
-            region_name=self.region,
-            aws_access_key_id="local",
-            aws_secret_access_key="local",
-            config=Config(retries={"max_attempts": 3, "mode": "standard"}, max_pool_connections=30),
-        )
+        """A boto3 client for the local AWS, made once: making one costs more than most calls, and many look often."""
+        with self._making_clients:
+            if service not in self._clients:
+                self._clients[service] = boto3.client(
+                    service,
+                    endpoint_url=self.endpoint,
+                    region_name=self.region,
+                    aws_access_key_id="local",
+                    aws_secret_access_key="local",
+                    config=Config(
+                        retries={"max_attempts": 3, "mode": "standard"},
+                        read_timeout=ANSWER_SECONDS,
+                        max_pool_connections=30,
+                    ),
+                )
+            return self._clients[service]
 
     def control(self, method: str, path: str, body: Any = None) -> Any:
         """The local AWS's control API, below /_local/."""
@@ -169,8 +181,9 @@ class LocalStack:
 
     def take_over_access_entries(self) -> None:
         """Give the cluster the access entries that the local EKS holds for it, as EKS's authenticator sees them."""
-        entries = self.control("GET", f"access-entries?cluster={self.cluster}")
-        self.cluster_control("PUT", "access-entries", entries)
+        with self._taking_over:  # who has read them earlier does not write them later
+            entries = self.control("GET", f"access-entries?cluster={self.cluster}")
+            self.cluster_control("PUT", "access-entries", entries)
 
     def _cdk(self, where: Path, command: str, *arguments: str) -> None:
         output = self.directory / "cdk.out"
@@ -251,7 +264,7 @@ def call(
     if token:
         request.add_header("Authorization", f"Bearer {token}")
     try:
-        with urllib.request.urlopen(request, timeout=30, context=context) as answer:
+        with urllib.request.urlopen(request, timeout=ANSWER_SECONDS, context=context) as answer:
             text = answer.read()
     except urllib.error.HTTPError as error:
         raise LocalStackError(f"{method} {url}: {error.code} {error.read().decode(errors='replace')}") from error

@@ -8,7 +8,9 @@ from xdist.scheduler import LoadScopeScheduling
 
 # In the order in which they are handed out: the long ones first, so that no worker ends with one of them.
 ROOMS = {
-    "the deployed stack": ("tests/local/chain/",),  # as a whole: the last of it looks at what the others have called
+    # A stack is deployed for each of the two. As a whole: the last of it looks at what the others have called.
+    "nodes on a deployed stack": ("tests/local/chain/endings/",),
+    "groups on a deployed stack": ("tests/local/chain/groups/",),
     "the local AWS": ("tests/local/aws/", "tests/contract/", "tests/adapters/test_nodegroups.py"),
     "the demo": ("tests/local/test_demo.py", "tests/local/test_demo_upgrade.py"),
     "the template": ("tests/infra/",),

@@ -18,8 +18,9 @@ from botocore.config import Config
 from local import lifeline
 from local.ports import reserved_port
 
-START_SECONDS = 30.0
+START_SECONDS = 300.0  # only how long one that does not start is waited for
 STOP_SECONDS = 10.0
+ANSWER_SECONDS = 300  # a function that is invoked may take its whole time
 
 
 class StartFailed(RuntimeError):
@@ -38,7 +39,9 @@ class LocalAws:
 
     def client(self, service: str, **more: Any) -> Any:
         """A boto3 client for it, with dummy credentials and no retries unless ``config`` is given."""
-        more.setdefault("config", Config(retries={"max_attempts": 0}, max_pool_connections=50))
+        more.setdefault(
+            "config", Config(retries={"max_attempts": 0}, read_timeout=ANSWER_SECONDS, max_pool_connections=50)
+        )
         more.setdefault("region_name", self.region)
         more.setdefault("aws_access_key_id", "local")
         more.setdefault("aws_secret_access_key", "local")
@@ -48,7 +51,7 @@ class LocalAws:
         """One call of the control API; ``path`` without ``/_local/``. Raises urllib's ``HTTPError``."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"{self.endpoint}/_local/{path}", data=data, method=method)
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:
             return json.load(answer)
 
 

@@ -16,8 +16,8 @@ from local.demo import judge, ledger, record, scenario, view
 from local.stack import ROOT, LocalStack
 from local.stage import console, perform, say, wait_until
 
-SETTLE_SECONDS = 90
-PLAY_SECONDS = 150
+SETTLE_SECONDS = 300
+PLAY_SECONDS = 600  # only how long a run that does not end is waited for
 REPORT = ROOT / "build" / "demo" / "report.html"
 
 

@@ -12,6 +12,7 @@ from local.demo import scenario
 from local.stack import LocalStack
 
 PLAIN = TypeDeserializer()
+RECORD = "termination#"  # before the instance's id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,14 +51,20 @@ class Termination:
 def terminations(stack: LocalStack) -> list[Termination]:
     """All records, oldest first."""
     pages = stack.client("dynamodb").get_paginator("scan").paginate(TableName="leeward", ConsistentRead=True)
-    items = [
-        {name: PLAIN.deserialize(value) for name, value in item.items()} for page in pages for item in page["Items"]
-    ]
-    found = [_termination(item) for item in items if str(item["pk"]).startswith("termination#")]
+    items = [item for page in pages for item in page["Items"]]
+    found = [_termination(item) for item in items if item["pk"]["S"].startswith(RECORD)]
     return sorted(found, key=lambda one: (one.began, one.instance))
 
 
-def _termination(item: Mapping[str, Any]) -> Termination:
+def termination(stack: LocalStack, instance: str) -> Termination | None:
+    """The record of one instance."""
+    key = {"pk": {"S": f"{RECORD}{instance}"}}
+    item = stack.client("dynamodb").get_item(TableName="leeward", Key=key, ConsistentRead=True).get("Item")
+    return _termination(item) if item else None
+
+
+def _termination(stored: Mapping[str, Any]) -> Termination:
+    item = {name: PLAIN.deserialize(value) for name, value in stored.items()}
     causes = list(item.get("causes", {}).values())
     replacement = item.get("replacement") or {}
     subject = item["subject"]

@@ -13,7 +13,7 @@ from local.demo_consolidate import scene
 from local.stack import LocalStack, LocalStackError
 from local.stage import say
 
-PLAY_SECONDS = 480
+PLAY_SECONDS = 1200  # only how long a run that does not end is waited for
 DECIDE_EVERY = 3.0  # seconds; the deployed schedule has minutes
 QUIET = 3  # decisions without a plan, one after the other, after which nothing more is expected
 LOOK_SECONDS = 0.5

@@ -11,7 +11,7 @@ from local.demo_upgrade import command, drawing, judge, scene, watch
 from local.stack import LocalStack
 from local.stage import console, perform, say, wait_until
 
-SETTLE_SECONDS = 120
+SETTLE_SECONDS = 300
 
 
 def main() -> int:

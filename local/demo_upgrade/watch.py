@@ -23,7 +23,7 @@ from local.demo import ledger
 from local.demo_upgrade import command, scene
 from local.stack import LocalStack, LocalStackError
 
-PLAY_SECONDS = 300
+PLAY_SECONDS = 900  # only how long a run that does not end is waited for
 LOOK_SECONDS = 1.0
 BLOCKED_SECONDS = 6  # for which the drain that a budget holds is shown before `orders` gets its third replica
 KILLED_WITHIN = 3.0  # seconds for each node, after the start, within which `--kill-at` chooses
@@ -99,7 +99,7 @@ def _look(stack: LocalStack, ports: Ports) -> Status | None:
     """None before the target is known, and where somebody does not answer just now: the next look tells."""
     try:
         record = ports.upgrades.read(scene.GROUP)
-        return live_status(arguments(stack), ports) if record is not None and record.prepared else None
+        return live_status(scene.GROUP, stack.cluster, ports) if record is not None and record.prepared else None
     except LeewardError:
         return None
 

@@ -203,6 +203,20 @@ class TestLaunching:
         aws.expect("autoscaling", "launch_instances", LAUNCH, answer)
         assert self.launch(groups) == Replacement(launched=("i-0new",))
 
+    def test_fewer_than_were_asked_for_are_a_replacement_and_the_place_lacks_capacity(self, aws, groups):
+        error = {"ErrorCode": "InsufficientInstanceCapacity", "ErrorMessage": "no more"}
+        answer = {"Instances": [{"SubnetId": "subnet-a", "InstanceIds": ["i-1", "i-2"]}], "Errors": [error]}
+        aws.expect("autoscaling", "launch_instances", {**LAUNCH, "RequestedCapacity": 3}, answer)
+        found = groups.launch(group="web-a", subnet="subnet-a", token="leeward-i-0abc-1", count=3)
+        assert found.launched == ("i-1", "i-2")
+        assert (found.no_capacity, found.reason) == (True, "InsufficientInstanceCapacity: no more")
+
+    def test_an_instance_type_that_failed_before_another_came_is_no_lack_of_capacity(self, aws, groups):
+        error = {"ErrorCode": "InsufficientInstanceCapacity", "ErrorMessage": "no m5.large"}
+        answer = {"Instances": [{"SubnetId": "subnet-a", "InstanceIds": ["i-1"]}], "Errors": [error]}
+        aws.expect("autoscaling", "launch_instances", LAUNCH, answer)
+        assert self.launch(groups) == Replacement(launched=("i-1",))
+
     @pytest.mark.parametrize(
         ("code", "status"),
         [("ValidationError", 400), ("ResourceContention", 500), ("IdempotentParameterMismatch", 400)],

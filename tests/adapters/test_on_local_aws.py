@@ -88,7 +88,7 @@ def group(aws):
 
 
 def eventually(probe):
-    deadline = time.monotonic() + 8
+    deadline = time.monotonic() + 120
     while not (value := probe()):
         assert time.monotonic() < deadline, "never became true"
         time.sleep(0.05)

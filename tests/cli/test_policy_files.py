@@ -78,7 +78,7 @@ BROKEN = [
     ("a: \x01", "document: found unacceptable character"),
     ("- a", "document: found a list, expected a mapping"),
     ("just text", 'document: found "just text", expected a mapping'),
-    ("[" * 20_000, "document: found "),
+    ("[" * 2_000, "document: found "),
     ("a: " + "9" * 5000, "document: found "),
     ("a: &a [*a]", "line 1 column 4: found no YAML (found unconstructable recursive node), expected YAML"),
 ]

@@ -199,7 +199,7 @@ def ready(pod):
 
 
 def wait_until(condition):
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline, "the emulated cluster did not come up"
         time.sleep(0.01)

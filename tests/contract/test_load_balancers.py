@@ -12,7 +12,6 @@ from leeward.adapters.aws.load_balancers import AwsLoadBalancers
 from leeward.adapters.clock import SystemClock
 from leeward.model import keys
 from leeward.model.target import Target, TargetKind
-from local.aws.process import running
 from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec
 from simulation.aws.balancers import SimLoadBalancers, TargetGroup
@@ -20,7 +19,7 @@ from simulation.timeline import Timeline
 from tests.fakes.builders import CLUSTER, GROUP, an_instance
 from tests.fakes.load_balancers import FakeLoadBalancers
 
-DELAY = 2  # seconds
+DELAY = 6  # seconds, in which a busy machine still sees it draining
 
 
 class Fake:
@@ -131,28 +130,22 @@ class Emulator:
         return found["Reservations"][0]["Instances"][0]["State"]["Name"] == "running"
 
     def _wait_until(self, true):
-        end = time.monotonic() + 15
+        end = time.monotonic() + 120
         while not true():
             assert time.monotonic() < end
             time.sleep(0.1)
 
 
-@pytest.fixture(scope="module")
-def aws(tmp_path_factory):
-    with running(tmp_path_factory.mktemp("aws")) as local:
-        yield local
-
-
 @pytest.fixture
-def emulator(aws, monkeypatch):
+def emulator(local_aws, monkeypatch):
     for name, value in {
-        "AWS_ENDPOINT_URL": aws.endpoint,
+        "AWS_ENDPOINT_URL": local_aws.endpoint,
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
         "AWS_DEFAULT_REGION": "us-east-1",
     }.items():
         monkeypatch.setenv(name, value)
-    return Emulator(aws, AwsClients("us-east-1"))
+    return Emulator(local_aws, AwsClients("us-east-1"))
 
 
 @pytest.fixture(params=["the emulator", "the simulation", "the fake"])

@@ -21,7 +21,7 @@ from tests.fakes.groups import FakeGroups
 from tests.fakes.upgrades import FakeAlarms, FakeBeforehand, FakeGroupChanges, FakeManagedUpdates, FakeTemplates
 
 EVERYWHERE = ["the model", "the fake", pytest.param("the emulator", marks=pytest.mark.local)]
-PATIENCE = 20.0
+PATIENCE = 120.0
 
 
 class Modelled:
@@ -82,7 +82,7 @@ class Emulated:
 def eks(request):
     if request.param == "the emulator":
         local_aws, clients = (request.getfixturevalue(name) for name in ("local_aws", "emulator_clients"))
-        local_aws.control("PUT", "pace", {"boot": 0.05, "shutdown": 0.1})
+        local_aws.control("PUT", "pace", {"boot": 1.5, "shutdown": 0.1})  # an update is seen before it ends
         world = Emulated(local_aws, clients)
         yield world
         world.close()

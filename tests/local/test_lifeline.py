@@ -63,8 +63,8 @@ def parent(tmp_path):
 
 
 def left(directory):
-    """The processes that name the folder, once there are none or 30 s have gone by."""
-    deadline = time.monotonic() + 30
+    """The processes that name the folder, once there are none or 120 s have gone by."""
+    deadline = time.monotonic() + 120
     while (found := processes_in(directory)) and time.monotonic() < deadline:
         time.sleep(0.05)
     return found

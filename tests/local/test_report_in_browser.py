@@ -19,7 +19,7 @@ QUIET = (
     *("--disable-component-update", "--disable-sync", "--hide-scrollbars", "--disable-dev-shm-usage"),
 )
 INSTALL = "no chromium here; install it with: apt-get install chromium"
-SECONDS = 60
+SECONDS = 240
 VOID = {"meta", "br", "hr"}
 
 

@@ -6,6 +6,7 @@ import functools
 import hashlib
 import threading
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 from ministack.core import lambda_runtime
@@ -16,6 +17,8 @@ from local.aws.pins import expect_parameters
 MAXIMUM_PROCESSES = 12
 _APPLICATION_ID = "AWS_SDK_UA_APP_ID"
 _APPLICATION_ID_LENGTH = 50  # longer ones are refused by the SDKs
+PATIENCE_SECONDS = 10.0  # of a state machine's call for a process: well below the time-outs of its tasks
+patience: ContextVar[float | None] = ContextVar("patience", default=None)  # seconds; None: as long as it takes
 _slots = threading.BoundedSemaphore(MAXIMUM_PROCESSES)
 _closed = threading.Event()
 
@@ -59,12 +62,22 @@ def credentials(config: dict[str, Any]) -> dict[str, str]:
 
 
 def _capped(original: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-    """Further invocations wait for a process. A function that invokes another one synchronously holds two."""
+    """Further invocations wait for a process. A function that invokes another one synchronously holds two.
+
+    A state machine's are throttled instead, after a while: its tasks give up while they wait and call again, so that a
+    storm would end up waiting for calls that nobody listens to any more. Lambda itself keeps none waiting.
+    """
 
     @functools.wraps(original)
     def execute(func: Any, event: Any, request_id: str) -> dict[str, Any]:
-        with _slots:
+        if not _slots.acquire(timeout=patience.get()):
+            told = f"Rate Exceeded: all of the {MAXIMUM_PROCESSES} function processes are busy"
+            throttled: dict[str, Any] = lambda_svc._throttle_response("ConcurrentInvocationLimitExceeded", told)
+            return throttled
+        try:
             return original(func, event, request_id)
+        finally:
+            _slots.release()
 
     return execute
 

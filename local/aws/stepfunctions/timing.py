@@ -15,6 +15,7 @@ from typing import Any
 
 from ministack.services import stepfunctions as machine
 
+from local.aws.lambdas import workers
 from local.aws.pins import expect_parameters
 from local.aws.stepfunctions import running
 from local.aws.stepfunctions.clock import ScaledClock
@@ -64,6 +65,7 @@ def _invoke_in_time(clock: ScaledClock, resource: str, input_data: Any, timeout:
     done = threading.Event()
 
     def work() -> None:
+        workers.patience.set(workers.PATIENCE_SECONDS)
         try:
             outcome.append((True, machine._invoke_resource(resource, input_data)))
         except Exception as failure:

@@ -1,5 +1,6 @@
 """A group replaces what it loses: ended by EC2, called unhealthy, or at risk with CapacityRebalance."""
 
+from leeward.model.group import HookResult
 from tests.contract.worlds.groups import desired, members, newcomer, put_hook, reaches, went
 
 
@@ -27,11 +28,14 @@ def test_a_group_with_capacity_rebalance_launches_first_and_then_ends_the_instan
     world = predictable_world
     group = world.group(rebalance=True)
     put_hook(world, group)
+    put_hook(world, group, "prepare", launching=True)  # while it holds the new one, somebody can look at the old one
     (risky,) = members(world, group)
     world.recommend_rebalance(risky)
     fresh = newcomer(world, group, risky)
+    reaches(world, fresh, "Pending:Wait")
     assert world.groups.lifecycle_of(risky) == (group, "InService")
-    went(world, fresh, "Pending", "InService")
+    assert world.groups.complete(group=group, hook="prepare", instance=fresh, result=HookResult.CONTINUE)
+    went(world, fresh, "Pending:Wait", "Pending:Proceed", "InService")
     went(world, risky, "Pending", "InService", "Terminating:Wait")
     assert (members(world, group), desired(world, group)) == ([fresh], 1)
 

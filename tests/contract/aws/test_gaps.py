@@ -17,6 +17,7 @@ from local import lifeline
 from local.ports import reserved_port
 
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
+LOOKS = 1200  # every 0.05 s or more: only how long a test that fails takes
 
 
 def client(service, **more):
@@ -110,7 +111,7 @@ def ministack(tmp_path_factory):
     with reserved_port() as port:
         process = lifeline.start("ministack", log=log, environment={**environment, "GATEWAY_PORT": str(port)})
         endpoint = f"http://127.0.0.1:{port}"
-        for _ in range(200):
+        for _ in range(LOOKS):
             try:
                 urllib.request.urlopen(f"{endpoint}/_ministack/health").close()
                 break
@@ -132,7 +133,7 @@ def start(sfn, machine_name, definition, **more):
 
 def test_ministack_ignores_the_time_out_of_a_state_machine_and_refuses_the_same_start(ministack):
     sfn = ministack("stepfunctions")
-    wait = {"StartAt": "W", "TimeoutSeconds": 1, "States": {"W": {"Type": "Wait", "Seconds": 3, "End": True}}}
+    wait = {"StartAt": "W", "TimeoutSeconds": 1, "States": {"W": {"Type": "Wait", "Seconds": 15, "End": True}}}
     machine, execution = start(sfn, "late", wait, name="one", input="{}")
     with pytest.raises(sfn.exceptions.ExecutionAlreadyExists):
         sfn.start_execution(stateMachineArn=machine, name="one", input="{}")
@@ -144,7 +145,7 @@ def test_ministack_state_machines_cannot_call_auto_scaling(ministack):
     sfn = ministack("stepfunctions")
     task = {"Type": "Task", "Resource": "arn:aws:states:::aws-sdk:autoscaling:describeAutoScalingGroups", "End": True}
     _, execution = start(sfn, "sdk", {"StartAt": "T", "States": {"T": task}})
-    for _ in range(60):
+    for _ in range(LOOKS):
         found = sfn.describe_execution(executionArn=execution)
         if found["status"] != "RUNNING":
             break
@@ -163,7 +164,7 @@ def test_ministack_hides_the_class_of_a_functions_exception(ministack):
         Role="arn:aws:iam::000000000000:role/r",
         Code={"ZipFile": packed.getvalue()},
     )
-    time.sleep(0.6)
+    functions.get_waiter("function_active_v2").wait(FunctionName="f", WaiterConfig={"Delay": 0.1, "MaxAttempts": LOOKS})
     body = json.loads(functions.invoke(FunctionName="f")["Payload"].read())
     assert body["errorType"] == "Runtime.HandlerError"
 

@@ -34,7 +34,7 @@ def emulated(tmp_path):
         with server.lock:
             for name in ("node-a", "node-b"):
                 server.model.add_node(NodeSpec(name=name, instance_id=f"i-{name[-1]}"))
-        world = ServedCluster(tmp_path / "kubeconfig", patience=20)
+        world = ServedCluster(tmp_path / "kubeconfig", patience=120)
         yield world
         world.close()
 
@@ -76,10 +76,14 @@ def test_a_budget_allows_one_eviction_at_a_time(world):
     a_deployment(world, replicas=2)
     a_budget(world)
     (first, here), (second, other) = sorted(ready(world, "web").items())
+    for node in world.nodes:  # no successor comes up meanwhile
+        world.api.mark(world.api.node(node), MARK)
     evict(world, first, here)
     with pytest.raises(EvictionRefusedError) as refused:
         evict(world, second, other)
     assert (refused.value.budgets, refused.value.permanent) == ((f"{world.namespace}/web",), False)
+    for node in world.nodes:
+        world.api.unmark(world.api.node(node), MARK.key)
     world.until(lambda: len(ready(world, "web")) == 2, "the successor is Ready")
 
     def allowed():

@@ -132,7 +132,7 @@ def test_a_pause_can_be_failed_by_its_token(world):
 
 
 def test_a_pause_that_nobody_answers_times_out_and_its_token_is_void(world):
-    machine, _, token = paused(world, pause(TimeoutSeconds=2, Catch=caught("States.Timeout")))
+    machine, _, token = paused(world, pause(TimeoutSeconds=15, Catch=caught("States.Timeout")))
     end = world.end(machine, "one")
     assert end.output == {"error": "States.Timeout"}
     assert end.history[2:7] == (*SUBMITTED, "TaskTimedOut", "TaskStateExited Pause")
@@ -149,7 +149,7 @@ def test_a_pause_whose_hand_over_fails_does_not_wait(world):
 
 
 def test_an_execution_past_its_time_ends_and_nothing_catches_it(world):
-    machine, _, token = paused(world, pause(Catch=caught("States.ALL")), TimeoutSeconds=10)
+    machine, _, token = paused(world, pause(Catch=caught("States.ALL")), TimeoutSeconds=40)
     end = world.end(machine, "one")
     assert end.status == "TIMED_OUT"
     assert end.history == (START, "TaskStateEntered Pause", *SUBMITTED, "ExecutionTimedOut")

@@ -25,7 +25,7 @@ from local.cluster.settings import IGNORE_SIGTERM, ClusterSettings
 from simulation.kubernetes import SimKubernetes
 from tests.fakes.clock import FakeClock
 
-GRACE = 2  # seconds that each pod sits out
+GRACE = 4  # seconds that each pod sits out
 IMAGE = os.environ.get("LEEWARD_CONTRACT_IMAGE", "busybox")
 STUBBORN = "trap '' TERM; while true; do sleep 1; done"
 PATHS = {"deployments": "apis/apps/v1", "daemonsets": "apis/apps/v1", "poddisruptionbudgets": "apis/policy/v1"}

@@ -60,7 +60,7 @@ class Mailbox:
 class LiveGroups:
     """What the local AWS and an account have in common. `patience` and `pace` in seconds."""
 
-    patience = 15.0
+    patience = 120.0  # only how long a scenario that fails takes
     pace = 0.05
 
     def __init__(self, client: Callable[[str], Any], clients: AwsClients, mailbox: Mailbox) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.contract.worlds.machines import End, told
 
-PATIENCE = 20.0
+PATIENCE = 120.0
 TABLE = "leeward-contract"
 ROLE = "arn:aws:iam::000000000000:role/contract"
 SOURCE = """

@@ -20,7 +20,7 @@ RECEIVES = 2  # maxReceiveCount
 AGAIN_AFTER = {"bad": 1, "once": 1, "soon": 0, "late": 6, "crash": 1}  # seconds
 FIRST_TIME = ("once", "soon", "late")
 FUNCTION_TIMEOUT, VISIBILITY = 20, 60  # seconds, of the local function and queue
-PATIENCE = 30.0
+PATIENCE = 120.0
 ROLE = "arn:aws:iam::000000000000:role/contract"
 SOURCE = """
 import json, os

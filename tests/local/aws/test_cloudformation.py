@@ -65,7 +65,7 @@ def test_a_stack_keeps_concurrency_time_to_live_substitutions_parameters_and_rul
         found = cloudformation.describe_stacks(StackName=name)["Stacks"][0]
         return None if found["StackStatus"].endswith("IN_PROGRESS") else found
 
-    finished = eventually(status, seconds=15)
+    finished = eventually(status)
     assert finished["StackStatus"] == "CREATE_COMPLETE", finished.get("StackStatusReason")
     functions = aws.client("lambda")
     assert functions.get_function_concurrency(FunctionName=name)["ReservedConcurrentExecutions"] == 7
@@ -83,7 +83,7 @@ def test_a_stack_keeps_concurrency_time_to_live_substitutions_parameters_and_rul
     message = eventually(lambda: sqs.receive_message(QueueUrl=url, WaitTimeSeconds=1).get("Messages"))[0]
     assert json.loads(message["Body"])["source"] == "aws.ec2"
     cloudformation.delete_stack(StackName=name)
-    eventually(lambda: name not in sqs_names(sqs), seconds=15)
+    eventually(lambda: name not in sqs_names(sqs))
 
 
 def sqs_names(sqs):

@@ -82,7 +82,7 @@ class Nodegroup:
             found = self._eks.describe_update(name=self._name, nodegroupName="web", updateId=update)["update"]
             return found if found["status"] != "InProgress" else None
 
-        return eventually(look, seconds=20)
+        return eventually(look)
 
 
 def put_pod(cluster, *, allowed):

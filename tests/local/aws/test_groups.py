@@ -83,7 +83,15 @@ def test_a_small_update_leaves_the_mixed_policy_alone(a_group, asg):
     assert "LaunchTemplate" not in described
 
 
-def test_an_instance_shuts_down_before_it_is_terminated_and_events_tell(a_group, a_queue):
+@pytest.fixture
+def slow_to_shut_down(aws):
+    """So that a test sees it happen."""
+    aws.control("PUT", "pace", {"boot": 0.2, "shutdown": 4.0})
+    yield
+    aws.control("PUT", "pace", {"boot": 0.2, "shutdown": 1.0})
+
+
+def test_an_instance_shuts_down_before_it_is_terminated_and_events_tell(a_group, a_queue, slow_to_shut_down):
     queue = a_queue("aws.ec2")
     group = a_group()
     instance = group.in_service(1)[0]

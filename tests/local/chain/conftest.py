@@ -1,4 +1,4 @@
-"""One deployed local stack for all chain tests, and a small crew of nodes for each of them."""
+"""One deployed local stack for all chain tests of a process, and a small crew of nodes for each of them."""
 
 import itertools
 import json
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -17,6 +17,9 @@ from local.stack import ROOT, LocalStack
 from tests.local.chain.webhook import Webhook, listening
 
 NUMBERS = itertools.count(1)
+NEVER_JOIN = "local.leeward.dev/never-join"
+PATIENCE = 600.0  # seconds: only how long a test that fails takes, so that a busy machine fails none
+T = TypeVar("T")
 
 
 @dataclass(kw_only=True)
@@ -40,7 +43,7 @@ class Crew:
         self.stack.kubectl("label", "node", node, f"group={self.group}")
         self.stack.kubectl("apply", "-f", "-", stdin=fleet.manifests(objects))
         wanted = sum(thing["spec"].get("replicas", 0) for thing in objects)
-        self.until(lambda: len(self.pods_on(node)) >= wanted, 20, f"{wanted} pods on {node}")
+        self.until(lambda: len(self.pods_on(node)) >= wanted, f"{wanted} pods on {node}")
 
     def pods_on(self, node: str) -> list[str]:
         """Names of ready workload pods there."""
@@ -49,34 +52,43 @@ class Crew:
             pod["metadata"]["name"] for pod in pods if pod["spec"].get("nodeName") == node and scenario.is_ready(pod)
         ]
 
+    def told_about(self, name: str) -> list[dict[str, Any]]:
+        """The Kubernetes Events about an object of this name."""
+        found = self.stack.kubernetes("GET", "/api/v1/events")["items"]
+        return [event for event in found if event["involvedObject"]["name"] == name]
+
     def violations(self, budget: str) -> list[Any]:
         """Moments at which this PodDisruptionBudget was broken; other tests break theirs on purpose."""
         return [one for one in ledger.budget_violations(self.stack) if one["pdb"] == f"default/{budget}"]
 
     def record(self, instance: str) -> ledger.Termination | None:
         """What the table says."""
-        return next((one for one in ledger.terminations(self.stack) if one.instance == instance), None)
+        return ledger.termination(self.stack, instance)
 
-    def closed(self, instance: str, seconds: float = 60) -> ledger.Termination:
+    def closed(self, instance: str) -> ledger.Termination:
         """The record, once it is closed."""
 
-        def is_closed() -> bool:
+        def look() -> ledger.Termination | None:
             found = self.record(instance)
-            return found is not None and found.status == "closed"
+            return found if found is not None and found.status == "closed" else None
 
-        self.until(is_closed, seconds, f"the record of {instance} closed")
-        found = self.record(instance)
-        assert found is not None
-        return found
+        return self.until(look, f"the record of {instance} closed")
 
-    def until(self, true: Callable[[], bool], seconds: float, what: str) -> None:
-        """Look again until it is so; the failure says how things stand."""
-        deadline = time.monotonic() + seconds
-        while not true():
+    def until(self, look: Callable[[], T], what: str) -> T:
+        """What the first look that is true has seen. The failure says how things stand."""
+        deadline = time.monotonic() + PATIENCE
+        while not (found := look()):
             if time.monotonic() > deadline:
                 runs, records = ledger.executions(self.stack), ledger.terminations(self.stack)
-                raise AssertionError(f"{what}: not within {seconds} s; executions {runs}; records {records}")
-            time.sleep(0.1)
+                raise AssertionError(f"{what}: not within {PATIENCE:.0f} s; executions {runs}; records {records}")
+            time.sleep(0.2)
+        return found
+
+    def keep_from_joining(self) -> None:
+        """Instances that the group launches from now on run without their node, until they lose this tag."""
+        tag = {"Key": NEVER_JOIN, "Value": "true", "PropagateAtLaunch": True}
+        named = {"ResourceId": self.group, "ResourceType": "auto-scaling-group"}
+        self.stack.client("autoscaling").create_or_update_tags(Tags=[{**tag, **named}])
 
     def sweep(self) -> dict[str, Any]:
         """What the schedule does once a minute."""
@@ -114,10 +126,19 @@ def stack(tmp_path_factory: pytest.TempPathFactory, webhook: Webhook) -> Iterato
         running.deploy(settings(running, webhook))
         for document in sorted((ROOT / "manifests").glob("*.yaml")):
             running.kubectl("apply", "-f", str(document))
-        # At a moment of its own choosing fn sync would put a hook on a group that a test means to have none on.
-        running.client("events").disable_rule(Name="leeward-sync-schedule")
-        running.client("events").disable_rule(Name="leeward-decide-schedule")  # nor fn decide find nodes that are empty
+        # At a moment of their own choosing fn sync would put a hook on a group that a test means to have none on, fn
+        # decide find nodes that are empty, fn sweep do first what a test calls it for.
+        for name in ("sync", "decide", "sweep"):
+            running.client("events").disable_rule(Name=f"leeward-{name}-schedule")
         yield running
+
+
+@pytest.fixture
+def swept_by_schedule(stack: LocalStack) -> Iterator[None]:
+    """The sweeper runs once a minute meanwhile, as it does on AWS."""
+    stack.client("events").enable_rule(Name="leeward-sweep-schedule")
+    yield
+    stack.client("events").disable_rule(Name="leeward-sweep-schedule")
 
 
 @pytest.fixture(scope="package")
@@ -144,7 +165,7 @@ def crew(stack: LocalStack, network: Network) -> Callable[..., Crew]:
             nodes = ledger.nodes(stack)
             return all(name in nodes and scenario.is_ready(nodes[name]) for name in instances)
 
-        made.until(ready, 30, "nodes Ready")
+        made.until(ready, "nodes Ready")
         return made
 
     return build
@@ -155,3 +176,11 @@ def forget_what_is_cached(stack: LocalStack, function: str) -> None:
     client = stack.client("lambda")
     before = client.get_function_configuration(FunctionName=function)
     client.update_function_configuration(FunctionName=function, Timeout=before["Timeout"] + 1)
+
+
+def logged(stack: LocalStack, function: str, words: str) -> list[str]:
+    """The messages of a function's log that hold the words."""
+    logs = stack.client("logs")
+    group = f"/aws/lambda/leeward-{function}"
+    pages = logs.get_paginator("filter_log_events").paginate(logGroupName=group)
+    return [event["message"] for page in pages for event in page["events"] if words in event["message"]]

@@ -26,7 +26,7 @@ class Client:
 
     def __init__(self, server: ClusterServer, token: str | None) -> None:
         context = ssl.create_default_context(cadata=server.ca_pem)
-        self._pool = urllib3.PoolManager(ssl_context=context, retries=False, timeout=10)
+        self._pool = urllib3.PoolManager(ssl_context=context, retries=False, timeout=60)
         self._url = server.url
         self._headers = {"authorization": f"Bearer {token}"} if token else {}
 
@@ -63,7 +63,7 @@ class Served:
         self._clients.append(Client(self.server, token))
         return self._clients[-1]
 
-    def wait(self, condition: Any, seconds: float = 5.0) -> Any:
+    def wait(self, condition: Any, seconds: float = 60.0) -> Any:
         """Until `condition(model)` is truthy."""
         deadline = time.monotonic() + seconds
         while True:

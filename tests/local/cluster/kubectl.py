@@ -45,7 +45,7 @@ class Kubectl:
     home: Path
     kubeconfig: Path
 
-    def run(self, *arguments: str, text: str | None = None, seconds: float = 60) -> Run:
+    def run(self, *arguments: str, text: str | None = None, seconds: float = 240) -> Run:
         done = subprocess.run(
             [self.binary, *arguments],
             env=self.environment(),

@@ -30,7 +30,7 @@ def test_the_command_writes_its_files_says_it_is_ready_and_stops_on_a_signal(tmp
         assert str(endpoint["port"]) in endpoint["endpoint"]
         assert answers(directory, endpoint["endpoint"]) == 200
         process.send_signal(number)
-        rest, errors = process.communicate(timeout=10)
+        rest, errors = process.communicate(timeout=60)
     finally:
         process.kill()
         process.wait()
@@ -56,6 +56,6 @@ def test_a_port_that_is_taken_is_one_message_and_exit_1(tmp_path):
         taken.listen()
         port = str(taken.getsockname()[1])
         command = [sys.executable, "-m", "local.cluster", "--port", port, "--dir", str(tmp_path)]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=20, check=False)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1
     assert done.stderr == f"cannot listen on 127.0.0.1:{port}: Address already in use\n"

@@ -184,7 +184,7 @@ def test_a_watch_ends_at_its_time_out_and_when_the_server_stops(served):
     stopper = threading.Thread(target=served.server.stop)
     stopper.start()
     endless.read()
-    stopper.join(timeout=5)
+    stopper.join(timeout=60)
     assert not stopper.is_alive()
     endless.close()
 

@@ -11,7 +11,7 @@ from local.cluster.watch import Watch, WatchHub, WatchRequest
 
 async def first_lines(watch: Watch, count: int) -> list[dict]:
     lines = watch.lines()
-    events = [json.loads(await asyncio.wait_for(anext(lines), 5)) for _ in range(count)]
+    events = [json.loads(await asyncio.wait_for(anext(lines), 60)) for _ in range(count)]
     await lines.aclose()
     return events
 

@@ -8,8 +8,8 @@ from leeward.adapters.aws.rounds import DynamoRounds
 from leeward.adapters.aws.table import Table
 from leeward.disruption.record import RoundOutcome
 from local.demo import ledger
-from tests.local.chain.test_node_group_upgrade import another_image, group_of
-from tests.local.chain.test_placement import sync
+from tests.local.chain.groups.test_node_group_upgrade import another_image, group_of
+from tests.local.chain.groups.test_placement import sync
 
 pytestmark = pytest.mark.local
 
@@ -34,13 +34,22 @@ def decide(stack):
 
 def decided(stack, team):
     """The executions of the next decision that comes to a round: after the last one the group rests for a second."""
-    found = []
-    team.until(lambda: bool(found.extend(decide(stack)["rounds"]) or found), 30, "a round")
-    return found
+    return team.until(lambda: decide(stack)["rounds"], "a round")
 
 
 def round_of(stack):
     return DynamoRounds(Table(Clients(stack), "leeward")).read(stack.cluster)
+
+
+def closed_round(stack, team, meanwhile=lambda: None):
+    """The record of the last round, once it is closed."""
+
+    def look():
+        meanwhile()
+        record = round_of(stack)
+        return record if not record.open else None
+
+    return team.until(look, "the end of the round")
 
 
 def launch_from_another_image(stack, group):
@@ -66,8 +75,7 @@ def test_drifted_nodes_are_replaced_one_by_one_and_the_group_keeps_its_size(stac
     image = launch_from_another_image(stack, team.group)
     for _ in team.instances:
         decided(stack, team)
-        team.until(lambda: not round_of(stack).open, 150, "the end of the round")
-        record = round_of(stack)
+        record = closed_round(stack, team)
         assert (record.outcome, record.groups) == (RoundOutcome.DONE, (team.group,)), record
         assert record.ends == dict.fromkeys(record.nodes.values(), "gone")
     after = group_of(stack, team.group)
@@ -86,18 +94,13 @@ def test_a_round_whose_execution_is_stopped_is_ended_and_nothing_of_it_is_left(s
     sync(stack)
     launch_from_another_image(stack, team.group)
     (execution,) = decided(stack, team)
-    team.until(lambda: bool(round_of(stack).launched), 60, "a launch")
+    team.until(lambda: bool(round_of(stack).launched), "a launch")
     arn = f"arn:aws:states:{stack.region}:{stack.account}:execution:leeward-disruption-round:{execution}"
     stack.client("stepfunctions").stop_execution(executionArn=arn, cause="somebody stops it")
 
-    def ended():
-        team.sweep()
-        return not round_of(stack).open
-
-    team.until(ended, 120, "the round ended by the sweep")
-    record = round_of(stack)
+    record = closed_round(stack, team, meanwhile=team.sweep)
     assert record.outcome is RoundOutcome.GIVEN_UP, record
-    team.until(lambda: ledger.group_size(stack, team.group) == (2, 2), 120, "the group at its size")
+    team.until(lambda: ledger.group_size(stack, team.group) == (2, 2), "the group at its size")
     nodes = ledger.nodes(stack)
     assert not [name for name in team.instances if nodes[name]["spec"].get("taints")]
     assert group_of(stack, team.group)["SuspendedProcesses"] == []

@@ -1,11 +1,27 @@
-"""What the functions really called on the local stack, against what their roles allow. Runs last in this folder."""
+"""What the functions really called on the local stack, against what their roles allow.
 
-import pytest
+A room is its tests with one deployed stack. Every call that a room has seen is within its function's role; whether a
+role allows what nothing uses is judged where all that the function does is exercised: in one of the rooms."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from infra.permissions import PERMISSIONS
 from infra.service_permissions import EVERY_FUNCTION
+from local.stack import LocalStack
 
-pytestmark = pytest.mark.local
+ENDINGS, GROUPS = "tests/local/chain/endings", "tests/local/chain/groups"
+JUDGED_IN = {
+    "interruption": ENDINGS,
+    "terminate": ENDINGS,
+    "drain": ENDINGS,
+    "sweep": ENDINGS,
+    "telling": ENDINGS,
+    "decide": GROUPS,
+    "disrupt": GROUPS,
+    "upgrade": GROUPS,
+    "sync": GROUPS,
+}
 
 # Allowed, and not called in these tests; each is needed for what it says.
 RARELY = {
@@ -41,33 +57,38 @@ RARELY = {
     ("drain", "elasticloadbalancing:DescribeInstanceHealth"): "a classic load balancer",
     ("sync", "autoscaling:DescribeLaunchConfigurations"): "a group that still has a launch configuration",
 }
-OF_ROUNDS = {"decide", "disrupt"}  # the round that launches and drains is one of the long tests, and so is this of them
 SAME_ACTION = {"sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility"}
 
 
-@pytest.fixture
-def recorded(stack):
-    """Function without prefix -> the actions it called."""
-    calls = stack.control("GET", "calls")
+def judged_in(room: str) -> list[str]:
+    """The functions that are exercised in this room, as `PERMISSIONS` names them."""
+    return [function for function in PERMISSIONS if JUDGED_IN[function] == room]
+
+
+def recorded(stack: LocalStack, room: str) -> Mapping[str, set[str]]:
+    """Function without prefix -> the actions it called so far. Fails where the room has not been run as a whole."""
+    calls: Mapping[str, Mapping[str, Any]] = stack.control("GET", "calls")
     found = {
         name.removeprefix("leeward-"): {SAME_ACTION.get(call, call) for call in counts}
         for name, counts in calls.items()
     }
-    missing = set(PERMISSIONS) - set(found)
-    assert not missing, f"nothing recorded for {missing}: run the whole of tests/local/chain"
+    missing = set(judged_in(room)) - set(found)
+    assert not missing, f"nothing recorded for {missing}: run the whole of {room}"
     return found
 
 
-@pytest.mark.parametrize("function", PERMISSIONS)
-def test_every_recorded_call_is_allowed_by_its_role(recorded, function):
-    allowed = {permission.action for permission in (*PERMISSIONS[function], *EVERY_FUNCTION)}
-    assert recorded[function] - allowed == set()
+def beyond(called: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """Function -> the actions it called and may not. A function without a role may do nothing."""
+    found = {function: actions - _allowed(function) for function, actions in called.items()}
+    return {function: actions for function, actions in found.items() if actions}
 
 
-@pytest.mark.parametrize(
-    "function", [pytest.param(name, marks=pytest.mark.long if name in OF_ROUNDS else ()) for name in PERMISSIONS]
-)
-def test_no_role_allows_what_nothing_uses_without_a_reason(recorded, function):
+def _allowed(function: str) -> set[str]:
+    permissions: Sequence[Any] = (*PERMISSIONS[function], *EVERY_FUNCTION) if function in PERMISSIONS else ()
+    return {permission.action for permission in permissions}
+
+
+def unused(function: str, called: set[str]) -> set[str]:
+    """The actions that its role allows, that it did not call, and that no reason is given for."""
     allowed = {permission.action for permission in PERMISSIONS[function] if not permission.indirect}
-    unused = {action for action in allowed - recorded[function] if (function, action) not in RARELY}
-    assert unused == set()
+    return {action for action in allowed - called if (function, action) not in RARELY}

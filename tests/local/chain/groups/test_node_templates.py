@@ -9,8 +9,8 @@ from leeward.adapters.aws.catalog import DynamoCatalog
 from leeward.adapters.aws.table import Table
 from leeward.model.facts import ClusterFacts
 from local import fleet
-from tests.local.chain.conftest import forget_what_is_cached
-from tests.local.chain.test_placement import logged, sync
+from tests.local.chain.conftest import forget_what_is_cached, logged
+from tests.local.chain.groups.test_placement import sync
 
 pytestmark = pytest.mark.local
 
@@ -24,7 +24,7 @@ def group(stack, network: fleet.Network) -> Iterator[str]:
     eks = stack.client("eks")
     eks.create_nodegroup(
         clusterName=stack.cluster,
-        nodegroupName="web",
+        nodegroupName="known",
         nodeRole="arn:aws:iam::000000000000:role/node",
         subnets=list(network.subnets),
         instanceTypes=["m5.large", "m5a.large"],
@@ -33,13 +33,13 @@ def group(stack, network: fleet.Network) -> Iterator[str]:
         taints=[{"key": "dedicated", "value": "web", "effect": "NO_EXECUTE"}],
         scalingConfig={"minSize": 0, "maxSize": 3, "desiredSize": 0},
     )
-    described = eks.describe_nodegroup(clusterName=stack.cluster, nodegroupName="web")["nodegroup"]
+    described = eks.describe_nodegroup(clusterName=stack.cluster, nodegroupName="known")["nodegroup"]
     name = described["resources"]["autoScalingGroups"][0]["name"]
     tag = {"Key": TAG, "Value": "tag", "ResourceId": name, "ResourceType": "auto-scaling-group"}
     stack.client("autoscaling").create_or_update_tags(Tags=[{**tag, "PropagateAtLaunch": True}])
     yield name
     stack.control("DELETE", "faults")
-    eks.delete_nodegroup(clusterName=stack.cluster, nodegroupName="web")
+    eks.delete_nodegroup(clusterName=stack.cluster, nodegroupName="known")
 
 
 def template(stack, group):
@@ -62,7 +62,7 @@ def test_the_node_of_a_group_at_zero_is_known_and_with_the_permission_denied_as_
     assert len(known.zones) == 3
     described = described_so_far(stack)
     sync(stack)
-    assert described_so_far(stack) == described  # within the minute the answer is still known
+    assert described_so_far(stack) == described  # the answer is still known
 
     fault = {"service": "eks", "action": "DescribeNodegroup", "code": "AccessDeniedException", "status": 403}
     stack.control("POST", "faults", {**fault, "times": None, "function": "leeward-sync"})
@@ -70,10 +70,10 @@ def test_the_node_of_a_group_at_zero_is_known_and_with_the_permission_denied_as_
     for _ in range(2):
         sync(stack)
     labels = template(stack, group).node["metadata"]["labels"]
-    assert (labels["example.com/label-1"], labels["nodegroup-name"]) == ("tag", "web")
+    assert (labels["example.com/label-1"], labels["nodegroup-name"]) == ("tag", "known")
     assert "example.com/label-2" not in labels
     (line,) = logged(stack, "sync", "eks:DescribeNodegroup")
-    assert f"{stack.cluster}/web: AccessDeniedException" in json.loads(line)["message"]
+    assert f"{stack.cluster}/known: AccessDeniedException" in json.loads(line)["message"]
 
 
 def described_so_far(stack):

@@ -1,14 +1,12 @@
 """A managed node group on the deployed stack: EKS rolls it; Leeward starts its update, watches, names what blocks."""
 
-import json
-
 import pytest
 
 from local import fleet
 from local.demo import ledger
 from tests.local.chain.conftest import Crew
-from tests.local.chain.test_node_group_upgrade import ended, group_of, start
-from tests.local.chain.test_placement import sync
+from tests.local.chain.groups.test_node_group_upgrade import ended, group_of, start
+from tests.local.chain.groups.test_placement import sync
 
 pytestmark = pytest.mark.local
 
@@ -38,7 +36,7 @@ def managed(stack, network):
     name = described["resources"]["autoScalingGroups"][0]["name"]
     members = [str(one["InstanceId"]) for one in fleet.instances_of(stack, name)]
     team = Crew(stack=stack, group=name, instances=members)
-    team.until(lambda: all(one in ledger.nodes(stack) for one in members), 30, "the nodes of the node group")
+    team.until(lambda: all(one in ledger.nodes(stack) for one in members), "the nodes of the node group")
     stack.control("PUT", f"eks/{stack.cluster}", {"evictionSeconds": 4})
     sync(stack)
     yield team
@@ -55,10 +53,10 @@ def run_held_pod(stack, team):
     stack.kubectl("apply", "-f", "-", stdin=fleet.manifests(objects))
 
     def ready():
-        status = json.loads(stack.kubectl("get", "deployment", "held", "-o", "json")).get("status", {})
-        return status.get("readyReplicas") == 1
+        found = stack.kubernetes("GET", "/apis/apps/v1/namespaces/default/deployments/held")
+        return found.get("status", {}).get("readyReplicas") == 1
 
-    team.until(ready, 30, "the pod")
+    team.until(ready, "the pod")
 
 
 def versions(stack, group):
@@ -92,7 +90,7 @@ def test_eks_rolls_it_to_the_version_asked_for_and_a_blocked_drain_is_named_then
 
     outcome = ended(stack, managed, start(stack, f"{NODEGROUP}-3", **override, force=True))
     assert outcome["status"] == "SUCCEEDED", outcome
-    managed.until(lambda: versions(stack, group) == ["2", "2"], 30, "two nodes of the second version")
+    managed.until(lambda: versions(stack, group) == ["2", "2"], "two nodes of the second version")
     after = group_of(stack, group)
     assert (after["DesiredCapacity"], after["MaxSize"]) == (2, 2)
     assert writes(stack) == before, "nothing was written through Auto Scaling"

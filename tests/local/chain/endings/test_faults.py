@@ -2,6 +2,7 @@
 
 import json
 import time
+from datetime import UTC, datetime
 
 import pytest
 
@@ -18,25 +19,27 @@ def test_a_function_killed_in_the_middle_of_a_drain(stack, crew):
     stack.kubectl("label", "node", team.node_name(team.instances[1]), f"group={team.group}")
     stack.control("POST", "lambda/kill", {"function": "leeward-drain", "afterSeconds": 1.5, "times": 1})
     stack.emit(scenario.spot_warning(stack, victim))
-    record = team.closed(victim, 90)
+    record = team.closed(victim)
     assert record.outcome == "terminated"
     assert len(record.launched) == 1
-    team.until(lambda: ledger.group_size(stack, team.group) == (2, 2), 15, "the group at its size")
+    team.until(lambda: ledger.group_size(stack, team.group) == (2, 2), "the group at its size")
 
 
 def test_a_kubernetes_api_that_answers_500_for_thirty_seconds(stack, crew):
     team = crew(1)
     victim = team.instances[0]
-    stack.cluster_control("POST", "faults", {"status": 500, "seconds": 30})
+    stack.cluster_control("POST", "faults", {"status": 500, "seconds": 3600})
     began = time.monotonic()
     stack.emit(scenario.maintenance(stack, (victim,)))
-    team.until(lambda: team.record(victim) is not None, 25, "the claim, although the cluster is gone")
+    team.until(lambda: team.record(victim), "the claim, although the cluster is gone")
+    team.until(lambda: time.monotonic() - began > 30, "thirty seconds gone by")
     states = stack.client("autoscaling").describe_auto_scaling_instances(InstanceIds=[victim])
     assert states["AutoScalingInstances"][0]["LifecycleState"] == "InService"
-    record = team.closed(victim, 120)
+    answers_again = datetime.now(UTC)
+    stack.cluster_control("DELETE", "faults")
+    record = team.closed(victim)
     assert record.outcome == "terminated"
-    assert time.monotonic() - began > 30
-    assert (record.times["drained"] - record.began).total_seconds() > 25
+    assert record.times["drained"] > answers_again
 
 
 def test_a_throttled_describe_instances(stack, crew):
@@ -48,7 +51,7 @@ def test_a_throttled_describe_instances(stack, crew):
         {"service": "ec2", "action": "DescribeInstances", "code": "RequestLimitExceeded", "status": 503, "times": 12},
     )
     stack.emit(scenario.spot_warning(stack, victim))
-    assert team.closed(victim, 120).outcome == "terminated"
+    assert team.closed(victim).outcome == "terminated"
 
 
 def test_a_stopped_execution_is_taken_up_again_by_the_sweeper(stack, crew):
@@ -56,12 +59,12 @@ def test_a_stopped_execution_is_taken_up_again_by_the_sweeper(stack, crew):
     victim = team.instances[0]
     team.run_pods(fleet.deployment("stopped-app", 1), fleet.budget("stopped-app", maxUnavailable=0), instance=victim)
     stack.emit(scenario.maintenance(stack, (victim,)))
-    team.until(lambda: ledger.executions(stack).get(f"{victim}-1") == "RUNNING", 15, "the run")
+    team.until(lambda: ledger.executions(stack).get(f"{victim}-1") == "RUNNING", "the run")
     arn = f"arn:aws:states:{stack.region}:{stack.account}:execution:leeward-node-termination:{victim}-1"
     stack.client("stepfunctions").stop_execution(executionArn=arn, cause="an operator")
     stack.kubectl("delete", "pdb", "stopped-app")
     team.sweep()
-    assert team.closed(victim, 60).outcome == "terminated"
+    assert team.closed(victim).outcome == "terminated"
     assert f"{victim}-2" in ledger.executions(stack)
 
 
@@ -70,7 +73,6 @@ def test_a_lost_lifecycle_event_is_found_by_the_sweeper(stack, crew):
     victim = team.instances[0]
     events = stack.client("events")
     names = [rule["Name"] for rule in events.list_rules()["Rules"] if "terminate" in json.dumps(rule).lower()]
-    names.append("leeward-sweep-schedule")  # nobody else shall find it first
     for name in names:
         events.disable_rule(Name=name)
     try:
@@ -83,7 +85,7 @@ def test_a_lost_lifecycle_event_is_found_by_the_sweeper(stack, crew):
     finally:
         for name in names:
             events.enable_rule(Name=name)
-    assert team.closed(victim, 60).outcome == "terminated"
+    assert team.closed(victim).outcome == "terminated"
 
 
 def test_the_same_record_delivered_three_times(stack, crew):
@@ -94,10 +96,10 @@ def test_the_same_record_delivered_three_times(stack, crew):
         stack.emit(warning)
     record = team.closed(victim)
     stack.emit(warning)
-    team.until(lambda: ledger.queue_depth(stack) == 0, 10, "the queue empty")
+    team.until(lambda: ledger.queue_depth(stack) == 0, "the queue empty")
     assert len(record.launched) == 1
     assert [name for name in ledger.executions(stack) if name.startswith(victim)] == [f"{victim}-1"]
-    team.until(lambda: ledger.group_size(stack, team.group) == (2, 2), 15, "the group at its size")
+    team.until(lambda: ledger.group_size(stack, team.group) == (2, 2), "the group at its size")
 
 
 def deny(stack, service, action, times):
@@ -113,32 +115,35 @@ def test_a_permission_to_launch_that_is_missing_does_not_hold_up_a_spot_drain(st
     record = team.closed(victim)
     assert record.launched == ()
     assert "autoscaling:LaunchInstances" in record.replacement
-    team.until(lambda: ledger.group_size(stack, team.group) == (1, 1), 15, "the group at its size")
+    team.until(lambda: ledger.group_size(stack, team.group) == (1, 1), "the group at its size")
 
 
 @pytest.mark.long
-def test_a_permission_that_is_missing_is_named_and_the_run_goes_on_once_it_is_there(stack, crew):
+def test_a_permission_that_is_missing_is_named_and_the_run_goes_on_once_it_is_there(stack, crew, swept_by_schedule):
     """The schedule's own sweep starts it again, after the minute that a failed run rests."""
     team = crew(1)
     victim = team.instances[0]
     deny(stack, "autoscaling", "TerminateInstanceInAutoScalingGroup", 1)
     stack.emit(scenario.maintenance(stack, (victim,)))
     name = f"{victim}-1"
-    team.until(lambda: ledger.executions(stack).get(name) == "FAILED", 60, "the first run failed")
+    team.until(lambda: ledger.executions(stack).get(name) == "FAILED", "the first run failed")
     arn = f"arn:aws:states:{stack.region}:{stack.account}:execution:leeward-node-termination:{name}"
     found = stack.client("stepfunctions").describe_execution(executionArn=arn)
     assert found["error"] == "NodeTerminationFailure"
     assert "autoscaling:TerminateInstanceInAutoScalingGroup" in found["cause"]
-    assert team.closed(victim, 240).outcome == "terminated"
+    assert team.closed(victim).outcome == "terminated"
     assert ledger.executions(stack)[f"{victim}-2"] == "SUCCEEDED"
 
 
 def test_a_kubernetes_api_that_throttles_is_waited_for(stack, crew):
     team = crew(1)
     victim = team.instances[0]
-    stack.cluster_control("POST", "faults", {"status": 429, "retryAfter": 1, "seconds": 6})
+    stack.cluster_control("DELETE", "faults")
+    stack.cluster_control("POST", "faults", {"status": 429, "retryAfter": 1, "count": 6})
     stack.emit(scenario.maintenance(stack, (victim,)))
     assert team.closed(victim).outcome == "terminated"
+    (throttled,) = stack.cluster_control("GET", "faults")
+    assert throttled["hits"] == 6
 
 
 def test_nonsense_of_every_shape_holds_up_nobody(stack, crew):
@@ -154,4 +159,4 @@ def test_nonsense_of_every_shape_holds_up_nobody(stack, crew):
         if start == 100:
             stack.emit(scenario.spot_warning(stack, victim))
     assert team.closed(victim).outcome == "terminated"
-    team.until(lambda: ledger.queue_depth(stack) == 0, 30, "the queue empty")
+    team.until(lambda: ledger.queue_depth(stack) == 0, "the queue empty")

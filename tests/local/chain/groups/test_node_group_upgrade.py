@@ -7,7 +7,7 @@ import pytest
 
 from local import fleet
 from local.demo import ledger
-from tests.local.chain.test_placement import sync
+from tests.local.chain.groups.test_placement import sync
 
 pytestmark = pytest.mark.local
 
@@ -22,10 +22,10 @@ def rolled(stack, crew):
     stack.kubectl("apply", "-f", "-", stdin=fleet.manifests(workload))
 
     def ready():
-        status = json.loads(stack.kubectl("get", "deployment", "rolled", "-o", "json")).get("status", {})
-        return status.get("readyReplicas") == 6
+        found = stack.kubernetes("GET", "/apis/apps/v1/namespaces/default/deployments/rolled")
+        return found.get("status", {}).get("readyReplicas") == 6
 
-    team.until(ready, 30, "the workload")
+    team.until(ready, "the workload")
     sync(stack)
     yield team
     stack.kubectl("delete", "deployment,pdb", "rolled")
@@ -37,12 +37,12 @@ def start(stack, name, **asked):
     return answer["executionArn"]
 
 
-def ended(stack, team, execution, seconds=150):
-    def described():
-        return stack.client("stepfunctions").describe_execution(executionArn=execution)
+def ended(stack, team, execution):
+    def look():
+        found = stack.client("stepfunctions").describe_execution(executionArn=execution)
+        return found if found["status"] != "RUNNING" else None
 
-    team.until(lambda: described()["status"] != "RUNNING", seconds, f"the end of {execution}")
-    return described()
+    return team.until(look, f"the end of {execution}")
 
 
 def group_of(stack, name):

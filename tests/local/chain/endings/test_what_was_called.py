@@ -1,0 +1,27 @@
+"""What the functions called while nodes came to their end, against their roles. Its name makes it the room's last."""
+
+import pytest
+
+from infra.permissions import PERMISSIONS
+from tests.local.chain import roles
+
+pytestmark = pytest.mark.local
+
+
+@pytest.fixture
+def called(stack):
+    return roles.recorded(stack, roles.ENDINGS)
+
+
+def test_every_recorded_call_is_allowed_by_its_role(called):
+    assert roles.beyond(called) == {}
+
+
+@pytest.mark.parametrize("function", roles.judged_in(roles.ENDINGS))
+def test_no_role_allows_what_nothing_uses_without_a_reason(called, function):
+    assert roles.unused(function, called[function]) == set()
+
+
+def test_every_function_is_judged_in_one_of_the_rooms():
+    assert set(roles.JUDGED_IN) == set(PERMISSIONS)
+    assert set(roles.JUDGED_IN.values()) == {roles.ENDINGS, roles.GROUPS}

@@ -1,0 +1,29 @@
+"""The `leeward` command, live against the deployed local stack, with the caller's own credentials."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def leeward(stack):
+    """Run the command as a person with access to the cluster would; answers (exit code, stdout, stderr)."""
+    arn = stack.client("sts").get_caller_identity()["Arn"]
+    eks = stack.client("eks")
+    if arn not in eks.list_access_entries(clusterName=stack.cluster)["accessEntries"]:
+        eks.create_access_entry(clusterName=stack.cluster, principalArn=arn, kubernetesGroups=["leeward:act"])
+    stack.take_over_access_entries()
+
+    def run(*arguments, stdin=None):
+        done = subprocess.run(
+            [sys.executable, "-m", "leeward.cli.main", *arguments, "--cluster", stack.cluster, "-o", "json"],
+            env=stack.environment(),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    return run

@@ -1,0 +1,26 @@
+"""What the functions called while groups were looked after, against their roles. Its name makes it the room's last."""
+
+import pytest
+
+from tests.local.chain import roles
+
+pytestmark = pytest.mark.local
+
+OF_ROUNDS = {"decide", "disrupt"}  # the round that launches and drains is one of the long tests, and so is this of them
+
+
+@pytest.fixture
+def called(stack):
+    return roles.recorded(stack, roles.GROUPS)
+
+
+def test_every_recorded_call_is_allowed_by_its_role(called):
+    assert roles.beyond(called) == {}
+
+
+@pytest.mark.parametrize(
+    "function",
+    [pytest.param(name, marks=pytest.mark.long if name in OF_ROUNDS else ()) for name in roles.judged_in(roles.GROUPS)],
+)
+def test_no_role_allows_what_nothing_uses_without_a_reason(called, function):
+    assert roles.unused(function, called[function]) == set()
