@@ -1,18 +1,23 @@
 """A storm through the whole chain in virtual time: every spot instance of a group warned in the same second.
 
-The product's functions and state machine on the simulated AWS, with its invariants. With `rough`: each message
-comes three times and a fifth of all calls to AWS is throttled (each of them one that the SDK has tried three times);
-where that ends must be where the smooth one ends."""
+The product's functions and state machine on the simulated AWS, with its invariants. The rougher ways there have to end
+where the smooth one does: each message comes three times, and a fifth of all requests to AWS is throttled, of which a
+call is given three by the SDK; or, harsher, a fifth of all calls fails although the SDK has tried them three times."""
 
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from enum import StrEnum
 from itertools import count as counting
 
 from bench.upgrade_fleet import BenchFleet, BenchGroup
+from leeward.adapters.aws.clients import ATTEMPTS
+from leeward.model import keys
 from leeward.model.termination import Status
 from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy, Selector
+from local.cluster.objects import name_of
+from local.cluster.store import Change
 from simulation import fleets
 from simulation.aws.compute import IN_SERVICE
 from simulation.faults import Faults
@@ -23,9 +28,20 @@ GROUP = "web"
 HOURS, REST = 0.1, 1800.0
 DELIVERIES = 3
 THROTTLED = 0.2
-ALWAYS_CHECKED = (
-    100  # nodes; with more the invariants, which look at every node, are checked after each so-many-th event
-)
+# nodes; with more the invariants, which look at every node, are checked after each so-many-th event
+ALWAYS_CHECKED = 100
+
+
+class Way(StrEnum):
+    """How a storm is made worse."""
+
+    SMOOTH = "every call answered"
+    ROUGH = "each message three times, a fifth of the requests to AWS throttled"
+    HARSH = "each message three times, a fifth of the calls to AWS throttled for longer than the SDK tries"
+
+
+# Shares of the calls that fail. The SDK tries the termination of an instance only once; that is not told apart here.
+CALLS_THROTTLED = {Way.SMOOTH: 0.0, Way.ROUGH: THROTTLED**ATTEMPTS, Way.HARSH: THROTTLED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,28 +58,31 @@ class End:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """`tainted` and `gone`: seconds from the warnings until the last node was tainted and the last record closed."""
+    """`tainted` and `gone`: seconds from the warnings until the last node was tainted and the last record closed.
+    `violations`: invariants that were broken, in words.
+    """
 
     end: End
     tainted: float
     gone: float
     executions: int
-    violations: int
+    violations: tuple[str, ...]
     cpu: float
 
 
-def storm(count: int, *, rough: bool = False) -> Chain:
+def storm(count: int, way: Way = Way.SMOOTH) -> Chain:
     """Warn all of them and wait until everything has come to rest."""
     began = time.process_time()
-    world = _world(count, Faults(throttle_aws=THROTTLED) if rough else Faults.none())
-    if rough:
+    world = _world(count, Faults(throttle_aws=CALLS_THROTTLED[way]))
+    if way is not Way.SMOOTH:
         _deliver_often(world)
     if count > ALWAYS_CHECKED:
         _check_now_and_then(world, count // ALWAYS_CHECKED)
-    at: list[float] = []
+    at, warned, marked = list[float](), set[str](), _first_marks(world)
 
     def begin() -> None:
         at.append(world.timeline.now())
+        warned.update(node.name for node in world.kubernetes.nodes())
         for member in list(world.fleet.groups[GROUP].members.values()):
             world.fleet.spot_warning(member)
 
@@ -72,12 +91,26 @@ def storm(count: int, *, rough: bool = False) -> Chain:
     times = [record.times for record in world.claims.records.values() if record.subject.group == GROUP]
     return Chain(
         end=_end(world, count),
-        tainted=max(one["tainted"].timestamp() for one in times if "tainted" in one) - at[0],
+        tainted=max(when for node, when in marked.items() if node in warned) - at[0],
         gone=max(one["closed"].timestamp() for one in times if "closed" in one) - at[0],
         executions=outcome.executions,
-        violations=len(outcome.violations) + len(outcome.unexpected),
+        violations=(*map(str, outcome.violations), *map(str, outcome.unexpected)),
         cpu=time.process_time() - began,
     )
+
+
+def _first_marks(world: World) -> dict[str, float]:
+    """When each node first got our taint."""
+    found: dict[str, float] = {}
+
+    def see(change: Change) -> None:
+        if change.resource == "nodes":
+            taints = change.obj["spec"].get("taints") or ()
+            if any(taint["key"] == keys.DISRUPTED_TAINT for taint in taints):
+                found.setdefault(name_of(change.obj), world.timeline.now())
+
+    world.cluster.observe(see)
+    return found
 
 
 def _deliver_often(world: World) -> None:
@@ -139,4 +172,4 @@ def _world(count: int, faults: Faults) -> World:
         workloads=(),
         policies=ClusterPolicies(settings=ClusterSettings(name=fleets.CLUSTER), policies=(policy,)),
     )
-    return World(1, fleet, replace(faults), ())
+    return World(1, fleet, faults, ())

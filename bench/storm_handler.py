@@ -6,7 +6,6 @@ after the other, as one instance of the function would take them. Prints one JSO
 import base64
 import json
 import os
-import resource
 import sys
 import time
 from collections import Counter
@@ -18,6 +17,7 @@ from typing import Any
 
 import urllib3
 
+from bench.memory import peak_megabytes
 from bench.storm_world import ACCOUNT, CLUSTER, GROUP, READY, REGION, instance_id
 from leeward.adapters.aws.access import OwnCredentials
 from leeward.adapters.aws.clients import AwsClients
@@ -135,7 +135,7 @@ def main(directory: Path, count: int) -> None:
     known = ports(directory)
     records = warnings(count + 1)
     process_batch(records[count:], known)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_megabytes()
     counts, cpu, wall = count_calls(), time.process_time(), time.perf_counter()
     marked, failed = 0, 0
     for first in range(0, count, BATCH):
@@ -150,8 +150,8 @@ def main(directory: Path, count: int) -> None:
                 "failed": failed,
                 "aws": counts["aws"],
                 "kubernetes": counts["kubernetes"],
-                "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-                "growth": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024,
+                "megabytes": peak_megabytes(),
+                "growth": peak_megabytes() - before,
             }
         )
     )

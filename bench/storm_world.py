@@ -108,6 +108,7 @@ def serve(directory: Path, count: int) -> None:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = -1  # an answer is one packet: in two, the second would wait for the first one's acknowledgement
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))

@@ -38,6 +38,7 @@ class Figures:
     seed: int
     nodes: tuple[int, ...]
     zones: tuple[str, ...]
+    addresses: int
     instance_type: str
     pods_per_node: int
     boot: int
@@ -58,6 +59,7 @@ class Figures:
             seed=raw["seed"],
             nodes=tuple(raw["nodes"]),
             zones=tuple(raw["zones"]),
+            addresses=raw["addresses"],
             instance_type=raw["instanceType"],
             pods_per_node=raw["podsPerNode"],
             boot=raw["boot"]["seconds"],
@@ -127,6 +129,7 @@ def a_world(figures: Figures, nodes: int, unavailable: str, *, ours: bool) -> Wo
     )
     world = World(figures.seed, fleet, Faults.none(), ())
     world.system.balancers.groups.clear()  # the file has no load balancers, and the reference waits for none
+    world.fleet.subnet_size = figures.addresses
     made = world.fleet.groups[GROUP]
     made.boots = (BOOTED * (figures.boot - figures.spread), BOOTED * (figures.boot + figures.spread))
     made.joins = ((1 - BOOTED) * (figures.boot - figures.spread), (1 - BOOTED) * (figures.boot + figures.spread))

@@ -15,8 +15,12 @@ from leeward.model.attachment import VolumeAttachment
 from leeward.model.node import Taint
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.model.termination import Cause, CauseKind
+from leeward.model.times import format_instant
+from leeward.upgrade.members import Target
+from leeward.upgrade.record import UpgradeRecord, Wish
+from leeward.upgrade.sizes import Strategy
 from tests.cli.command import NOON, SMALL, a_snapshot
-from tests.fakes.builders import a_group, a_node, a_subject, an_instance, our_hook
+from tests.fakes.builders import CLUSTER, a_group, a_node, a_subject, an_instance, our_hook
 from tests.fakes.system import FakeSystem
 
 FOLDER = Path("tests/cli/snapshots/blockers")
@@ -130,6 +134,15 @@ def test_the_table_is_for_people(leeward):
     assert leeward("blockers", "node-b", "--snapshot", FOLDER).out.strip() == "nothing blocks node-b"
 
 
+def test_a_node_that_an_upgrade_keeps_names_the_upgrade(blockers, tmp_path):
+    nodes = json.loads((SMALL / "nodes.json").read_text())
+    nodes["items"][1]["metadata"]["annotations"] = {keys.SCALE_DOWN_DISABLED: "true", keys.KEPT_FOR: "web-1"}
+    found = blockers("node-b", snapshot=a_snapshot(tmp_path, nodes=nodes))
+    (kept,) = (one for one in found if one["kind"] == "node-scale-down-disabled")
+    assert (kept["owner"], kept["until"]) == ("Upgrade/web-1", None)
+    assert "leeward upgrade status web-1 --cluster NAME" in kept["fix"]
+
+
 @pytest.fixture
 def system(monkeypatch):
     mark = Taint(key=keys.DISRUPTED_TAINT, effect="NoSchedule", value="spot_interruption")
@@ -200,3 +213,54 @@ def test_live_only_nodes_on_their_way_out_cost_a_look_into_the_table(leeward, sy
     system.kubernetes.put_node(replace(a_node("i-0c"), name="node-c"))
     live(leeward)
     assert system.claims.asked["read"] == 1
+
+
+@pytest.fixture
+def kept(leeward, system):
+    """What is told of a node that the upgrade of its group keeps, with the upgrade's record changed."""
+    system.kubernetes.by_name.clear()
+    system.kubernetes.put_node(a_node("i-0a"))
+    system.kubernetes.put_node(
+        replace(a_node("i-0b"), annotations={keys.SCALE_DOWN_DISABLED: "true", keys.KEPT_FOR: "web-a"})
+    )
+
+    def tell(*, runs=True, **changes):
+        record = UpgradeRecord(
+            group="web-a",
+            cluster=CLUSTER,
+            target=Target(),
+            strategy=Strategy.DEFAULT,
+            desired=1,
+            maximum=10,
+            began=NOW,
+            execution="web-a-1",
+            attempt=1,
+            cordoned=True,
+        )
+        system.upgrades.records["web-a"] = replace(record, **changes)
+        system.upgrade_executions.open = {"web-a-1"} if runs else set()
+        (found,) = live(leeward, "node-i-0b")
+        assert (found["kind"], found["owner"]) == ("node-scale-down-disabled", "Upgrade/web-a")
+        return found["until"], found["fix"]
+
+    return tell
+
+
+def test_live_a_node_that_an_upgrade_keeps_says_which_execution_and_until_when(kept, system):
+    until, fix = kept()
+    assert until > format_instant(system.clock.now())
+    assert "execution web-a-1 is upgrading" in fix
+    assert until < kept(cordoned=False)[0]  # its first new nodes have yet to come
+
+
+def test_live_a_paused_upgrade_keeps_it_without_an_end(kept):
+    until, fix = kept(wish=Wish.PAUSE)
+    assert until is None
+    assert "leeward upgrade resume web-a" in fix
+
+
+@pytest.mark.parametrize("left", [{"runs": False}, {"ended": NOW}])
+def test_live_an_upgrade_that_nobody_works_on_keeps_it_until_the_next_sweep(kept, system, left):
+    until, fix = kept(**left)
+    assert until == format_instant(system.clock.now() + timedelta(minutes=1))
+    assert "nobody works on that any more" in fix

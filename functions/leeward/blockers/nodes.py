@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from leeward.blockers import commands
 from leeward.blockers.blocker import Blocker, Kind
+from leeward.blockers.keepers import of_keeper
 from leeward.blockers.owners import owner_of
 from leeward.blockers.scene import NodeScene, WaitingHook
 from leeward.disruption.opt_outs import DO_NOT_CONSOLIDATE, node_opt_outs
@@ -39,6 +40,9 @@ def of_wishes(scene: NodeScene) -> Iterator[Blocker]:
     """The node's annotations and its policy's `disruption.doNotDisrupt`."""
     owner = f"AutoScalingGroup/{scene.group}" if scene.group else f"Node/{scene.node.name}"
     for opt_out in node_opt_outs(scene.node):
+        if opt_out.key == SCALE_DOWN_DISABLED and scene.keeper is not None:
+            yield of_keeper(opt_out, scene.keeper, scene)
+            continue
         kind, what = WISHES.get(opt_out.key, (Kind.NODE_DO_NOT_DISRUPT, "every voluntary method"))
         yield Blocker(
             node=scene.node.name,

@@ -29,13 +29,29 @@ class WaitingHook:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Keeper:
+    """An upgrade or a disruption round of ours that has put `scale-down-disabled` on its new nodes until it has ended.
+
+    `name`: what `leeward.dev/kept-for` says, a group's or `round:NUMBER`. `execution`: which works on it, empty: none
+    does any more, None: nobody can know (offline). `phase`: an upgrade's as `leeward upgrade status` tells it. `until`:
+    when it should end, an estimate; None where nobody can say. `going`: names of the nodes that a round waits for.
+    """
+
+    name: str
+    execution: str | None = None
+    phase: str = ""
+    until: datetime | None = None
+    going: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeScene:
     """One node and everything that has a say about its going.
 
     `policy` None: no policy selects its group, the defaults stand in. `deadline`: when the node goes whatever happens;
     `gives_up`: when the drain that is under way stops waiting, None while there is none. `detaching`: since when its
     volumes are waited for (the end of the drain), None before. `elsewhere`: pods of other nodes, or of none, that have
-    claims. `gone`: EC2 has ended the instance, so that no pod blocks any more.
+    claims. `gone`: EC2 has ended the instance, so that no pod blocks any more. `keeper`: whose `kept-for` the node has.
     """
 
     node: Node
@@ -51,6 +67,7 @@ class NodeScene:
     detaching: datetime | None = None
     elsewhere: tuple[Pod, ...] = ()
     gone: bool = False
+    keeper: Keeper | None = None
 
 
 def waiting_hooks(

@@ -7,13 +7,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
-from leeward.blockers.scene import NodeScene, gives_up_at, waiting_hooks
+from leeward.blockers.scene import Keeper, NodeScene, gives_up_at, waiting_hooks
+from leeward.cli.blockers_keepers import live_keepers, offline_keepers
 from leeward.cli.snapshot import Snapshot
 from leeward.disruption.budget_index import BudgetIndex
 from leeward.errors import InvalidInputError
 from leeward.model.attachment import VolumeAttachment, claims_of
 from leeward.model.group import Group, LifecycleHook
 from leeward.model.instance import Instance
+from leeward.model.keys import KEPT_FOR
 from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.model.termination import Status, TerminationRecord
@@ -31,7 +33,7 @@ V = TypeVar("V")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """What all nodes of a cluster share. `claims`: PersistentVolume -> claim; `policies` in their order; `records` by
-    instance, of terminations that are under way.
+    instance, of terminations that are under way; `keepers` by what nodes say in `leeward.dev/kept-for`.
     """
 
     pods: tuple[Pod, ...]
@@ -45,6 +47,7 @@ class Surroundings:
     policies: tuple[NodePolicy, ...]
     queues: frozenset[str] = frozenset()
     records: Mapping[str, TerminationRecord] = field(default_factory=dict)
+    keepers: Mapping[str, Keeper] = field(default_factory=dict)
 
     def scenes(self, nodes: Iterable[Node], now: datetime) -> list[NodeScene]:
         """Of these nodes, in the order of their names."""
@@ -69,6 +72,7 @@ class Surroundings:
                 gone=known.ended if known else False,
                 elsewhere=tuple(pod for pod in claiming if pod.node != node.name) if volumes else (),
                 group=group.name if group else known.group if known else None,
+                keeper=self.keepers.get(node.annotations.get(KEPT_FOR, "")),
             )
             found.append(self._timed(scene, group, now))
         return found
@@ -113,6 +117,7 @@ def offline_scenes(snapshot: Snapshot, node: str | None, now: datetime) -> list[
         groups=snapshot.groups,
         hooks=snapshot.hooks,
         policies=snapshot.policies.policies if snapshot.policies else (),
+        keepers=offline_keepers(chosen),
     )
     return around.scenes(chosen, now)
 
@@ -146,6 +151,7 @@ def live_scenes(ports: Ports, cluster: str, node: str | None, now: datetime) -> 
         policies=ports.clusters.policies(cluster).policies,
         queues=ports.queue_arns,
         records=_open_records(ports, [node for node in nodes if node.marked or node.instance_id in leaving]),
+        keepers=live_keepers(nodes, cluster, ports),
     )
     return around.scenes(nodes, now)
 

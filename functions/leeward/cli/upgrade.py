@@ -92,8 +92,10 @@ def _plan(arguments: argparse.Namespace) -> int:
 
 def _status(arguments: argparse.Namespace) -> int:
     """Always done: it only tells."""
-    live = arguments.snapshot is None and arguments.cluster
-    status = live_status(arguments, live_ports(arguments)) if live else status_of(offline_preflight(arguments))
+    if arguments.snapshot is None and arguments.cluster:
+        status = live_status(arguments.group, arguments.cluster, live_ports(arguments))
+    else:
+        status = status_of(offline_preflight(arguments))
     emit(status.to_json(), arguments.output, lambda: status_table(arguments.group, status))
     return 0
 

@@ -60,21 +60,21 @@ def wish(arguments: argparse.Namespace, ports: Ports) -> int:
     return _tell(arguments, _begin(arguments.group, record, {}, ports), f"{arguments.action} begun")
 
 
-def live_status(arguments: argparse.Namespace, ports: Ports) -> Status:
-    """From the record and the world; without a record the world alone tells."""
-    record = ports.upgrades.read(arguments.group)
+def live_status(name: str, cluster: str, ports: Ports) -> Status:
+    """Of the group's upgrade, from the record and the world; without a record the world alone tells."""
+    record = ports.upgrades.read(name)
     probe = record
     if probe is None:
-        group = described(arguments.group, ports)
-        policy = policy_of(arguments.cluster, group, ports)
+        group = described(name, ports)
+        policy = policy_of(cluster, group, ports)
         if policy is None:
             raise InvalidInputError(f"upgrade: found {group.name}, which no policy selects; expected a selected group")
-        probe = fresh_record(group, arguments.cluster, policy, Asked(), ports)
+        probe = fresh_record(group, cluster, policy, Asked(), ports)
         probe = replace(probe, target=expected(probe, group, ports))
     scene = look(probe, ports)
     runs = record is not None and record.ended is None
     return status_of(
-        scene.preflight, record, allowed(probe, scene, ports) if runs else None, running(arguments.group, record, ports)
+        scene.preflight, record, allowed(probe, scene, ports) if runs else None, running(name, record, ports)
     )
 
 

@@ -2,12 +2,15 @@
 
 The queue's own visibility time-out has to be six times the function's, which is longer than that."""
 
-from leeward.errors import LeewardError
+from collections.abc import Mapping
+
+from leeward.errors import LeewardError, RetryableError
 from leeward.interruption.batch import BatchResult
 from leeward.interruption.decision import RecordOutcome
 from leeward.ports import Ports
 
 LONGEST_SECONDS = 180
+TRIES = 3  # each of them three of the SDK's: what is not asked for comes back minutes after a spot instance is gone
 
 
 def delay_seconds(receives: int) -> int:
@@ -22,7 +25,17 @@ def redeliver_soon(result: BatchResult, ports: Ports) -> str | None:
     if not delays:
         return None
     try:
-        ports.redelivery.after(delays)
+        _ask(delays, ports, TRIES)
     except LeewardError as error:
         return f"failed records come back only after the queue's visibility time-out: {error}"
     return None
+
+
+def _ask(delays: Mapping[str, int], ports: Ports, tries: int) -> None:
+    """Again where that may help; asked twice it is once."""
+    try:
+        ports.redelivery.after(delays)
+    except RetryableError:
+        if tries == 1:
+            raise
+        _ask(delays, ports, tries - 1)

@@ -198,3 +198,15 @@ class TestRedelivery:
         queue.system.redelivery.fail("after", AccessDeniedError("sqs:ChangeMessageVisibility"))
         assert queue.deliver(spot()) == ["m0"]
         assert any("visibility time-out" in line.get("message", "") for line in queue.lines)
+
+    @pytest.mark.parametrize(("throttled", "asked"), [(2, {"r0": 1}), (3, {})])
+    def test_throttled_it_is_asked_for_three_times_because_a_spot_instance_has_two_minutes(
+        self, connect, throttled, asked
+    ):
+        queue = connect()
+        queue.system.instances.fail("describe", ThrottledError("RequestLimitExceeded"), times=1)
+        queue.system.redelivery.fail("after", ThrottledError("RequestThrottled"), times=throttled)
+        assert queue.deliver(spot()) == ["m0"]
+        assert queue.system.redelivery.delays == asked
+        told = [line for line in queue.lines if "visibility time-out" in line.get("message", "")]
+        assert bool(told) is not bool(asked)

@@ -8,9 +8,10 @@ import pytest
 from leeward.blockers.blocker import Kind
 from leeward.blockers.find import blockers
 from leeward.blockers.owners import owner_of
-from leeward.blockers.scene import NodeScene, gives_up_at, waiting_hooks
+from leeward.blockers.scene import Keeper, NodeScene, gives_up_at, waiting_hooks
 from leeward.disruption.opt_outs import why_pod_stays
 from leeward.model.attachment import VolumeAttachment
+from leeward.model.keys import KEPT_FOR, SCALE_DOWN_DISABLED
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget, Toleration
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
 from leeward.policy.document import DisruptionPolicy, DrainPolicy
@@ -252,6 +253,71 @@ class TestOptOuts:
         assert [(one.kind, one.owner) for one in found(policy=policy)] == [
             (Kind.POLICY_DO_NOT_DISRUPT, "NodePolicy/web")
         ]
+
+
+class TestKeepers:
+    """A new node of an upgrade or a round carries Cluster Autoscaler's annotation, and beside it whose it is."""
+
+    KEPT = replace(NODE, annotations={SCALE_DOWN_DISABLED: "true", KEPT_FOR: "web"})
+
+    def kept(self, **known):
+        (blocker,) = found(node=self.KEPT, keeper=Keeper(name="web", **known))
+        assert (blocker.kind, blocker.owner) == (Kind.NODE_SCALE_DOWN_DISABLED, "Upgrade/web")
+        assert blocker.object == f"annotation {SCALE_DOWN_DISABLED}=true, for the upgrade of web"
+        return blocker.until, blocker.fix
+
+    def test_one_that_runs_is_named_with_its_execution_and_its_estimated_end(self):
+        ends = NOW + 9 * MINUTE
+        until, fix = self.kept(execution="web-3", phase="scaling-up", until=ends)
+        assert until == ends
+        assert "execution web-3 is scaling-up" in fix
+        assert "kubectl" not in fix  # taken off by hand it would be put on again
+
+    def test_one_that_is_paused_has_no_end_and_says_how_it_gets_one(self):
+        until, fix = self.kept(execution="web-3", phase="paused")
+        assert until is None
+        assert "leeward upgrade resume web lets it go on" in fix
+
+    def test_one_that_waits_for_its_window_says_where_to_look(self):
+        until, fix = self.kept(execution="web-3", phase="waiting")
+        assert until is None
+        assert "leeward upgrade status web" in fix
+        assert "resume" not in fix
+
+    def test_one_that_nobody_works_on_is_swept_and_may_be_taken_off_by_hand(self):
+        until, fix = self.kept(execution="", until=NOW + MINUTE)
+        assert until == NOW + MINUTE
+        assert fix.endswith(f"by hand kubectl annotate node {NODE.name} {SCALE_DOWN_DISABLED}- {KEPT_FOR}-")
+
+    def test_of_one_that_is_only_known_by_name_the_command_tells_more(self):
+        until, fix = self.kept()
+        assert until is None
+        assert "leeward upgrade status web --cluster NAME" in fix
+
+    @pytest.mark.parametrize(
+        ("known", "fix"),
+        [
+            ({"execution": "blue-7-1"}, "execution blue-7-1 waits for the new nodes to be Ready"),
+            (
+                {"execution": "blue-7-1", "going": ("node-a", "node-b")},
+                "waits until node-a, node-b are gone (leeward blockers node-a, leeward blockers node-b says what holds",
+            ),
+            ({}, "leeward blockers --cluster NAME tells what it waits for"),
+            ({"execution": "", "until": NOW + MINUTE}, "the sweep of every minute takes it off"),
+        ],
+    )
+    def test_a_round_is_named_with_what_it_waits_for(self, known, fix):
+        (blocker,) = found(node=self.KEPT, keeper=Keeper(name="round:7", **known))
+        assert (blocker.kind, blocker.owner) == (Kind.NODE_SCALE_DOWN_DISABLED, "Round/7")
+        assert blocker.object == f"annotation {SCALE_DOWN_DISABLED}=true, for disruption round 7"
+        assert blocker.until == known.get("until")
+        assert fix in blocker.fix
+
+    def test_what_somebody_else_has_put_on_is_the_groups(self):
+        theirs = replace(NODE, annotations={SCALE_DOWN_DISABLED: "true"})
+        (blocker,) = found(node=theirs, group=GROUP)
+        assert blocker.owner == f"AutoScalingGroup/{GROUP}"
+        assert f"kubectl annotate node {NODE.name} {SCALE_DOWN_DISABLED}-" in blocker.fix
 
 
 class TestVolumes:

@@ -1,0 +1,55 @@
+"""What it means for a node that an upgrade or a round of ours keeps it: a new one is half empty until its pods come."""
+
+from leeward.blockers import commands
+from leeward.blockers.blocker import Blocker, Kind
+from leeward.blockers.scene import Keeper, NodeScene
+from leeward.disruption.opt_outs import OptOut
+from leeward.model.keys import KEPT_FOR, OF_ROUND, SCALE_DOWN_DISABLED
+
+PAUSED = "paused"  # `leeward.upgrade.status.Phase`, which is told with blockers and so cannot be imported here
+
+
+def of_keeper(opt_out: OptOut, keeper: Keeper, scene: NodeScene) -> Blocker:
+    """The annotation `scale-down-disabled`, put on by whom `leeward.dev/kept-for` beside it names."""
+    _, of_round, number = keeper.name.partition(OF_ROUND)
+    what = f"disruption round {number}" if of_round else f"the upgrade of {keeper.name}"
+    way_out = _of_round(keeper) if of_round else _of_upgrade(keeper)
+    return Blocker(
+        node=scene.node.name,
+        pod=None,
+        owner=f"Round/{number}" if of_round else f"Upgrade/{keeper.name}",
+        kind=Kind.NODE_SCALE_DOWN_DISABLED,
+        object=f"annotation {opt_out.key}={opt_out.value}, for {what}",
+        until=keeper.until,
+        fix=f"it holds up consolidation and emptiness for {what}: {_left_behind(keeper, scene) or way_out}",
+    )
+
+
+def _left_behind(keeper: Keeper, scene: NodeScene) -> str:
+    if keeper.execution != "":
+        return ""
+    remove = commands.unannotate(f"node {scene.node.name}", SCALE_DOWN_DISABLED)
+    return f"nobody works on that any more, so the sweep of every minute takes it off; by hand {remove} {KEPT_FOR}-"
+
+
+def _of_upgrade(keeper: Keeper) -> str:
+    """One clause with its command."""
+    group, look = keeper.name, f"leeward upgrade status {keeper.name}"
+    if keeper.execution is None:
+        return f"it comes off when that has ended; {look} --cluster NAME tells when that should be"
+    where = f"execution {keeper.execution} is {keeper.phase}"
+    if keeper.until is not None:
+        return f"{where}, and it comes off when that has ended, by estimate then ({look})"
+    if keeper.phase == PAUSED:
+        return f"{where}: leeward upgrade resume {group} lets it go on, leeward upgrade abort {group} ends it"
+    return f"{where}, and when that goes on {look} tells; it comes off when the upgrade has ended"
+
+
+def _of_round(keeper: Keeper) -> str:
+    if keeper.execution is None:
+        return "it comes off when that has ended; leeward blockers --cluster NAME tells what it waits for"
+    where = f"execution {keeper.execution}"
+    if not keeper.going:
+        return f"{where} waits for the new nodes to be Ready; it comes off when that has ended"
+    looks = ", ".join(f"leeward blockers {name}" for name in keeper.going[:3])
+    return f"{where} waits until {', '.join(keeper.going)} are gone ({looks} says what holds them); then it comes off"

@@ -1,0 +1,68 @@
+"""Which upgrades and rounds keep nodes from being scaled down, as `leeward blockers` tells them.
+
+Decides what is asked about them, and only where a node says that one keeps it."""
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+
+from leeward.blockers.scene import Keeper
+from leeward.cli.upgrade_live import live_status
+from leeward.disruption.following import under_way
+from leeward.errors import InvalidInputError
+from leeward.model.keys import KEPT_FOR, OF_ROUND
+from leeward.model.node import Node
+from leeward.ports import Ports
+from leeward.upgrade.status import Phase
+
+SWEEP = timedelta(minutes=1)  # between two sweeps, which let go of what nobody works for
+_MOVES = {
+    Phase.SCALING_UP,
+    Phase.CORDONING,
+    Phase.UPGRADING,
+    Phase.SCALING_DOWN,
+    Phase.ABORTING,
+    Phase.ROLLING_BACK,
+}  # the others wait for a window, a canary or somebody, or have ended
+
+
+def offline_keepers(nodes: Iterable[Node]) -> Mapping[str, Keeper]:
+    """By name: what the nodes alone tell."""
+    return {name: Keeper(name=name) for name in _names(nodes)}
+
+
+def live_keepers(nodes: Iterable[Node], cluster: str, ports: Ports) -> Mapping[str, Keeper]:
+    """By name, with where each stands: one look at the group of an upgrade, one read of the round."""
+    return {
+        name: _round(name, cluster, ports) if name.startswith(OF_ROUND) else _upgrade(name, cluster, ports)
+        for name in _names(nodes)
+    }
+
+
+def _names(nodes: Iterable[Node]) -> list[str]:
+    return sorted({node.annotations[KEPT_FOR] for node in nodes if KEPT_FOR in node.annotations})
+
+
+def _upgrade(group: str, cluster: str, ports: Ports) -> Keeper:
+    """As the sweep judges it: an upgrade that has ended, or on which no execution works, keeps no node any more."""
+    try:
+        status = live_status(group, cluster, ports)
+    except InvalidInputError:  # the group is gone, or no policy selects it and no upgrade is known
+        return Keeper(name=group)
+    if not status.execution or status.phase is Phase.STARTING:
+        return _left_behind(group, ports)
+    until = status.eta if status.phase in _MOVES else None
+    return Keeper(name=group, execution=status.execution, phase=status.phase.value, until=until)
+
+
+def _round(name: str, cluster: str, ports: Ports) -> Keeper:
+    """A round that is open is brought to its end by whoever finds its execution dead: it keeps its nodes until then."""
+    record = ports.rounds.read(cluster)
+    if record is None or not record.open or name != f"{OF_ROUND}{record.number}":
+        return _left_behind(name, ports)
+    going = under_way(record) if record.told else ()
+    names = tuple(sorted(node for node, instance in record.nodes.items() if instance in going))
+    return Keeper(name=name, execution=record.execution or None, going=names)
+
+
+def _left_behind(name: str, ports: Ports) -> Keeper:
+    return Keeper(name=name, execution="", until=ports.clock.now() + SWEEP)

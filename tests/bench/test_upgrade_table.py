@@ -1,0 +1,67 @@
+"""The benchmark of upgrades on a fleet of six nodes: what it counts, and what it says of runs that it leaves out."""
+
+from dataclasses import replace
+
+import pytest
+
+from bench.upgrade import Row, by_the_node, row, shown
+from bench.upgrade_fleet import Figures
+from bench.upgrade_measure import Measured
+
+NOTHING = Measured(
+    seconds=100.0,
+    refused=0,
+    moved_again=0,
+    surge_hours=0.0,
+    most_surge=0,
+    most_unavailable=1,
+    exceeded=0,
+    pending=0.0,
+)
+
+
+def a_row(nodes=20, ours=100.0, eks=250.0, **given):
+    return Row(
+        **{
+            "nodes": nodes,
+            "unavailable": "1",
+            "ours": replace(NOTHING, seconds=ours),
+            "eks": replace(NOTHING, seconds=eks),
+            "lots": eks,
+            "bound": ours,
+            "cpu": 0.0,
+            **given,
+        }
+    )
+
+
+def test_both_sides_roll_the_fleet_and_only_ours_moves_no_pod_twice(capsys):
+    found = row(Figures.read(), 6, "50%")
+    assert (found.ours.moved_again, found.ours.exceeded, found.ours.pending) == (0, 0, 0.0)
+    assert found.ours.most_unavailable <= 3
+    assert found.eks.moved_again > 0
+    assert found.bound <= found.ours.seconds < found.eks.seconds
+    shown(found)
+    assert "6 nodes, maxUnavailable 50%" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("given", "missed"),
+    [
+        ({}, []),
+        ({"eks": 110.0}, ["0.8 x EKS, which is less than the bound"]),
+        ({"eks": 110.0, "bound": 80.0}, ["0.8 x EKS"]),
+        ({"bound": 79.0}, ["1.25 x the bound"]),
+        ({"unavailable": "10%", "eks": 190.0, "bound": 90.0}, ["0.5 x EKS"]),
+    ],
+    ids=["all are met", "cannot be met", "EKS", "the bound", "half of EKS"],
+)
+def test_what_is_missed_is_said(given, missed):
+    assert a_row(**given).missed == missed
+
+
+def test_a_run_that_is_left_out_is_told_by_what_a_node_more_takes(capsys):
+    by_the_node(500, [a_row(20, 840.0, 2000.0), a_row(100, 3480.0, 9186.0)])
+    assert "a node more takes 33.0 s, EKS 89.8 s: 16,680 s, EKS 45,116 s: 0.37 x" in capsys.readouterr().out
+    by_the_node(500, [a_row()])
+    assert not capsys.readouterr().out
