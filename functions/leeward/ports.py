@@ -130,11 +130,13 @@ class Groups(Protocol):
         """Extend a waiting action; False when there is none."""
         ...
 
-    def launch(self, *, group: str, subnet: str, token: str) -> Replacement:
-        """One instance by LaunchInstances in the subnet; the same token gives the same instance.
+    def launch(self, *, group: str, subnet: str, token: str, count: int = 1) -> Replacement:
+        """So many instances (at most 100) by LaunchInstances in the subnet, fewer where there is capacity for fewer;
+        the same token, with the same count, gives the same instances.
 
         Where it is refused (mixed purchase options, launch configuration, MaxSize, no capacity, client too old)
-        the answer has no instance and the reason; `no_capacity` where another subnet may have what this one lacks.
+        the answer has no instance and the reason; `no_capacity` where another subnet may have what this one lacks,
+        wholly or for a part.
         """
         ...
 

@@ -194,6 +194,9 @@ def _template(group: str, version: str) -> LaunchTemplateRef:
     return template_of(group).ref(version)
 
 
+SUBNET_SIZE = 4091  # free addresses of an empty /20
+
+
 def subnet_of(zone: str) -> str:
     """One subnet a zone."""
     return f"subnet-{zone}"

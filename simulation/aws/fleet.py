@@ -17,6 +17,7 @@ from simulation.aws.compute import (
     PENDING_PROCEED,
     PENDING_WAIT,
     PROCEEDING,
+    SUBNET_SIZE,
     Plan,
     SimGroup,
     SimInstance,
@@ -41,6 +42,7 @@ class SimFleet:
     ) -> None:
         self.instances: dict[str, SimInstance] = {}
         self.groups = {plan.name: group_of(plan, cluster) for plan in plans}
+        self.subnet_size = SUBNET_SIZE
         self._timeline, self._injector, self._random, self._to = timeline, injector, random, to
         self._waits = HookWaits(timeline, self.emit_id, to, self.answer)
         self.waiting, self.timed_out = self._waits.waiting, self._waits.timed_out

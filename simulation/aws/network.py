@@ -12,7 +12,6 @@ from simulation.aws.compute import subnet_of
 from simulation.aws.fleet import SimFleet
 from simulation.faults import Injector
 
-SIZE = 4091  # free addresses of an empty /20
 VPC = "vpc-simulated"
 TYPES = {
     kind.name: kind
@@ -48,7 +47,7 @@ class SimNetwork:
 
     def _subnet(self, zone: str) -> Subnet:
         used = sum(addresses(one.type, one.state) for one in self._fleet.instances.values() if one.zone == zone)
-        free, left = max(SIZE - used, 0), self._injector.addresses_left(zone)
+        free, left = max(self._fleet.subnet_size - used, 0), self._injector.addresses_left(zone)
         return Subnet(id=subnet_of(zone), zone=zone, vpc=VPC, free_ips=free if left is None else min(free, left))
 
 

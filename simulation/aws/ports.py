@@ -8,7 +8,7 @@ from leeward.model.group import LAUNCHING, Group, HookResult, LifecycleHook, Sca
 from leeward.model.impairment import Impairment
 from leeward.model.instance import Instance, cluster_of
 from leeward.model.termination import Replacement
-from simulation.aws.compute import subnet_of
+from simulation.aws.compute import SimGroup, subnet_of
 from simulation.aws.fleet import SimFleet
 from simulation.faults import Injector
 from simulation.journal import Journal
@@ -44,7 +44,7 @@ class SimGroups:
 
     def __init__(self, fleet: SimFleet, injector: Injector) -> None:
         self._fleet, self._injector = fleet, injector
-        self._by_token: dict[str, Replacement] = {}
+        self._by_token: dict[str, tuple[int, Replacement]] = {}  # the count that was asked for
         self.launches = Journal[tuple[str, str]]()
         self.decrements = Journal[str]()
         self.terminations = Journal[str]()
@@ -101,29 +101,41 @@ class SimGroups:
             self.heartbeats.append((group, hook, instance, True))
         return waited
 
-    def launch(self, *, group: str, subnet: str, token: str) -> Replacement:
-        """LaunchInstances: desired size + 1 and one instance; the same token gives the same instance."""
+    def launch(self, *, group: str, subnet: str, token: str, count: int = 1) -> Replacement:
+        """LaunchInstances: so many instances or fewer, the desired size grows by them; the same token gives the same
+        instances.
+        """
         if token in self._by_token:
-            return self._by_token[token]
+            asked, answer = self._by_token[token]
+            return answer if asked == count else Replacement(reason=f"IdempotentParameterMismatch: {asked} before")
         target = self._fleet.groups.get(group)
         if target is None:
             return Replacement(reason=f"ValidationError: no group {group}")
         zone = next((zone for zone in target.plan.zones if subnet_of(zone) == subnet), None)
         if zone is None:
             return Replacement(reason=f"ValidationError: {subnet} is none of the group's")
-        if "Launch" in target.suspended or target.desired >= target.maximum:
+        if "Launch" in target.suspended or target.desired + count > target.maximum:
             refused = "Launch is suspended" if "Launch" in target.suspended else "MaxSize is reached"
             return Replacement(reason=f"ValidationError: {refused}")
-        if self._injector.no_capacity(zone):
-            return Replacement(reason=f"InsufficientInstanceCapacity: none in {zone}", no_capacity=True)
-        target.desired += 1
-        target.book.launched()
-        answer = Replacement(launched=(self._fleet.launch(target, zone).id,))
-        self.launches.append((token, answer.launched[0]))
-        self._by_token[token] = answer
-        if len(self._by_token) > TOKENS:
-            del self._by_token[next(iter(self._by_token))]
+        launched = self._launched(target, zone, token, count)
+        fewer = len(launched) < count
+        reason = f"InsufficientInstanceCapacity: {len(launched)} of {count} in {zone}" if fewer else ""
+        answer = Replacement(launched=launched, reason=reason, no_capacity=fewer)
+        if launched:
+            self._by_token[token] = (count, answer)
+            if len(self._by_token) > TOKENS:
+                del self._by_token[next(iter(self._by_token))]
         return answer
+
+    def _launched(self, target: SimGroup, zone: str, token: str, count: int) -> tuple[str, ...]:
+        """Until there is no capacity. Of several, each is written down under the token and its number."""
+        found: list[str] = []
+        while len(found) < count and not self._injector.no_capacity(zone):
+            target.desired += 1
+            target.book.launched()
+            found.append(self._fleet.launch(target, zone).id)
+            self.launches.append((token if count == 1 else f"{token}/{len(found)}", found[-1]))
+        return tuple(found)
 
     def terminate(self, *, instance: str, decrement: bool) -> bool:
         """False when no group holds it or it is leaving. Raises InvalidInputError (a TerminalError) below MinSize."""

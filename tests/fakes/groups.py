@@ -55,7 +55,7 @@ class FakeGroups(Calls):
         self.refuse_launch: str | None = None
         self.short_of_capacity: set[str] = set()
         self.on_launch: Callable[[str, str, str], None] | None = None
-        self._by_token: dict[str, Replacement] = {}
+        self._by_token: dict[str, tuple[int, Replacement]] = {}
         self._born = 0
 
     def describe(self, names: Iterable[str]) -> Mapping[str, Group]:
@@ -114,21 +114,22 @@ class FakeGroups(Calls):
         self.heartbeats.append((group, hook, instance))
         return True
 
-    def launch(self, *, group: str, subnet: str, token: str) -> Replacement:
-        """Desired size + 1 and one Pending instance; the same token gives the same instance."""
+    def launch(self, *, group: str, subnet: str, token: str, count: int = 1) -> Replacement:
+        """Desired size + `count` and as many Pending instances; the same token gives the same instances."""
         self._call("launch")
         if token in self._by_token:
-            return self._by_token[token]
+            asked, answer = self._by_token[token]
+            return answer if asked == count else Replacement(reason=f"IdempotentParameterMismatch: {asked} before")
         target = self.by_name[group]
-        refused = self.refuse_launch or ("MaxSize is reached" if target.desired >= target.maximum else None)
+        refused = self.refuse_launch or ("MaxSize is reached" if target.desired + count > target.maximum else None)
         if refused:
             return Replacement(reason=refused)
         if subnet in self.short_of_capacity:
             return Replacement(reason="InsufficientInstanceCapacity: none there", no_capacity=True)
         self.launches.append((group, subnet, token))
-        self.by_name[group] = replace(target, desired=target.desired + 1)
-        answer = Replacement(launched=(self._add(group, subnet),))
-        self._by_token[token] = answer
+        self.by_name[group] = replace(target, desired=target.desired + count)
+        answer = Replacement(launched=tuple(self._add(group, subnet) for _ in range(count)))
+        self._by_token[token] = count, answer
         return answer
 
     def terminate(self, *, instance: str, decrement: bool) -> bool:

@@ -115,6 +115,13 @@ def _left(record: UpgradeRecord, old: str) -> UpgradeRecord:
     return replace(record, under_way=under_way, debts=debts)
 
 
+def not_told(record: UpgradeRecord, old: Iterable[str]) -> UpgradeRecord:
+    """They stay for now: nobody had told them to go yet."""
+    for one in old:
+        record = _left(record, one)
+    return record
+
+
 def dropped(record: UpgradeRecord, old: str) -> UpgradeRecord:
     """It ended before anybody had told it to go."""
     return replace(_left(record, old), finished=record.finished + 1)

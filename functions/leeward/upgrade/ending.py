@@ -22,6 +22,7 @@ from leeward.upgrade.ordering import fulfil
 from leeward.upgrade.record import UpgradeRecord, Wish, execution_name
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.scene import Scene, look, measured, terminations
+from leeward.upgrade.taking_back import still_allowed
 from leeward.upgrade.telling import ask_to_pay, tell
 from leeward.upgrade.templates import points_at
 
@@ -59,7 +60,8 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     books = conclude(record, ends)
     if books.record != record:
         record = written(books.record, ports)
-    tell(record, books.unclaimed, scene, ports)
+    record, untold = still_allowed(record, books.unclaimed, scene.preflight, ports)
+    tell(record, untold, scene, ports)
     if record.previous is not None and not points_at(scene.group, record.previous, ports):
         assert record.previous.template is not None  # what a rollback returns to has one
         ports.group_changes.point_at(scene.group, record.previous.template)

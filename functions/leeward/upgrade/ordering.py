@@ -1,8 +1,11 @@
 """Launching new nodes ahead: ordered in the record first, then asked for, then written down as debts.
 
-Each order has a number and a client token made of it: asked twice, it is one launch. An order whose answer got lost is
-asked for again before anything else is decided."""
+One order asks for all the new nodes of one subnet: LaunchInstances is synchronous, and a hundred calls one after the
+other take longer than a boot. Each order has a number and a client token made of it, and its count is written down with
+it: asked twice, it is launched once. An order whose answer got lost is asked for again before anything else is decided.
+"""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -10,17 +13,21 @@ from leeward.ports import Ports
 from leeward.upgrade.books import remarked
 from leeward.upgrade.lease import written
 from leeward.upgrade.placing import places_for
-from leeward.upgrade.record import UpgradeRecord, launch_token
+from leeward.upgrade.record import Order, UpgradeRecord, launch_token
 from leeward.upgrade.scene import Scene, described
+
+MOST_AT_ONCE = 100  # instances of one LaunchInstances call (Auto Scaling API reference)
 
 
 def order(record: UpgradeRecord, scene: Scene, zones: Sequence[str], ports: Ports) -> UpgradeRecord:
     """The record with orders for these zones, not yet written."""
     orders = dict(record.orders)
     number = record.ordered
-    for zone, subnet in places_for(scene, zones, ports, avoid=frozenset(record.short)):
-        number += 1
-        orders[str(number)] = f"{zone}/{subnet}"
+    wanted = Counter(places_for(scene, zones, ports, avoid=frozenset(record.short)))
+    for (zone, subnet), count in wanted.items():
+        for before in range(0, count, MOST_AT_ONCE):
+            number += 1
+            orders[str(number)] = str(Order(zone=zone, subnet=subnet, count=min(count - before, MOST_AT_ONCE)))
     return replace(record, orders=orders, ordered=number)
 
 
@@ -32,12 +39,12 @@ def fulfil(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
     found: dict[str, str] = {}  # new instance -> zone
     short: dict[str, str] = {}
     refusal = ""
-    for number, where in sorted(record.orders.items(), key=lambda item: int(item[0])):
-        zone, _, subnet = where.partition("/")
-        answer = ports.groups.launch(group=record.group, subnet=subnet, token=launch_token(record, number))
-        found |= dict.fromkeys(answer.launched, zone)
+    for number in sorted(record.orders, key=int):
+        order, token = Order.read(record.orders[number]), launch_token(record, number)
+        answer = ports.groups.launch(group=record.group, subnet=order.subnet, token=token, count=order.count)
+        found |= dict.fromkeys(answer.launched, order.zone)
         if answer.no_capacity:
-            short[subnet] = f"{zone}: {answer.reason}"
+            short[order.subnet] = f"{order.zone}: {answer.reason}"
         elif not answer.owed:
             refusal = answer.reason
     return written(_noted(record, found, short, refusal), ports)
@@ -46,7 +53,7 @@ def fulfil(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
 def _with_room(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
     """Others may have launched meanwhile: the maximum size makes room for what was ordered, and is put back later."""
     group = described(record.group, ports)
-    wanted = group.desired + len(record.orders)
+    wanted = group.desired + sum(order.count for order in record.ordered_now)
     if wanted <= group.maximum:
         return record
     if not record.raised_maximum or wanted > record.raised_to:

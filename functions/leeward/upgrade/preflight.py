@@ -4,10 +4,11 @@ Decides the plan of an upgrade: who is old, how many go together, the waves, the
 `leeward.upgrade.checks`, one small file each."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from leeward.disruption.budgets import covers, limit
+from leeward.disruption.headcount import Counted, counted
 from leeward.model.group import Group
 from leeward.model.instance_type import InstanceType
 from leeward.model.nodegroup import Nodegroup
@@ -31,8 +32,7 @@ class Beside:
     `refreshes`: ids of running instance refreshes; `scheduled`: names of scheduled actions that change sizes; `quota`:
     vCPUs that the account may still start; `cni`: the VPC CNI's settings; `types`: of the group, by name; `selected`:
     whether a policy selects the group, `no_policies`: whether none is written at all. `nodegroup`: as EKS describes a
-    managed one; `unread`: what could not be read, a sentence each. `elsewhere`: the zone of each node that a disruption
-    round takes in another group of the policy: budgets count it.
+    managed one; `unread`: what could not be read, a sentence each.
     """
 
     force: bool = False
@@ -51,7 +51,6 @@ class Beside:
     no_policies: bool = False
     nodegroup: Nodegroup | None = None
     unread: tuple[str, ...] = ()
-    elsewhere: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +105,7 @@ class Preflight:
             parallel=parallel,
             update=update,
             surge=surge(Strategy(update.strategy), len(zones), parallel),
-            limits=_limits(world, found, policy, parallel, beside.elsewhere, one_zone=update.order == Order.ZONE),
+            limits=_limits(world, group, found, policy, parallel, one_zone=update.order == Order.ZONE),
             rivalry=rivalry(world.budgets, world.pods, only_ready=only_ready),
             wave_nodes=tuple(
                 wave_node(node.name, world.zone_of(node), node.created, pods[node.name], index) for node in old
@@ -152,6 +151,12 @@ class Preflight:
         order = Order(self.update.order)
         return plan_waves(self.wave_nodes, self.limits, self.rivalry, order=order, seed=seed)
 
+    def limits_beside(self, going: frozenset[str]) -> Limits:
+        """The limits, when these instances of the policy's other groups are on their way."""
+        world = replace(self.world, going=going)
+        one_zone = self.limits.one_zone
+        return _limits(world, self.group, self.members, self.policy, self.parallel, one_zone=one_zone)
+
     def budgets_of(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
         """Those that select it."""
         return self.index.selecting(pod)
@@ -167,23 +172,40 @@ def upgrade_budgets(policy: NodePolicy) -> tuple[Budget, ...]:
     return tuple(budget for budget in policy.disruption.budgets if covers(budget, Reason.UPGRADE))
 
 
+def policy_zones(world: ClusterSnapshot, group: Group, found: Sequence[Member], policy: NodePolicy) -> list[str]:
+    """The zone of each node that the policy's budgets count: the group's members, and nodes of its other groups."""
+    return [zone_of(world, member) for member in found] + [one.zone for one in _others(world, group, policy)]
+
+
 def _limits(
     world: ClusterSnapshot,
+    group: Group,
     found: tuple[Member, ...],
     policy: NodePolicy,
     parallel: int,
-    elsewhere: Sequence[str],
     *,
     one_zone: bool,
 ) -> Limits:
-    """maxUnavailable and what every matching budget that is active now leaves, over all and by zone."""
+    """maxUnavailable and what every matching budget that is active now leaves, over all and by zone: budgets are the
+    policy's, with all its groups.
+    """
     together, per_zone = parallel, dict[str, int]()
-    zones = [zone_of(world, member) for member in found]
-    for budget in upgrade_budgets(policy):
-        if budget.window is None or is_active(budget.window, world.now):
-            if budget.zone is None:
-                together = min(together, max(limit(budget, len(found)) - len(elsewhere), 0))
-            else:
-                most = max(limit(budget, zones.count(budget.zone)) - elsewhere.count(budget.zone), 0)
-                per_zone[budget.zone] = min(per_zone.get(budget.zone, most), most)
+    active = [one for one in upgrade_budgets(policy) if one.window is None or is_active(one.window, world.now)]
+    if not active:
+        return Limits(together=together, one_zone=one_zone)
+    zones = policy_zones(world, group, found, policy)
+    busy = [one.zone for one in _others(world, group, policy) if one.disrupting]
+    for budget in active:
+        if budget.zone is None:
+            together = min(together, max(limit(budget, len(zones)) - len(busy), 0))
+        else:
+            most = max(limit(budget, zones.count(budget.zone)) - busy.count(budget.zone), 0)
+            per_zone[budget.zone] = min(per_zone.get(budget.zone, most), most)
     return Limits(together=together, per_zone=per_zone, one_zone=one_zone)
+
+
+def _others(world: ClusterSnapshot, group: Group, policy: NodePolicy) -> list[Counted]:
+    """Nodes of the policy's other groups, as far as the snapshot has these."""
+    mine = {one.id for one in group.instances}
+    nodes = {node.name: node.instance_id for node in world.nodes}
+    return [one for one in counted(world, policy) if nodes[one.node] not in mine]

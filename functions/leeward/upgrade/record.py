@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
+from typing import Self
 
 from leeward.upgrade.members import Target
 from leeward.upgrade.sizes import Strategy
@@ -45,6 +46,25 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """New nodes that one call asks for, all in one subnet."""
+
+    zone: str
+    subnet: str
+    count: int = 1
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """As `str` writes it, `ZONE/SUBNET/COUNT`; without a count it is one."""
+        zone, _, rest = text.partition("/")
+        subnet, _, count = rest.partition("/")
+        return cls(zone=zone, subnet=subnet, count=int(count or 1))
+
+    def __str__(self) -> str:
+        return f"{self.zone}/{self.subnet}/{self.count}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UpgradeRecord:
     """One upgrade of one group. `desired`, `maximum`: the sizes before. `launched`: new nodes launched ahead, `gone`:
     old ones terminated with decrement, `finished`: old ones that are gone in whatever way, `started`: old ones whose
@@ -56,13 +76,13 @@ class UpgradeRecord:
     `execution` holds the lease, the `attempt`th of this upgrade. `suspended`: AZRebalance is, by us; `raised_maximum`:
     so is MaxSize, to `raised_to` at the most. `checked`: pre-flight has been passed.
 
-    The ledger: `ordered` launches were asked for; `orders` are those whose answer nobody has written down yet (number
-    -> `zone/subnet`). `debts`: new instance -> old instance that was asked to pay for it, empty while none is; what is
-    paid or forgiven goes. `places`: new instance -> the zone whose old nodes it replaces. `under_way`: old instance
-    that was told to go -> tag, part of the names under which it was (see `cause_id`). `short`: subnets that lacked
-    capacity at the last try -> what was said. `refusal`: why LaunchInstances does not serve this group; `wanted`: the
-    desired size that was set instead. `others_scaled`: since when somebody else has changed the group's size, so that
-    what is left goes without decrement; `others_seen`: at first sight.
+    The ledger: `ordered` calls have asked for launches; `orders` are those whose answer nobody has written down yet
+    (number -> `Order`, as a text). `debts`: new instance -> old instance that was asked to pay for it, empty while none
+    is; what is paid or forgiven goes. `places`: new instance -> the zone whose old nodes it replaces. `under_way`: old
+    instance that was told to go -> tag, part of the names under which it was (see `cause_id`). `short`: subnets that
+    lacked capacity at the last try -> what was said. `refusal`: why LaunchInstances does not serve this group;
+    `wanted`: the desired size that was set instead. `others_scaled`: since when somebody else has changed the group's
+    size, so that what is left goes without decrement; `others_seen`: at first sight.
     `raised`: how many of those have not come yet; `sized`: since when `desired` is what others want, None: `began`.
     `given_up`: new instances that never joined and were told to end; nobody counts on them any more.
     `then`: groups whose upgrades follow this one, in order, to the same target as asked for.
@@ -127,6 +147,16 @@ class UpgradeRecord:
         return self.ended is None or bool(self.error)
 
     @property
+    def ordered_now(self) -> tuple[Order, ...]:
+        """What open orders ask for."""
+        return tuple(map(Order.read, self.orders.values()))
+
+    @property
+    def alive(self) -> int:
+        """New nodes launched ahead and not paid for, those of open orders with them."""
+        return len(self.debts) + sum(order.count for order in self.ordered_now)
+
+    @property
     def unassigned(self) -> tuple[str, ...]:
         """New instances that no old one has been asked to pay for."""
         return tuple(new for new, old in self.debts.items() if not old)
@@ -167,7 +197,7 @@ def debt_name(new: str, tag: str) -> str:
 
 
 def launch_token(record: UpgradeRecord, number: str) -> str:
-    """Of one launch (at most 64 characters): asked twice, it is one."""
+    """Of one order (at most 64 characters): asked twice, it is launched once."""
     return f"leeward-upgrade-{_digest(record)}-{number}"
 
 

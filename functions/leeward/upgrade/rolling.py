@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from leeward.ports import Ports
 from leeward.snapshot.gather import read_specs
 from leeward.upgrade import turn
+from leeward.upgrade.ahead import launches
 from leeward.upgrade.books import Books, conclude, dropped, held_back, seen_sizes
 from leeward.upgrade.control import Move, Permission
 from leeward.upgrade.holding import allowed, with_canary
@@ -19,6 +20,7 @@ from leeward.upgrade.ordering import fulfil, order
 from leeward.upgrade.record import UpgradeRecord, tag_for
 from leeward.upgrade.room import Room
 from leeward.upgrade.scene import Scene, has_shrunk, look, owed_by_others, terminations
+from leeward.upgrade.taking_back import still_allowed
 from leeward.upgrade.telling import force, tell
 
 
@@ -48,7 +50,7 @@ def take_turn(record: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
     unclaimed = [old for old in books.unclaimed if old in found.under_way]
     exhausted = False
     if permission.move is Move.GO:
-        zones = turn.launches(scene.preflight, found)
+        zones = launches(scene.preflight, found, rolling=drains and permission.at_most is None)
         exhausted = zones is None
         found = order(found, scene, zones or (), ports)
         if drains:
@@ -58,6 +60,7 @@ def take_turn(record: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
         found = written(found, ports)
     keep(found, scene, ports)
     found = fulfil(_raise_instead(found, scene, ports), ports)
+    found, unclaimed = still_allowed(found, unclaimed, scene.preflight, ports)
     tell(found, unclaimed, scene, ports)
     force(found, books.unforced, scene, ports)
     held = held_back(found, ends, scene.policy.drain.timeout, ports.clock.now())

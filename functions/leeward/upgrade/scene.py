@@ -17,7 +17,7 @@ from leeward.termination import ledger
 from leeward.upgrade.members import Target
 from leeward.upgrade.preflight import Beside, Preflight
 from leeward.upgrade.record import Asked, UpgradeRecord
-from leeward.upgrade.rounds import busy_elsewhere
+from leeward.upgrade.sharing import going_elsewhere, others_of
 from leeward.upgrade.sizes import Strategy, parallelism
 
 
@@ -54,15 +54,16 @@ def policy_of(cluster: str, group: Group, ports: Ports) -> NodePolicy | None:
 
 
 def look(record: UpgradeRecord, ports: Ports, beside: Beside | None = None) -> Scene:
-    """Three lists of the cluster, one DescribeAutoScalingGroups, one DescribeInstances; with budgets for Upgrade, one
-    read of the cluster's round.
+    """Three lists of the cluster, one DescribeAutoScalingGroups, one DescribeInstances; with budgets for Upgrade, the
+    cluster's groups, and one read of the table for its round and for each other group of the policy.
     """
     group = described(record.group, ports)
     policies = ports.clusters.policies(record.cluster)
-    policy = policy_of(record.cluster, group, ports)
+    policy = policy_for(policies.policies, group.name, group.tags)
     chosen = policy or NodePolicy(name="(defaults)", selector=Selector())
     kubernetes = ports.clusters.kubernetes(record.cluster)
     instances = ports.instances.describe(member.id for member in group.instances)
+    others = others_of(chosen, group, record.cluster, ports)
     world = ClusterSnapshot(
         cluster=record.cluster,
         now=ports.clock.now(),
@@ -71,12 +72,12 @@ def look(record: UpgradeRecord, ports: Ports, beside: Beside | None = None) -> S
         pods=tuple(kubernetes.pods()),
         budgets=tuple(kubernetes.budgets()),
         daemon_sets=kubernetes.daemon_sets(),
-        groups={group.name: group},
+        groups={group.name: group, **others},
         instances=instances,
         hooks={group.name: ports.groups.hooks(group.name)},
+        going=going_elsewhere(record, others, ports).all,
     )
-    elsewhere = busy_elsewhere(record, chosen, world.nodes, ports)
-    given = beside or Beside(force=record.asked.force, selected=policy is not None, elsewhere=elsewhere)
+    given = beside or Beside(force=record.asked.force, selected=policy is not None)
     preflight = Preflight.of(world, group, chosen, record.target, given, only_ready=True)
     return Scene(preflight=_running(preflight, record), instances=instances, settings=policies.settings)
 

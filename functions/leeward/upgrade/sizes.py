@@ -105,6 +105,14 @@ def next_increment(launched: int, zones: int, zones_without: int) -> int | None:
     return 1 if launched + 1 < 2 * zones else None
 
 
+def in_store(strategy: Strategy, surge_limit: int, pace: int) -> int:
+    """New nodes for which nobody was told to go yet, at the most, while old nodes leave `pace` at a time: the surge, or
+    those of three turns where that is more. A boot lasts some 90 s and an unhindered drain 30 s: with fewer, nodes that
+    could drain wait for nodes that boot. INCREMENTAL stays careful.
+    """
+    return max(surge_limit, ON_THE_WAY * pace) if strategy is Strategy.DEFAULT else surge_limit
+
+
 def most_ahead(surge_limit: int, parallel: int) -> int:
     """New nodes that are not paid for, at the most: the surge, for which nobody leaves yet, and those of old nodes that
     are on their way out. Of these `parallel` drain and about twice as many settle and end: that lasts some 70 s, and

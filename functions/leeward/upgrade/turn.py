@@ -1,7 +1,7 @@
-"""What comes next in a running upgrade of a self-managed group: new nodes to launch, old nodes to start.
+"""Which old nodes start next in a running upgrade of a self-managed group; new ones are launched by `ahead.py`.
 
-Decides from one look and from the record. Launches come ahead of the drains, in the zones of the nodes that they
-replace; an old node starts when a Ready new node of its zone is not paid for yet (docs/designs/upgrade.md)."""
+Decides from one look and from the record: an old node starts when a Ready new node of its zone is not paid for yet
+(docs/designs/upgrade.md)."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -14,7 +14,7 @@ from leeward.upgrade.members import Age, Member
 from leeward.upgrade.preflight import Preflight, zone_of
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.room import Room
-from leeward.upgrade.sizes import Strategy, launch_now, most_ahead, next_increment
+from leeward.upgrade.sizes import Strategy
 from leeward.upgrade.together import Limits
 from leeward.upgrade.waves import Order, next_nodes, plan_waves
 
@@ -47,47 +47,6 @@ def to_try(preflight: Preflight, record: UpgradeRecord) -> tuple[Member, ...]:
 def with_decrement(record: UpgradeRecord) -> bool:
     """Whether each old node pays for a new one, launched ahead by name."""
     return record.strategy is not Strategy.MINIMAL and record.others_scaled is None and not record.refusal
-
-
-def launches(preflight: Preflight, record: UpgradeRecord) -> tuple[str, ...] | None:
-    """Zones of new nodes to launch now, one entry for each; None where INCREMENTAL has come to its end in vain."""
-    if not with_decrement(record):
-        return ()
-    old = waiting(preflight, record)
-    alive = len(record.debts) + len(record.orders)
-    told = sum(bool(payer) for payer in record.debts.values())
-    ahead = launch_now(surge_limit=record.surge, alive=alive, gone=told, old_left=len(old))
-    count: int | None = min(ahead, max(most_ahead(record.surge, preflight.parallel) - alive, 0))
-    if record.strategy is Strategy.INCREMENTAL and not record.cordoned:
-        count = _increment(preflight, record, len(old))
-    if count is None:
-        return None
-    lacking = Counter(zone_of(preflight.world, one) for one in old)
-    lacking.subtract(record.places[new] for new in record.unassigned if new in record.places)
-    lacking.subtract(order.partition("/")[0] for order in record.orders.values())
-    found: list[str] = []
-    for _ in range(count):
-        zone = max(sorted(lacking), key=lambda name: lacking[name], default=None)
-        if zone is None or lacking[zone] <= 0:
-            break
-        lacking[zone] -= 1
-        found.append(zone)
-    return tuple(found)
-
-
-def _increment(preflight: Preflight, record: UpgradeRecord, old: int) -> int | None:
-    """One for each zone first, then one by one while a zone is without a new node."""
-    zones = {zone_of(preflight.world, one) for one in preflight.old}
-    served = {zone_of(preflight.world, one) for one in preflight.members if one.age is Age.NEW}
-    on_their_way = len(record.orders) + sum(new not in _ids(preflight) for new in record.debts)
-    if on_their_way:
-        return 0
-    more = next_increment(len(record.debts), len(zones), len(zones - served))
-    return None if more is None else min(more, old)
-
-
-def _ids(preflight: Preflight) -> set[str]:
-    return {one.instance.id for one in preflight.members}
 
 
 def starts(

@@ -6,13 +6,14 @@ from datetime import timedelta
 import pytest
 
 from leeward.model.instance import CapacityType, Instance
-from leeward.policy.document import UpdatePolicy
+from leeward.policy.document import Budget, DisruptionPolicy, UpdatePolicy
 from leeward.upgrade import turn
+from leeward.upgrade.ahead import launches
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.room import Room
 from leeward.upgrade.sizes import Strategy, most_ahead
-from leeward.upgrade.turn import launches, starts
+from leeward.upgrade.turn import starts
 from tests.unit.upgrade.builders import NEW, NOON, a_node, a_pod, a_policy, an_instance, an_upgrade, template
 from tests.unit.upgrade.test_room import a_room, a_spec, some_pods
 
@@ -122,6 +123,26 @@ def test_who_is_told_to_go_makes_room_for_the_next_launch():
     waiting = launches(rolling(booting=()), a_record(surge=1, **owing("n1")))
     told = launches(rolling(booting=()), a_record(surge=1, under_way={"i-o1": "t"}, **owing(n1="o1")))
     assert (waiting, told) == ((), ("a",))
+
+
+def test_behind_an_open_gate_those_of_three_turns_come_ahead_and_no_more_than_old_ones_are_left():
+    record, many = a_record(surge=2, **owing("n1", "n2")), rolling(old=9, new=("n1", "n2"), booting=())
+    assert launches(many, record) == ()
+    assert launches(many, record, rolling=True) == ("a",) * 4, "2 at a time, 2 are there"
+    assert launches(rolling(old=3, new=("n1", "n2"), booting=()), record, rolling=True) == ("a",)
+
+
+def test_no_more_come_ahead_than_the_budgets_let_go():
+    one = Budget(nodes=1, percent=False, reasons=("Upgrade",))
+    policy = a_policy(UpdatePolicy(max_unavailable=4), disruption=DisruptionPolicy(budgets=(one,)))
+    nodes = [a_node(f"o{number}", cordoned=True) for number in range(1, 10)]
+    found = launches(an_upgrade(*nodes, policy=policy), a_record(surge=2, **owing("n1", "n2")), rolling=True)
+    assert found == ("a",), "three turns of one node, and two are there"
+
+
+def test_an_order_of_several_is_counted_as_several():
+    record = replace(a_record(surge=6), orders={"1": "a/subnet-a/3", "2": "a/subnet-b"})
+    assert launches(rolling(old=9, new=(), booting=()), record) == ("a", "a")
 
 
 def test_what_is_not_paid_for_never_exceeds_the_surge_and_what_is_on_its_way():

@@ -9,6 +9,7 @@ from leeward.policy.document import UpdatePolicy
 from leeward.upgrade.sizes import (
     Size,
     Strategy,
+    in_store,
     launch_now,
     next_increment,
     parallelism,
@@ -82,6 +83,20 @@ def test_new_nodes_are_launched_up_to_the_surge_and_never_more_than_old_ones_are
     assert launch_now(surge_limit=6, alive=20, gone=18, old_left=2) == 0
     assert launch_now(surge_limit=6, alive=20, gone=20, old_left=0) == 0
     assert launch_now(surge_limit=0, alive=0, gone=0, old_left=9) == 0
+
+
+@pytest.mark.parametrize(
+    ("strategy", "limit", "pace", "found"),
+    [
+        (Strategy.DEFAULT, 50, 50, 150),
+        (Strategy.DEFAULT, 6, 1, 6),
+        (Strategy.DEFAULT, 50, 0, 50),
+        (Strategy.INCREMENTAL, 3, 50, 3),
+        (Strategy.MINIMAL, 0, 50, 0),
+    ],
+)
+def test_while_nodes_leave_those_of_three_turns_are_kept_in_store_if_that_is_more(strategy, limit, pace, found):
+    assert in_store(strategy, limit, pace) == found
 
 
 def test_somebody_else_scales_up_when_desired_is_above_what_we_wrote():

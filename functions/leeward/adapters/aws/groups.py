@@ -93,8 +93,8 @@ class AutoScalingGroups:
         """Extend a waiting action by the hook's own time-out; False when there is none."""
         return self._answer("RecordLifecycleActionHeartbeat", group, hook, instance, {})
 
-    def launch(self, *, group: str, subnet: str, token: str) -> Replacement:
-        """One instance, synchronously and without the group's own retries; idempotent by the client token."""
+    def launch(self, *, group: str, subnet: str, token: str, count: int = 1) -> Replacement:
+        """Synchronously and without the group's own retries; idempotent by the client token."""
         client = self._client
         if not hasattr(client, "launch_instances"):
             return Replacement(reason="this botocore does not know LaunchInstances")
@@ -102,7 +102,7 @@ class AutoScalingGroups:
             try:
                 answer = client.launch_instances(
                     AutoScalingGroupName=group,
-                    RequestedCapacity=1,
+                    RequestedCapacity=count,
                     ClientToken=token,
                     SubnetIds=[subnet],
                     RetryStrategy="none",
@@ -112,7 +112,7 @@ class AutoScalingGroups:
                     raise
                 reason = f"{code_of(error)}: {message_of(error)}"
                 return Replacement(reason=reason, no_capacity=code_of(error) in NO_CAPACITY)
-        return _replacement(answer)
+        return _replacement(answer, count)
 
     def terminate(self, *, instance: str, decrement: bool) -> bool:
         """Ask once, and only while the group has not begun to end the instance, so that no repeat decrements twice.
@@ -182,11 +182,13 @@ class AutoScalingGroups:
         return True
 
 
-def _replacement(answer: Mapping[str, Any]) -> Replacement:
+def _replacement(answer: Mapping[str, Any], count: int) -> Replacement:
+    """Errors count where fewer came than were asked for: of the instance types of a subnet the first may fail."""
     launched = tuple(id for part in answer.get("Instances", ()) for id in part.get("InstanceIds", ()))
     refused = (f"{e.get('ErrorCode', '')}: {e.get('ErrorMessage', '')}" for e in answer.get("Errors", ()))
     reason = "; ".join(dict.fromkeys(refused))
     if not launched and not reason:
         reason = "LaunchInstances named neither an instance nor an error"
-    lacking = not launched and any(error.get("ErrorCode") in NO_CAPACITY for error in answer.get("Errors", ()))
-    return Replacement(launched=launched, reason="" if launched else reason, no_capacity=lacking)
+    fewer = len(launched) < count
+    lacking = fewer and any(error.get("ErrorCode") in NO_CAPACITY for error in answer.get("Errors", ()))
+    return Replacement(launched=launched, reason=reason if fewer else "", no_capacity=lacking)

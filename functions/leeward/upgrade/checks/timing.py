@@ -7,7 +7,7 @@ from leeward.model.times import format_instant
 from leeward.policy.document import Budget
 from leeward.policy.schedule import any_active, is_active
 from leeward.upgrade.findings import Code, Finding, blocker, warning
-from leeward.upgrade.preflight import Preflight, upgrade_budgets, zone_of
+from leeward.upgrade.preflight import Preflight, policy_zones, upgrade_budgets
 from leeward.upgrade.windows import opens
 
 
@@ -29,7 +29,7 @@ def check(preflight: Preflight) -> Iterator[Finding]:
 
 
 def _budget(preflight: Preflight, budget: Budget) -> Iterator[Finding]:
-    zones = [zone_of(preflight.world, member) for member in preflight.members]
+    zones = policy_zones(preflight.world, preflight.group, preflight.members, preflight.policy)
     total = len(zones) if budget.zone is None else zones.count(budget.zone)
     if total == 0 or limit(budget, total) > 0:
         return

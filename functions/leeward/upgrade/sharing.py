@@ -1,0 +1,66 @@
+"""Budgets that name the reason Upgrade are the policy's: upgrades of its groups, and the cluster's round, share them.
+
+Decides nothing: says which other groups there are, and which of their instances others have told to go."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from leeward.model.group import Group
+from leeward.model.termination import Status
+from leeward.policy.document import NodePolicy
+from leeward.policy.selection import policy_for
+from leeward.ports import Ports
+from leeward.upgrade.preflight import upgrade_budgets
+from leeward.upgrade.record import UpgradeRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Going:
+    """Instances that were told to go or are about to be: `later` by upgrades that began later than this one."""
+
+    before: frozenset[str] = frozenset()
+    later: frozenset[str] = frozenset()
+
+    @property
+    def all(self) -> frozenset[str]:
+        """Whoever told them."""
+        return self.before | self.later
+
+
+def others_of(policy: NodePolicy, group: Group, cluster: str, ports: Ports) -> dict[str, Group]:
+    """The policy's other groups in the cluster, by name. Asks nobody where no budget names the reason Upgrade: no other
+    limits an upgrade.
+    """
+    if not upgrade_budgets(policy):
+        return {}
+    chain = ports.clusters.policies(cluster).policies
+    found = {one.name: one for one in ports.groups.of_clusters([cluster]) if one.name != group.name}
+    return {name: one for name, one in found.items() if policy_for(chain, name, one.tags) == policy}
+
+
+def going_elsewhere(record: UpgradeRecord, others: Collection[str], ports: Ports) -> Going:
+    """In these groups, by their upgrades and by the cluster's open round: one read of the table for each."""
+    if not others:
+        return Going()
+    before, later = set(_by_round(record.cluster, ports)), set[str]()
+    for name in others:
+        other = ports.upgrades.read(name)
+        if other is not None:
+            (later if (other.began, name) > (record.began, record.group) else before).update(_by(other, ports))
+    return Going(before=frozenset(before), later=frozenset(later))
+
+
+def _by(other: UpgradeRecord, ports: Ports) -> Iterator[str]:
+    """Where no execution works on it, only who was told: the others are told when it is started again."""
+    works = other.ended is None and ports.upgrade_executions.running(other.execution)
+    for instance in other.under_way:
+        told = None if works else ports.claims.read(instance)
+        if works or (told is not None and told.status is Status.OPEN):
+            yield instance
+
+
+def _by_round(cluster: str, ports: Ports) -> list[str]:
+    found = ports.rounds.read(cluster)
+    if found is None or not found.open:
+        return []
+    return [instance for instance in found.going.values() if instance not in found.ends]
