@@ -137,6 +137,16 @@ def test_after_a_failure_an_abort_removes_what_came_ahead():
     assert world.at_rest(versions=("1",))
 
 
+def test_after_a_failure_another_target_ends_with_the_sizes_of_the_first_start():
+    """What the first start has launched is in the sizes that the second one finds: they are not what others want."""
+    world = Upgraded().start(launchTemplateVersion="2")
+    world.template.bad.add("2")
+    world.template.add("ami-00000000000000003")
+    world.start("again", at=BEGIN + 1800, launchTemplateVersion="3").run(1.5)
+    assert (world.ended(), world.ended("again"), world.record.desired) == ("NodeCreationFailure", "Upgraded", 6)
+    assert world.at_rest(versions=("3",))
+
+
 def test_a_canary_bakes_before_the_rest_goes():
     fleet = a_fleet(canary=Canary(nodes=1, bake=timedelta(minutes=10)))
     world = Upgraded(fleet).start(launchTemplateVersion="2").run(1.5)

@@ -84,7 +84,6 @@ def turn_round(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if record.wish is not Wish.ROLLBACK or record.previous is None:
         return replace(run, next=Next.POINT, why="turned round")
     group = ports.groups.describe([record.group])[record.group]
-    owes = bool(record.debts or record.orders or record.under_way)
     turned = replace(
         record,
         target=record.previous,
@@ -100,7 +99,7 @@ def turn_round(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         phase_since=None,
         why="",
     )
-    if not owes:
+    if not record.in_sizes:
         turned = replace(measured(turned, group, ports), others_scaled=None, others_seen=None)
     written(turned, ports)
     return replace(

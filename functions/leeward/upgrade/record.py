@@ -162,6 +162,11 @@ class UpgradeRecord:
         return tuple(new for new, old in self.debts.items() if not old)
 
     @property
+    def in_sizes(self) -> bool:
+        """The group's sizes are not those of others alone: launches or decrements of this upgrade are in them."""
+        return bool(self.debts or self.orders or self.raised or self.under_way)
+
+    @property
     def measured(self) -> datetime:
         """Changes of the group's size since then are by others."""
         return self.sized or self.began

@@ -58,8 +58,8 @@ def prepare(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     group = described(record.group, ports)
     made = prepared(record, group, ports)
     if not record.prepared:
-        # Nothing of ours is in the sizes yet; since the lease was taken, those whom pre-flight waited for changed them.
-        made = measured(made, group, ports)
+        if not record.in_sizes:  # since the lease was taken, those whom pre-flight waited for may have changed them
+            made = measured(made, group, ports)
         made = labelled(made, group, ports.clusters.kubernetes(record.cluster).nodes(), ports)
     if made != record:
         written(made, ports)
