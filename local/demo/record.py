@@ -26,6 +26,7 @@ from local.stack import LocalStack
 Fact = Mapping[str, Any]
 BEFORE = timedelta(seconds=2)
 PLAYED = "played: a spot warning (twice), a maintenance of two instances, nonsense, a scale-in, another team's hook"
+AHEAD = frozenset({"until", "retry"})  # of a termination's times those that lie ahead of what has happened
 BLOCKED_REASONS = frozenset({"DrainBlocked"})  # told more exactly by the refusals themselves
 
 
@@ -77,7 +78,8 @@ def _members(stack: LocalStack) -> dict[str, tuple[str, str]]:
 def build(sources: Sources) -> RunRecord:
     """From shortly before the messages to the last fact; what nodes did before stands in their spans."""
     moments = [parse_instant(str(fact["at"])) for fact in sources.history]
-    moments += [at for termination in sources.terminations for at in termination.times.values()]
+    times = (item for termination in sources.terminations for item in termination.times.items())
+    moments += [at for name, at in times if name not in AHEAD]
     end = max([sources.played, *moments])
     marks = [*_played(sources), *_events(sources), *_blocks(sources), *_decisions(sources)]
     return RunRecord(

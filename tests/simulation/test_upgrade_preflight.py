@@ -2,7 +2,6 @@
 
 import pytest
 
-from simulation.aws import network
 from tests.simulation.fleet_stand_in import deployment
 from tests.simulation.upgrade_stand_in import BEGIN, GROUP, Upgraded, a_fleet
 
@@ -31,9 +30,10 @@ def test_pods_that_nothing_can_host_on_the_new_template_stop_it():
     assert "PodsFitNowhere (pod default/web-" in world.why()
 
 
-def test_a_zone_without_addresses_for_the_surge_stops_it(monkeypatch):
-    monkeypatch.setattr(network, "SIZE", 61)  # three nodes of two interfaces in each zone leave one address
-    world = Upgraded().start(launchTemplateVersion="2").run()
+def test_a_zone_without_addresses_for_the_surge_stops_it():
+    world = Upgraded().start(launchTemplateVersion="2")
+    world.world.fleet.subnet_size = 61  # three nodes of two interfaces in each zone leave one address
+    world.run()
     assert (world.ended(), unchanged(world)) == ("PreflightBlocked", True)
     assert "ZoneWithoutAddresses (zone us-east-1a)" in world.why()
 
