@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from aws_cdk import App, CfnOutput, Environment, Stack
+from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_lambda as lambda_
 
 from infra import names
@@ -39,18 +40,7 @@ class LeewardStack(Stack):
         table = claims_table(self)
         queue = InterruptionQueue(self, TIMEOUT)
         alarms = Alarms(self, settings.alarm_topic)
-        surroundings = Surroundings(
-            settings=settings,
-            scopes=scopes,
-            code=lambda_.Code.from_asset(str(asset.folder), asset_hash=asset.digest),
-            environment=function_environment(
-                self,
-                scopes,
-                table=table.table_name,
-                queue=queue.queue.queue_arn,
-                dead_letters=queue.dead_letters.queue_url,
-            ),
-        )
+        surroundings = self._surroundings(settings, asset, scopes, table, queue)
         self.interruption = Interruption(self, queue=queue, surroundings=surroundings, alarms=alarms)
         self.termination = Termination(self, root=root, table=table, surroundings=surroundings, alarms=alarms)
         self.upgrade = Upgrade(self, root=root, surroundings=surroundings, alarms=alarms)
@@ -81,6 +71,19 @@ class LeewardStack(Stack):
             state_machine_roles=roles,
             dead_letters=[self.telling.undelivered],
         )
+
+    def _surroundings(
+        self, settings: Settings, asset: Asset, scopes: Scopes, table: dynamodb.Table, queue: InterruptionQueue
+    ) -> Surroundings:
+        environment = function_environment(
+            self,
+            scopes,
+            table=table.table_name,
+            queue=queue.queue.queue_arn,
+            dead_letters=queue.dead_letters.queue_url,
+        )
+        code = lambda_.Code.from_asset(str(asset.folder), asset_hash=asset.digest)
+        return Surroundings(settings=settings, scopes=scopes, code=code, environment=environment)
 
     def _outputs(self, queue: InterruptionQueue) -> None:
         """What a person or a script asks for first."""

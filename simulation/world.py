@@ -69,17 +69,7 @@ class World(Shown):
         self.bus = Bus(self.timeline, self.injector, self.queue.send)
         to = Listeners(joined=self._joined, ended=self._ended, emit=self._emit, changed=self._touch, said=self.say)
         self.fleet = SimFleet(fleet.groups, fleet.cluster, self.timeline, self.injector, streams.stream("fleet"), to)
-        parts = Parts(
-            fleet=self.fleet,
-            queue=self.queue,
-            claims=self.claims,
-            bus=self.bus,
-            invocations=self.invocations,
-            injector=self.injector,
-            timeline=self.timeline,
-            streams=streams,
-        )
-        self.system = System(parts, self.say)
+        self.system = System(self._parts(streams), self.say)
         self.kubernetes = self.system.connect(fleet.cluster, fleet.policies, self.cluster)
         if disruption:
             self.system.begin_deciding()
@@ -98,6 +88,18 @@ class World(Shown):
         self._arrivals, self._troubles = Arrivals(self, arrivals), Troubles(self)
         plan = fleet.autoscaler
         self._autoscaler = ClusterAutoscaler(self, plan, streams.stream("autoscaler")) if plan else None
+
+    def _parts(self, streams: Streams) -> Parts:
+        return Parts(
+            fleet=self.fleet,
+            queue=self.queue,
+            claims=self.claims,
+            bus=self.bus,
+            invocations=self.invocations,
+            injector=self.injector,
+            timeline=self.timeline,
+            streams=streams,
+        )
 
     def run(self, hours: float, converge: float = CONVERGE) -> Outcome:
         """So many hours with arrivals and faults, then as long without as everything needs to come to rest."""

@@ -90,12 +90,22 @@ class Crew:
         named = {"ResourceId": self.group, "ResourceType": "auto-scaling-group"}
         self.stack.client("autoscaling").create_or_update_tags(Tags=[{**tag, **named}])
 
+    def in_state(self, lifecycle: str) -> list[str]:
+        """Instances of the group of which Auto Scaling says so now."""
+        members = fleet.instances_of(self.stack, self.group)
+        return [str(one["InstanceId"]) for one in members if one["LifecycleState"] == lifecycle]
+
     def sweep(self) -> dict[str, Any]:
         """What the schedule does once a minute."""
-        answer = self.stack.client("lambda").invoke(FunctionName="leeward-sweep")
-        found: dict[str, Any] = json.loads(answer["Payload"].read())
-        assert "FunctionError" not in answer, found
-        return found
+        return called(self.stack, "sweep")
+
+
+def called(stack: LocalStack, function: str) -> dict[str, Any]:
+    """What a function answers that a schedule calls: `sync`, `sweep`, `decide`."""
+    answer = stack.client("lambda").invoke(FunctionName=f"leeward-{function}")
+    found: dict[str, Any] = json.loads(answer["Payload"].read())
+    assert "FunctionError" not in answer, found
+    return found
 
 
 @pytest.fixture(scope="package")
@@ -157,7 +167,7 @@ def crew(stack: LocalStack, network: Network) -> Callable[..., Crew]:
         plan = GroupPlan(name=f"{name}-{next(NUMBERS)}", size=size, spot=spot)
         fleet.build_group(stack, within or network, plan)
         if hook:
-            stack.client("lambda").invoke(FunctionName="leeward-sync")
+            called(stack, "sync")
         instances = [str(member["InstanceId"]) for member in fleet.instances_of(stack, plan.name)]
         made = Crew(stack=stack, group=plan.name, instances=instances)
 

@@ -12,6 +12,9 @@ from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.upgrade.competition import Rivalry, WaveNode
 from leeward.upgrade.members import Target
 from leeward.upgrade.preflight import Beside, Preflight
+from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.sizes import Strategy
+from tests.fakes import builders
 
 NOON = datetime(2024, 5, 6, 12, tzinfo=UTC)
 OLD, NEW = "1", "2"
@@ -135,3 +138,14 @@ def an_upgrade(
         **world,
     )
     return Preflight.of(snapshot, found, chosen, target or Target(template=template(NEW)), beside or Beside())
+
+
+def begun(system, **given):
+    """The record of an upgrade of the fakes' group that has just begun, written."""
+    return system.upgrades.write(a_record(system, **given))
+
+
+def a_record(system, **given):
+    """The same, not written."""
+    fields = {"target": Target(), "strategy": Strategy.DEFAULT, "desired": 1, "maximum": 10, **given}
+    return UpgradeRecord(group=builders.GROUP, cluster=builders.CLUSTER, began=system.clock.now(), **fields)

@@ -5,12 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from leeward.upgrade.members import Target
-from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.sizes import Strategy
 from leeward.upgrade.sweep import ended_badly
-from tests.fakes.builders import CLUSTER, GROUP, a_group, an_instance
+from tests.fakes.builders import GROUP, a_group, an_instance
 from tests.fakes.system import FakeSystem
+from tests.unit.upgrade.builders import begun
 
 NAME = f"{GROUP}-1"
 
@@ -19,19 +17,7 @@ NAME = f"{GROUP}-1"
 def system():
     group = replace(a_group(GROUP, "i-0abc"), suspended=("AZRebalance",))
     found = FakeSystem(instances=[an_instance()], groups=[group])
-    record = UpgradeRecord(
-        group=GROUP,
-        cluster=CLUSTER,
-        target=Target(),
-        strategy=Strategy.DEFAULT,
-        desired=1,
-        maximum=10,
-        began=found.clock.now(),
-        execution=NAME,
-        attempt=1,
-        suspended=True,
-    )
-    found.upgrades.write(record)
+    begun(found, execution=NAME, attempt=1, suspended=True)
     return found
 
 

@@ -7,11 +7,9 @@ import pytest
 from leeward.model.keys import KEPT_FOR, SCALE_DOWN_DISABLED
 from leeward.termination.sweep import sweep_once
 from leeward.upgrade.ending import give_back_group
-from leeward.upgrade.members import Target
-from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.sizes import Strategy
-from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, an_instance
+from tests.fakes.builders import GROUP, a_group, a_node, an_instance
 from tests.fakes.system import FakeSystem
+from tests.unit.upgrade.builders import a_record, begun
 
 NODE, THEIRS, NAME = "i-0abc", "i-0def", f"{GROUP}-1"
 KEPT = {SCALE_DOWN_DISABLED: "true", KEPT_FOR: GROUP}
@@ -26,23 +24,8 @@ def system():
     ]
     ids = (NODE, THEIRS)
     found = FakeSystem(instances=map(an_instance, ids), groups=[a_group(GROUP, *ids)], nodes=nodes)
-    found.upgrades.write(a_record(found))
+    begun(found, execution=NAME, attempt=1)
     return found
-
-
-def a_record(system, **given):
-    return UpgradeRecord(
-        group=GROUP,
-        cluster=CLUSTER,
-        target=Target(),
-        strategy=Strategy.DEFAULT,
-        desired=1,
-        maximum=10,
-        began=system.clock.now(),
-        execution=NAME,
-        attempt=1,
-        **given,
-    )
 
 
 def notes(system):
@@ -61,7 +44,7 @@ def test_the_sweep_lets_go_of_those_of_any_other_and_of_nothing_else(system, lef
         system.upgrades.records.clear()
     elif left == "ended":  # the execution's last step is still on its way
         system.upgrade_executions.open.add(NAME)
-        system.upgrades.records[GROUP] = a_record(system, ended=system.clock.now())
+        system.upgrades.records[GROUP] = a_record(system, execution=NAME, ended=system.clock.now())
     assert sweep_once(system.ports).restored == [f"node-{NODE}"]
     assert notes(system) == [{}, {SCALE_DOWN_DISABLED: "true"}]
     assert sweep_once(system.ports).restored == []
@@ -69,7 +52,7 @@ def test_the_sweep_lets_go_of_those_of_any_other_and_of_nothing_else(system, lef
 
 def test_a_cluster_that_does_not_answer_keeps_no_end_from_coming_and_the_sweep_comes_after_it(system):
     system.kubernetes.down = True
-    assert give_back_group(a_record(system, suspended=True), system.ports).suspended is False
+    assert give_back_group(a_record(system, execution=NAME, suspended=True), system.ports).suspended is False
     system.kubernetes.down = False
     assert sweep_once(system.ports).restored == [f"node-{NODE}"]
     assert notes(system)[0] == {}

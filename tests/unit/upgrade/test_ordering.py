@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from leeward.upgrade.members import Target
 from leeward.upgrade.ordering import fulfil
-from leeward.upgrade.record import Order, UpgradeRecord
-from leeward.upgrade.sizes import Strategy
-from tests.fakes.builders import CLUSTER, GROUP, a_group
+from leeward.upgrade.record import Order
+from tests.fakes.builders import GROUP, a_group
 from tests.fakes.system import FakeSystem
+from tests.unit.upgrade.builders import begun
 
 
 @pytest.fixture
@@ -18,17 +17,7 @@ def system():
 
 
 def ordered(system, *orders):
-    record = UpgradeRecord(
-        group=GROUP,
-        cluster=CLUSTER,
-        target=Target(),
-        strategy=Strategy.DEFAULT,
-        desired=1,
-        maximum=10,
-        began=system.clock.now(),
-        orders={str(number): order for number, order in enumerate(orders, 1)},
-    )
-    return system.upgrades.write(record)
+    return begun(system, orders={str(number): order for number, order in enumerate(orders, 1)})
 
 
 def test_all_that_are_ordered_in_a_subnet_come_with_one_call(system):

@@ -7,7 +7,7 @@ import pytest
 
 from local import fleet
 from local.demo import ledger, scenario
-from tests.local.chain.conftest import NEVER_JOIN, logged
+from tests.local.chain.conftest import NEVER_JOIN, called, logged
 
 pytestmark = pytest.mark.local
 
@@ -125,12 +125,7 @@ def test_a_launch_hook_that_notifies_our_queue_is_answered_once_the_node_is_read
     )
     team.keep_from_joining()
     autoscaling.set_desired_capacity(AutoScalingGroupName=team.group, DesiredCapacity=2)
-
-    def held():
-        members = fleet.instances_of(stack, team.group)
-        return [str(one["InstanceId"]) for one in members if one["LifecycleState"] == "Pending:Wait"]
-
-    (newcomer,) = team.until(held, "the newcomer held by the hook")
+    (newcomer,) = team.until(lambda: team.in_state("Pending:Wait"), "the newcomer held by the hook")
     team.until(lambda: logged(stack, "interruption", newcomer), "its message read, which finds no node")
     assert newcomer not in team.sweep()["answered"]
     stack.client("ec2").delete_tags(Resources=[newcomer], Tags=[{"Key": NEVER_JOIN}])
@@ -145,12 +140,7 @@ def test_a_hook_of_ours_whose_instance_never_joined_is_answered(stack, crew):
     autoscaling = stack.client("autoscaling")
     team.keep_from_joining()
     autoscaling.set_desired_capacity(AutoScalingGroupName=team.group, DesiredCapacity=1)
-
-    def serving():
-        members = fleet.instances_of(stack, team.group)
-        return [str(one["InstanceId"]) for one in members if one["LifecycleState"] == "InService"]
-
-    (victim,) = team.until(serving, "an instance in service")
+    (victim,) = team.until(lambda: team.in_state("InService"), "an instance in service")
     autoscaling.terminate_instance_in_auto_scaling_group(InstanceId=victim, ShouldDecrementDesiredCapacity=True)
     assert team.closed(victim).evicted == 0
     team.until(lambda: lifecycle(stack, victim) is None, "the group has let go of it")
@@ -174,7 +164,7 @@ def test_a_foreign_hook_and_a_group_that_no_policy_selects_stay_untouched(stack,
         LifecycleTransition="autoscaling:EC2_INSTANCE_TERMINATING",
         HeartbeatTimeout=600,
     )
-    stack.client("lambda").invoke(FunctionName="leeward-sync")
+    called(stack, "sync")
     hooks = autoscaling.describe_lifecycle_hooks(AutoScalingGroupName=team.group)["LifecycleHooks"]
     assert [hook["LifecycleHookName"] for hook in hooks] == ["backup"]
     autoscaling.terminate_instance_in_auto_scaling_group(InstanceId=victim, ShouldDecrementDesiredCapacity=True)

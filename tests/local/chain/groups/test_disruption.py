@@ -1,15 +1,13 @@
 """A disruption round on the deployed stack: fn decide called as its schedule calls it, drifted nodes replaced."""
 
-import json
-
 import pytest
 
 from leeward.adapters.aws.rounds import DynamoRounds
 from leeward.adapters.aws.table import Table
 from leeward.disruption.record import RoundOutcome
 from local.demo import ledger
+from tests.local.chain.conftest import called
 from tests.local.chain.groups.test_node_group_upgrade import another_image, group_of
-from tests.local.chain.groups.test_placement import sync
 
 pytestmark = pytest.mark.local
 
@@ -24,17 +22,9 @@ class Clients:
         return self._stack.client(service)
 
 
-def decide(stack):
-    """What the schedule does every five minutes."""
-    answer = stack.client("lambda").invoke(FunctionName="leeward-decide")
-    found = json.loads(answer["Payload"].read())
-    assert "FunctionError" not in answer, found
-    return found
-
-
 def decided(stack, team):
     """The executions of the next decision that comes to a round: after the last one the group rests for a second."""
-    return team.until(lambda: decide(stack)["rounds"], "a round")
+    return team.until(lambda: called(stack, "decide")["rounds"], "a round")
 
 
 def round_of(stack):
@@ -71,7 +61,7 @@ def images_of(stack, instances):
 @pytest.mark.long
 def test_drifted_nodes_are_replaced_one_by_one_and_the_group_keeps_its_size(stack, crew):
     team = crew(2, name="worn")
-    sync(stack)
+    called(stack, "sync")
     image = launch_from_another_image(stack, team.group)
     for _ in team.instances:
         decided(stack, team)
@@ -86,12 +76,12 @@ def test_drifted_nodes_are_replaced_one_by_one_and_the_group_keeps_its_size(stac
     assert after["SuspendedProcesses"] == []
     nodes = ledger.nodes(stack)
     assert not [name for name in members if nodes[name]["spec"].get("taints")]
-    assert decide(stack)["rounds"] == []
+    assert called(stack, "decide")["rounds"] == []
 
 
 def test_a_round_whose_execution_is_stopped_is_ended_and_nothing_of_it_is_left(stack, crew):
     team = crew(2, name="worn")
-    sync(stack)
+    called(stack, "sync")
     launch_from_another_image(stack, team.group)
     (execution,) = decided(stack, team)
     team.until(lambda: bool(round_of(stack).launched), "a launch")

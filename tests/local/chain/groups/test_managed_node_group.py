@@ -4,9 +4,8 @@ import pytest
 
 from local import fleet
 from local.demo import ledger
-from tests.local.chain.conftest import Crew
+from tests.local.chain.conftest import Crew, called
 from tests.local.chain.groups.test_node_group_upgrade import ended, group_of, start
-from tests.local.chain.groups.test_placement import sync
 
 pytestmark = pytest.mark.local
 
@@ -38,7 +37,7 @@ def managed(stack, network):
     team = Crew(stack=stack, group=name, instances=members)
     team.until(lambda: all(one in ledger.nodes(stack) for one in members), "the nodes of the node group")
     stack.control("PUT", f"eks/{stack.cluster}", {"evictionSeconds": 4})
-    sync(stack)
+    called(stack, "sync")
     yield team
     stack.control("PUT", f"eks/{stack.cluster}", {"evictionSeconds": 900})
     stack.kubectl("delete", "deployment,pdb", "held", "--ignore-not-found")

@@ -7,7 +7,7 @@ import pytest
 
 from local import fleet
 from local.demo import ledger
-from tests.local.chain.groups.test_placement import sync
+from tests.local.chain.conftest import called
 
 pytestmark = pytest.mark.local
 
@@ -26,7 +26,7 @@ def rolled(stack, crew):
         return found.get("status", {}).get("readyReplicas") == 6
 
     team.until(ready, "the workload")
-    sync(stack)
+    called(stack, "sync")
     yield team
     stack.kubectl("delete", "deployment,pdb", "rolled")
 

@@ -9,8 +9,7 @@ from leeward.adapters.aws.catalog import DynamoCatalog
 from leeward.adapters.aws.table import Table
 from leeward.model.facts import ClusterFacts
 from local import fleet
-from tests.local.chain.conftest import forget_what_is_cached, logged
-from tests.local.chain.groups.test_placement import sync
+from tests.local.chain.conftest import called, forget_what_is_cached, logged
 
 pytestmark = pytest.mark.local
 
@@ -52,7 +51,7 @@ def template(stack, group):
 
 
 def test_the_node_of_a_group_at_zero_is_known_and_with_the_permission_denied_as_far_as_its_tags_tell(stack, group):
-    sync(stack)
+    called(stack, "sync")
     known = template(stack, group)
     node = known.node
     assert {**MANY, "example.com/label-1": "tag"}.items() <= node["metadata"]["labels"].items()
@@ -61,14 +60,14 @@ def test_the_node_of_a_group_at_zero_is_known_and_with_the_permission_denied_as_
     assert (known.types, known.capacity) == (("m5.large", "m5a.large"), "spot")
     assert len(known.zones) == 3
     described = described_so_far(stack)
-    sync(stack)
+    called(stack, "sync")
     assert described_so_far(stack) == described  # the answer is still known
 
     fault = {"service": "eks", "action": "DescribeNodegroup", "code": "AccessDeniedException", "status": 403}
     stack.control("POST", "faults", {**fault, "times": None, "function": "leeward-sync"})
     forget_what_is_cached(stack, "leeward-sync")
     for _ in range(2):
-        sync(stack)
+        called(stack, "sync")
     labels = template(stack, group).node["metadata"]["labels"]
     assert (labels["example.com/label-1"], labels["nodegroup-name"]) == ("tag", "known")
     assert "example.com/label-2" not in labels

@@ -13,7 +13,7 @@ from leeward.adapters.aws.table import Table
 from leeward.model.facts import ClusterFacts, FactKind
 from local import fleet
 from local.demo import ledger, scenario
-from tests.local.chain.conftest import Crew, logged
+from tests.local.chain.conftest import Crew, called, logged
 
 pytestmark = pytest.mark.local
 
@@ -57,15 +57,8 @@ def placed(stack, crew):
     within = fleet.build_network(stack)
     stack.kubectl("apply", "-f", "-", stdin=fleet.manifests([aws_node("WARM_ENI_TARGET", "1")]))
     team = crew(1, spot=True, within=within)
-    sync(stack)
+    called(stack, "sync")
     return Placed(team=team, network=within)
-
-
-def sync(stack):
-    answer = stack.client("lambda").invoke(FunctionName="leeward-sync")
-    outcome = json.loads(answer["Payload"].read())
-    assert "FunctionError" not in answer, outcome
-    return outcome
 
 
 def instance(stack, name):
@@ -157,7 +150,7 @@ def test_with_every_subnet_full_nothing_is_launched_and_the_pod_is_told(stack, p
 def test_with_prefix_delegation_addresses_are_not_counted_and_the_command_says_so(stack, placed):
     leave_free(stack, placed.network.subnets, 4)
     stack.kubectl("apply", "-f", "-", stdin=fleet.manifests([aws_node("ENABLE_PREFIX_DELEGATION", "true")]))
-    sync(stack)
+    called(stack, "sync")
     told = leeward(stack, "place", placed.team.group, "--count", "1", "--pods", "3", "-o", "json")
     assert told.returncode == 0, told.stderr
     (subnet,) = json.loads(told.stdout)["subnets"]
