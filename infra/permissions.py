@@ -27,6 +27,7 @@ _READ_POLICIES = Permission(
     action="ssm:GetParametersByPath", on=Scope.POLICIES, reason="all documents below the configured cluster's path"
 )
 _READ_RECORD = Permission(action="dynamodb:GetItem", on=Scope.TABLE)
+_READ_RECORDS = Permission(action="dynamodb:BatchGetItem", on=Scope.TABLE)
 _PUT_RECORD = Permission(action="dynamodb:PutItem", on=Scope.TABLE)
 _CHANGE_RECORD = Permission(action="dynamodb:UpdateItem", on=Scope.TABLE)
 _READ_FACTS = Permission(action="dynamodb:BatchGetItem", on=Scope.FACTS)
@@ -48,6 +49,7 @@ _LOOK_AT_RUN = Permission(
     on=Scope.EXECUTIONS,
     reason="executions of this state machine are named after instances, which are not known beforehand",
 )
+_LIST_RUNS = Permission(action="states:ListExecutions", on=Scope.STATE_MACHINE)
 _WAKE = Permission(action="states:SendTaskSuccess", on=Scope.STATE_MACHINE)
 
 # Whoever speaks to Kubernetes: find the API server, then assume the role that the cluster knows.
@@ -154,6 +156,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _ANSWER_HOOK,
         _EXTEND_HOOK,
         _READ_RECORD,
+        _READ_RECORDS,
         _PUT_RECORD,
         _CHANGE_RECORD,
         _OPEN_RECORDS,
@@ -164,6 +167,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         LOOK_AT_ROUND,
         _START,
         _LOOK_AT_RUN,
+        _LIST_RUNS,
         _READ_POLICIES,
         *_SPEAK_TO_CLUSTERS,
     ),
@@ -204,7 +208,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         Permission(
             action="cloudwatch:DescribeAlarms", on=Scope.ALARMS, reason="policies name the alarms that watch a canary"
         ),
-        Permission(action="dynamodb:BatchGetItem", on=Scope.TABLE),
+        _READ_RECORDS,
         _READ_RECORD,
         _PUT_RECORD,
         _CHANGE_RECORD,

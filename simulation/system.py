@@ -149,7 +149,8 @@ class System:
         local = {"names": clusters.names, "kubernetes": clusters.kubernetes, "policies": clusters.policies}
         upgrade_runs = SimUpgradeExecutions(self.machines.get(NODE_GROUP_UPGRADE))
         round_runs = SimUpgradeExecutions(self.machines.get(DISRUPTION_ROUND))
-        self.claims.index.behind(self._timeline.now, gate)
+        for listed in (self.claims.index, self.machine.listed):
+            listed.behind(self._timeline.now, gate)
         self.ports = Ports(
             clock=SimClock(self._timeline, self._invocations, gate.clock_skew),
             clusters=cast(Any, FaultyPort(clusters, "clusters", gate, local)),

@@ -156,6 +156,10 @@ class Claims(Protocol):
         """The record, strongly consistent."""
         ...
 
+    def read_all(self, instances: Iterable[str]) -> Mapping[str, TerminationRecord]:
+        """Those that are there, open and closed, by instance, strongly consistent; a hundred with each call."""
+        ...
+
     def claim(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord:
         """Open a record with its first cause, or join an open one (version + 1 unless the cause is known).
 
@@ -224,6 +228,10 @@ class Executions(Protocol):
 
     def running(self, instance: str, attempt: int) -> bool:
         """Whether the execution named for the attempt is open."""
+        ...
+
+    def all_running(self) -> frozenset[str]:
+        """Names of all that are open, a thousand with each call; it may lag by seconds, in both directions."""
         ...
 
     def wake(self, token: str) -> None:

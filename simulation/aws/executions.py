@@ -23,6 +23,10 @@ class SimExecutions:
         """Whether it is open."""
         return execution_name(instance, attempt) in self._machine.executions
 
+    def all_running(self) -> frozenset[str]:
+        """As they were a moment ago."""
+        return frozenset(self._machine.listed.read())
+
     def wake(self, token: str) -> None:
         """A token whose task has ended is no error."""
         self._machine.succeed(token)

@@ -1,13 +1,13 @@
 """`ports.Claims` in memory: the records with the table's conditional writes, and what the state machine writes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from leeward.errors import ObjectGoneError, RecordChangedError
 from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Status, Subject, TerminationRecord
-from simulation.aws.index import OpenIndex
 from simulation.journal import Journal
+from simulation.open_index import OpenIndex
 
 CLOCKS_OF_AN_ATTEMPT = frozenset({"draining", "until", "evicting", "drained", "retry"})
 KEPT = timedelta(days=7)  # the time-to-live of a closed record
@@ -36,6 +36,10 @@ class SimClaims:
     def read(self, instance: str) -> TerminationRecord | None:
         """As it stands."""
         return self.records.get(instance)
+
+    def read_all(self, instances: Iterable[str]) -> Mapping[str, TerminationRecord]:
+        """As they stand."""
+        return {name: self.records[name] for name in instances if name in self.records}
 
     def claim(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord:
         """Open, join, open again, or give back what a known cause finds."""

@@ -10,6 +10,7 @@ from simulation.machine.account import StepFunctions
 from simulation.machine.execution import Execution, within_limit
 from simulation.machine.integrations import Integrations
 from simulation.machine.run import MachineRun
+from simulation.open_index import OpenIndex
 from simulation.timeline import Timeline
 
 Invoke = Callable[[str, Mapping[str, Any], Callable[[Ended], None]], None]
@@ -42,6 +43,7 @@ class StateMachine:
         self.arn = self.account.add(name, self)
         self._integrations = Integrations(self.account, invoke, pause)
         self.executions: dict[str, Execution] = {}
+        self.listed = OpenIndex()  # as ListExecutions tells it
         self._runs: dict[str, MachineRun] = {}
         self.closed: dict[str, str] = {}
         self.closed_ever = 0
@@ -75,6 +77,7 @@ class StateMachine:
         )
         run.on_end.append(self._close)
         self.executions[name], self._runs[name] = execution, run
+        self.listed.put(name, is_open=True)
         run.begin()
         return run
 
@@ -91,6 +94,7 @@ class StateMachine:
 
     def _close(self, execution: Execution) -> None:
         del self.executions[execution.name], self._runs[execution.name]
+        self.listed.put(execution.name, is_open=False)
         self.closed[execution.name] = execution.status
         self.closed_ever += 1
         now = self._timeline.now()

@@ -42,6 +42,19 @@ class TestExecutions:
         aws.refuse("stepfunctions", "describe_execution", "ExecutionDoesNotExist")
         assert not executions.running("i-0abc", 2)
 
+    def test_all_that_run_are_listed_a_thousand_at_a_time(self, aws, executions):
+        asked = {"stateMachineArn": MACHINE, "statusFilter": "RUNNING", "maxResults": 1000}
+        for number, (token, further) in enumerate([({}, {"nextToken": "t"}), ({"nextToken": "t"}, {})]):
+            one = {
+                "executionArn": EXECUTION,
+                "stateMachineArn": MACHINE,
+                "name": f"i-0abc-{number}",
+                "status": "RUNNING",
+                "startDate": "2026-03-02T10:00:00Z",
+            }
+            aws.expect("stepfunctions", "list_executions", asked | token, {"executions": [one], **further})
+        assert executions.all_running() == {"i-0abc-0", "i-0abc-1"}
+
     def test_a_missing_state_machine_and_a_full_account_are_errors(self, aws, executions):
         aws.refuse("stepfunctions", "start_execution", "StateMachineDoesNotExist")
         aws.refuse("stepfunctions", "start_execution", "ExecutionLimitExceeded")

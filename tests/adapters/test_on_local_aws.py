@@ -164,8 +164,10 @@ def test_an_execution_is_started_once_per_attempt(aws, ports):
     (machine,) = machines.list_state_machines()["stateMachines"]
     (execution,) = machines.list_executions(stateMachineArn=machine["stateMachineArn"])["executions"]
     assert execution["name"] == "i-0abc-1"
+    assert ports.executions.all_running() == {"i-0abc-1"}
     machines.stop_execution(executionArn=execution["executionArn"])
     eventually(lambda: not ports.executions.running("i-0abc", 1))
+    assert ports.executions.all_running() == frozenset()
     assert not ports.executions.start("i-0abc", 1)
 
 

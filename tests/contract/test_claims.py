@@ -298,6 +298,17 @@ def test_open_instances_are_those_of_open_records(claims):
     assert sorted(claims.open_instances()) == ["i-0", "i-2"]
 
 
+def test_many_records_are_read_at_once_open_and_closed(claims):
+    for number in range(130):
+        claims.claim(a_subject(f"i-{number:03}"), FULL, NOW)
+    claims.close("i-129", version=1, outcome=Outcome.TERMINATED, now=LATER)
+    names = [f"i-{number:03}" for number in range(131)]
+    found = claims.read_all([*names, "i-000"])
+    assert found == {name: claims.read(name) for name in names[:130]}
+    assert found["i-129"].status is Status.CLOSED
+    assert claims.read_all([]) == {}
+
+
 def test_once_is_true_for_the_first_within_the_span(claims):
     assert claims.once("health-1", timedelta(minutes=10), NOW)
     assert not claims.once("health-1", timedelta(minutes=10), LATER)

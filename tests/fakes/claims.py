@@ -1,6 +1,6 @@
 """The table's termination records: the simulation's, with calls counted, failures planned, and safe between threads."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from threading import RLock
 from typing import Any
@@ -27,6 +27,11 @@ class FakeClaims(Calls):
         """As it stands."""
         self._call("read")
         return self._table.read(instance)
+
+    def read_all(self, instances: Iterable[str]) -> Mapping[str, TerminationRecord]:
+        """As they stand."""
+        self._call("read_all")
+        return self._table.read_all(instances)
 
     def claim(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord:
         """Open, join, open again, or give back what a known cause finds."""

@@ -32,6 +32,11 @@ class FakeExecutions(Calls):
         self._call("running")
         return execution_name(instance, attempt) in self.open
 
+    def all_running(self) -> frozenset[str]:
+        """Without the real list's lag."""
+        self._call("all_running")
+        return frozenset(self.open)
+
     def wake(self, token: str) -> None:
         """A token whose task has ended is no error."""
         self._call("wake")

@@ -4,6 +4,7 @@ import json
 from contextlib import suppress
 from dataclasses import fields
 from datetime import datetime, timedelta
+from random import Random
 
 import pytest
 
@@ -11,10 +12,12 @@ from leeward.errors import AwsUnavailableError, ClusterUnreachableError, Leeward
 from leeward.model.termination import Cause, CauseKind, Outcome
 from simulation.aws import events
 from simulation.aws.bus import Bus, let_through
+from simulation.aws.executions import SimExecutions
 from simulation.aws.queue import RECEIVES, Queue
 from simulation.aws.table import KEPT, SimClaims
 from simulation.faults import Faults, FaultyPort, Injector, Killed
 from simulation.invocations import Invocations, SimClock
+from simulation.machine.machine import StateMachine
 from simulation.timeline import START, Streams, Timeline
 from tests.fakes.builders import a_subject
 
@@ -298,6 +301,28 @@ def test_the_index_of_open_records_misses_new_ones_and_lists_closed_ones_for_a_w
     assert 50 < injector.counts["index behind"] < 100
     timeline.run_until(START + 111)
     assert {table.open_instances() for _ in range(100)} == {("i-new",)}
+
+
+def test_a_list_of_executions_is_behind_as_well():
+    timeline = Timeline()
+    injector = an_injector(timeline, index_lag_seconds=10)
+    machine = StateMachine(
+        {"StartAt": "Rest", "States": {"Rest": {"Type": "Wait", "Seconds": 900, "End": True}}},
+        timeline,
+        Random(1),
+        invoke=lambda *_: None,
+        pause=lambda _: "",
+        ended=lambda _: None,
+    )
+    machine.listed.behind(timeline.now, injector)
+    executions = SimExecutions(machine)
+    timeline.run_until(START + 100)
+    executions.start("i-0abc", 1)
+    timeline.run_until(START + 101)
+    assert {executions.all_running() for _ in range(100)} == {frozenset(), frozenset({"i-0abc-1"})}
+    machine.stop("i-0abc-1")
+    timeline.run_until(START + 112)
+    assert executions.all_running() == frozenset()
 
 
 def test_the_index_is_up_to_date_when_faults_are_over():

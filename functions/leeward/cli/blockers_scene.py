@@ -157,9 +157,9 @@ def live_scenes(ports: Ports, cluster: str, node: str | None, now: datetime) -> 
 
 
 def _open_records(ports: Ports, nodes: Iterable[Node]) -> dict[str, TerminationRecord]:
-    """One read a node that is on its way out: the others have no termination under way."""
-    records = (ports.claims.read(node.instance_id) for node in nodes if node.instance_id.startswith("i-"))
-    return {record.instance: record for record in records if record and record.status is Status.OPEN}
+    """Of nodes that are on their way out: the others have no termination under way."""
+    records = ports.claims.read_all(node.instance_id for node in nodes if node.instance_id.startswith("i-"))
+    return {instance: record for instance, record in records.items() if record.status is Status.OPEN}
 
 
 def _grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:

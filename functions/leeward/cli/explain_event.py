@@ -131,7 +131,8 @@ def _again(error: LeewardError) -> Decision:
 
 def _attempts(decision: Decision, ports: Ports) -> Mapping[str, int]:
     claimed = [node.instance for node in decision.nodes if node.cause]
-    return {instance: _attempt(ports.claims.read(instance)) for instance in claimed}
+    records = ports.claims.read_all(claimed)
+    return {instance: _attempt(records.get(instance)) for instance in claimed}
 
 
 def _attempt(record: TerminationRecord | None) -> int:

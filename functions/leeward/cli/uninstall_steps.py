@@ -106,9 +106,8 @@ def _at_work(ports: Ports, cluster: str, groups: Iterable[Group]) -> Iterator[tu
     from leeward.upgrade.lease import held  # late: the other verbs start without it
 
     try:
-        for instance in ports.claims.open_instances():
-            record = ports.claims.read(instance)
-            if record is not None and record.status is Status.OPEN and record.subject.cluster == cluster:
+        for instance, record in ports.claims.read_all(ports.claims.open_instances()).items():
+            if record.status is Status.OPEN and record.subject.cluster == cluster:
                 yield instance, "a termination of it is under way: run this again when it has ended"
                 if record.subject.group:
                     yield record.subject.group, f"{instance} of it is being terminated: run this again afterwards"

@@ -18,7 +18,7 @@ from leeward.upgrade.lease import ACTIONS as WISHES
 from leeward.upgrade.lease import asked_for, held, written
 from leeward.upgrade.managed_wishes import limits
 from leeward.upgrade.record import Asked, UpgradeRecord, execution_name
-from leeward.upgrade.scene import described, fresh_record, look, policy_of, terminations
+from leeward.upgrade.scene import described, fresh_record, look, policy_of
 from leeward.upgrade.status import Running, Status, status_of
 from leeward.upgrade.templates import expected
 
@@ -83,7 +83,7 @@ def running(group: str, record: UpgradeRecord | None, ports: Ports) -> Running:
     names of the next attempts.
     """
     if record is not None and record.ended is None and held(record, ports):
-        return Running(execution=record.execution, terminations=terminations(record.under_way, ports))
+        return Running(execution=record.execution, terminations=ports.claims.read_all(record.under_way))
     attempt = record.attempt if record is not None else 0
     names = (execution_name(group, attempt + more) for more in (1, 2, 3))
     name = next((name for name in names if ports.upgrade_executions.running(name)), "")

@@ -21,7 +21,6 @@ from leeward.disruption.releasing import release
 from leeward.disruption.run import Next, RoundRun
 from leeward.disruption.taking import take_round
 from leeward.disruption.telling import is_told, mark_all, tell
-from leeward.model.termination import TerminationRecord
 from leeward.ports import Ports
 
 Step = Callable[[RoundRun, Mapping[str, Any], Ports], RoundRun]
@@ -100,7 +99,7 @@ def tell_nodes(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
 def follow(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
     """Until every termination has come to its end. One that was never claimed, for the step that told died, is."""
     record = read(run, ports)
-    terminations = _terminations(record.going.values(), ports)
+    terminations = ports.claims.read_all(record.going.values())
     unclaimed = [one for one in under_way(record) if not is_told(record, one, terminations.get(one))]
     if unclaimed:
         record = _without_vanished(record, unclaimed, ports)
@@ -155,11 +154,6 @@ def _hold_groups(record: RoundRecord, launching: tuple[str, ...], ports: Ports) 
 
 def _keys(record: RoundRecord, number: int) -> list[tuple[str, str]]:
     return [(new, record.launched[new]) for new in record.new_of(number)]
-
-
-def _terminations(instances: Iterable[str], ports: Ports) -> dict[str, TerminationRecord]:
-    read_ = ((instance, ports.claims.read(instance)) for instance in instances)
-    return {instance: found for instance, found in read_ if found is not None}
 
 
 def _without_vanished(record: RoundRecord, unclaimed: Iterable[str], ports: Ports) -> RoundRecord:

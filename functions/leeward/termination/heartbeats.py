@@ -1,11 +1,14 @@
 """Keeping lifecycle hooks of ours waiting while a termination is under way, or rests after a failure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
+from leeward.model.group import LifecycleHook
+from leeward.model.termination import TerminationRecord
+from leeward.policy.document import NodePolicy
 from leeward.ports import Ports
 from leeward.termination import verdict
-from leeward.termination.situation import Situation
+from leeward.termination.situation import UNSELECTED, Situation
 
 AT_EVERY_CHANCE = timedelta(minutes=2)  # before a heartbeat is due: two sweeps may fail
 
@@ -14,14 +17,26 @@ def beat(situation: Situation, ports: Ports, ahead: timedelta = timedelta()) -> 
     """Heartbeat the hooks of ours that hold the instance and want one within `ahead`; answers each hook's last
     heartbeat.
     """
-    record, now = situation.record, ports.clock.now()
-    last = dict(record.heartbeats)
+    record = situation.record
     if not situation.held or situation.group is None:
-        return last
+        return dict(record.heartbeats)
+    return keep_waiting(record, situation.group.name, situation.our_hooks, situation.policy, ports, ahead)
+
+
+def keep_waiting(
+    record: TerminationRecord,
+    group: str,
+    hooks: Iterable[LifecycleHook],
+    policy: NodePolicy | None,
+    ports: Ports,
+    ahead: timedelta,
+) -> Mapping[str, datetime]:
+    """The same for one that is known to be held, by these hooks; without a policy the defaults hold."""
+    last, now = dict(record.heartbeats), ports.clock.now()
     since = min((cause.at for cause in record.causes), default=now)
-    policy = situation.policy.interruption.heartbeat
-    for hook in verdict.heartbeats_due(situation.our_hooks, last, policy, since, now + ahead):
-        if ports.groups.heartbeat(group=situation.group.name, hook=hook.name, instance=record.instance):
+    interval = (policy or UNSELECTED).interruption.heartbeat
+    for hook in verdict.heartbeats_due(hooks, last, interval, since, now + ahead):
+        if ports.groups.heartbeat(group=group, hook=hook.name, instance=record.instance):
             last[hook.name] = now
     if last != record.heartbeats:
         ports.claims.note(record.instance, heartbeats=last)

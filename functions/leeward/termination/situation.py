@@ -1,5 +1,6 @@
 """What a step looks up before it decides: the record, the instance, its group, the hooks of ours and the policy."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from leeward.errors import InvalidInputError
@@ -53,19 +54,27 @@ def survey(record: TerminationRecord, ports: Ports) -> Situation:
     group = ports.groups.describe([name]).get(name) if name else None
     policies = ports.clusters.policies(record.subject.cluster).policies
     policy = policy_for(policies, group.name, group.tags) if group else None
-    announced = {cause.hook for cause in record.causes if cause.hook_ours}  # straight to our queue, by whatever topic
-    hooks = tuple(
-        hook
-        for hook in (ports.groups.hooks(group.name) if group else ())
-        if hook.transition == TERMINATING and (hook.name in announced or is_ours(hook, policy, ports.queue_arns))
-    )
     return Situation(
         record=record,
         instance=instance,
         group=group,
         lifecycle=group.lifecycle_of(record.instance) if group else None,
-        our_hooks=hooks,
+        our_hooks=of_ours(ports.groups.hooks(group.name) if group else (), record, policy, ports),
         policy=_forced(policy or UNSELECTED) if record.forced else policy or UNSELECTED,
+    )
+
+
+def of_ours(
+    hooks: Iterable[LifecycleHook], record: TerminationRecord, policy: NodePolicy | None, ports: Ports
+) -> tuple[LifecycleHook, ...]:
+    """Terminate hooks of a group that are ours to answer for this record; also those that have come straight to our
+    queue, by whatever topic.
+    """
+    announced = {cause.hook for cause in record.causes if cause.hook_ours}
+    return tuple(
+        hook
+        for hook in hooks
+        if hook.transition == TERMINATING and (hook.name in announced or is_ours(hook, policy, ports.queue_arns))
     )
 
 

@@ -13,15 +13,13 @@ from leeward.errors import LeewardError
 from leeward.finalizer.keeping import keep_finalizers, let_go_of_the_gone
 from leeward.model import keys
 from leeward.model.node import Node
-from leeward.model.termination import Status, TerminationRecord
+from leeward.model.termination import Status, TerminationRecord, execution_name
 from leeward.ports import Ports
 from leeward.sync.labels import label_nodes
 from leeward.termination.found import Found, apart
-from leeward.termination.heartbeats import AT_EVERY_CHANCE, beat
-from leeward.termination.orphans import settle_hooks
+from leeward.termination.hooks import settle_hooks
 from leeward.termination.pacing import budget_left, paced
 from leeward.termination.sight import Sight
-from leeward.termination.situation import survey
 from leeward.termination.starting import start
 
 SECOND_SIGHT = timedelta(minutes=10)
@@ -30,16 +28,25 @@ __all__ = ["Found", "sweep_once"]
 
 
 def sweep_once(ports: Ports) -> Found:
-    """One sweep over all clusters. A part that fails is named in `errors` and does not stop the others."""
+    """One sweep over all clusters. A part that fails is named in `errors` and does not stop the others.
+
+    Hooks come before everything that is done for one record after the other, which may take a storm's sweep to its
+    time-out: a hook that has timed out is lost, what else is left over is done a minute later.
+    """
     found = Found()
     nodes = {cluster: _nodes(cluster, ports, found) for cluster in ports.clusters.names()}
-    records = _open_records(ports, found)
-    for record in records.values():
-        with apart(record.instance, found):
-            _revive(record, ports, found)
+    records, running = _open_records(ports), _running(ports, found)
+    sights = []
     for cluster in ports.clusters.names():
         with apart(cluster, found):
-            _sweep_cluster(_look(cluster, nodes[cluster], records, ports), ports, found)
+            sights.append(_look(cluster, nodes[cluster], records, ports))
+    for sight in sights:
+        settle_hooks(sight, running, ports, found)
+    for record in records.values():
+        with apart(record.instance, found):
+            _revive(record, running, ports, found)
+    for sight in sights:
+        _sweep_cluster(sight, ports, found)
     return found
 
 
@@ -57,28 +64,30 @@ def _nodes(cluster: str, ports: Ports, found: Found) -> Mapping[str, Node] | Non
     return nodes
 
 
-def _open_records(ports: Ports, found: Found) -> Mapping[str, TerminationRecord]:
+def _open_records(ports: Ports) -> Mapping[str, TerminationRecord]:
     """By instance. Each minute begins with another one, so that a sweep that dies early leaves no record behind for
-    good.
+    good. Where they cannot be read the sweep ends: what is under way would be taken for what nobody does.
     """
     names = ports.claims.open_instances()
     first = ports.clock.now().minute % len(names) if names else 0
-    records: dict[str, TerminationRecord] = {}
-    for instance in (*names[first:], *names[:first]):
-        with apart(instance, found):
-            record = ports.claims.read(instance)
-            if record is not None and record.status is Status.OPEN:
-                records[instance] = record
-    return records
+    records = ports.claims.read_all(names) if names else {}
+    ordered = [records[name] for name in (*names[first:], *names[:first]) if name in records]
+    return {record.instance: record for record in ordered if record.status is Status.OPEN}
 
 
-def _revive(record: TerminationRecord, ports: Ports, found: Found) -> None:
+def _running(ports: Ports, found: Found) -> frozenset[str]:
+    """Names of the open executions; none where they cannot be listed, and each is asked for then."""
+    with apart("executions", found):
+        return ports.executions.all_running()
+    return frozenset()
+
+
+def _revive(record: TerminationRecord, running: frozenset[str], ports: Ports, found: Found) -> None:
     """Start the execution of an open record again, unless it runs, rests after a failure, or waits for a budget."""
-    if ports.executions.running(record.instance, record.attempt):
-        return
-    beat(survey(record, ports), ports, AT_EVERY_CHANCE)
     now = ports.clock.now()
-    if record.times.get("retry", now) > now:
+    if execution_name(record.instance, record.attempt) in running or record.times.get("retry", now) > now:
+        return
+    if ports.executions.running(record.instance, record.attempt):  # begun after the list was made
         return
     if paced(record, now) and not budget_left(record, ports, found, now):
         found.paced.append(record.instance)
@@ -100,12 +109,8 @@ def _look(
 
 
 def _sweep_cluster(sight: Sight, ports: Ports, found: Found) -> None:
-    """Hooks first and without the nodes where the API server is away: a hook must not time out for want of a Node."""
+    """What is not a matter of minutes."""
     cluster, groups = sight.cluster, sight.selected
-    waiting = [(group, member) for group in groups for member in group.instances if member.lifecycle.endswith(":Wait")]
-    for group, member in waiting:
-        with apart(member.id, found):
-            settle_hooks(sight, group, member, ports, found)
     with apart(f"{cluster}: upgrades", found):
         from leeward.upgrade.sweep import sweep_upgrades  # late: drains share this handler and start cold without it
 
@@ -161,9 +166,10 @@ def _unmark_stale(
 
 def _unclaimed(marked: Iterable[Node], records: Mapping[str, TerminationRecord], ports: Ports) -> Iterator[Node]:
     candidates = [node for node in marked if node.instance_id not in records]
-    instances = ports.instances.describe([node.instance_id for node in candidates]) if candidates else {}
+    names = [node.instance_id for node in candidates]
+    instances, claims = (ports.instances.describe(names), ports.claims.read_all(names)) if names else ({}, {})
     for node in candidates:
-        instance, record = instances.get(node.instance_id), ports.claims.read(node.instance_id)
+        instance, record = instances.get(node.instance_id), claims.get(node.instance_id)
         alive = instance is not None and instance.state == "running"
         if alive and (record is None or record.status is Status.CLOSED):
             yield node

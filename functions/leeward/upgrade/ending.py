@@ -21,7 +21,7 @@ from leeward.upgrade.members import Age, Member
 from leeward.upgrade.ordering import fulfil
 from leeward.upgrade.record import UpgradeRecord, Wish, execution_name
 from leeward.upgrade.run import Next, Run
-from leeward.upgrade.scene import Scene, look, measured, terminations
+from leeward.upgrade.scene import Scene, look, measured
 from leeward.upgrade.taking_back import still_allowed
 from leeward.upgrade.telling import ask_to_pay, tell
 from leeward.upgrade.templates import points_at
@@ -56,7 +56,7 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """
     record = fulfil(read(run, ports), ports)
     scene = look(record, ports)
-    ends = terminations(record.under_way, ports)
+    ends = ports.claims.read_all(record.under_way)
     books = conclude(record, ends)
     if books.record != record:
         record = written(books.record, ports)

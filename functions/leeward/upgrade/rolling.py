@@ -19,7 +19,7 @@ from leeward.upgrade.members import Age
 from leeward.upgrade.ordering import fulfil, order
 from leeward.upgrade.record import UpgradeRecord, tag_for
 from leeward.upgrade.room import Room
-from leeward.upgrade.scene import Scene, has_shrunk, look, owed_by_others, terminations
+from leeward.upgrade.scene import Scene, has_shrunk, look, owed_by_others
 from leeward.upgrade.taking_back import still_allowed
 from leeward.upgrade.telling import force, tell
 
@@ -42,7 +42,7 @@ def take_turn(record: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
     """`drains`: whether old nodes may be told to go, or new ones only launched."""
     record = fulfil(record, ports)  # a launch whose answer got lost comes before every count
     scene = look(record, ports)
-    ends = terminations(record.under_way, ports)
+    ends = ports.claims.read_all(record.under_way)
     books = conclude(record, ends)
     found = _resized(_adopted(_without_gone(books, scene), scene), scene, ports)
     found = with_canary(found, scene, ports.clock.now())

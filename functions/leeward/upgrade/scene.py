@@ -2,7 +2,7 @@
 
 Decides nothing; a step looks, asks the pure modules, does what they say and writes it down."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from leeward.errors import InvalidInputError
@@ -103,12 +103,6 @@ def _id_of(preflight: Preflight, node: str) -> str:
     return found.instance_id if found is not None else ""
 
 
-def terminations(instances: Iterable[str], ports: Ports) -> dict[str, TerminationRecord]:
-    """By instance, those that are claimed or were."""
-    read = ((instance, ports.claims.read(instance)) for instance in instances)
-    return {instance: found for instance, found in read if found is not None}
-
-
 def owed_by_others(record: UpgradeRecord, ports: Ports) -> int:
     """Launches of other terminations in the group that are not paid for, those too of which nobody knows yet."""
     return sum(_owed(one) + one.launching for one in _others(record, ports))
@@ -127,7 +121,7 @@ def measured(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord
 
 
 def _others(record: UpgradeRecord, ports: Ports) -> list[TerminationRecord]:
-    found = terminations(ports.claims.open_instances(), ports)
+    found = ports.claims.read_all(ports.claims.open_instances())
     return [one for one in found.values() if one.subject.group == record.group]
 
 

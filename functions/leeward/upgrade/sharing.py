@@ -52,11 +52,11 @@ def going_elsewhere(record: UpgradeRecord, others: Collection[str], ports: Ports
 
 def _by(other: UpgradeRecord, ports: Ports) -> Iterator[str]:
     """Where no execution works on it, only who was told: the others are told when it is started again."""
-    works = other.ended is None and ports.upgrade_executions.running(other.execution)
-    for instance in other.under_way:
-        told = None if works else ports.claims.read(instance)
-        if works or (told is not None and told.status is Status.OPEN):
-            yield instance
+    if other.ended is None and ports.upgrade_executions.running(other.execution):
+        yield from other.under_way
+        return
+    told = ports.claims.read_all(other.under_way)
+    yield from (instance for instance, record in told.items() if record.status is Status.OPEN)
 
 
 def _by_round(cluster: str, ports: Ports) -> list[str]:

@@ -13,7 +13,6 @@ from leeward.upgrade.busy import busy_nodes
 from leeward.upgrade.lease import written
 from leeward.upgrade.preflight import Preflight, upgrade_budgets
 from leeward.upgrade.record import UpgradeRecord, cause_id
-from leeward.upgrade.scene import terminations
 from leeward.upgrade.sharing import going_elsewhere
 
 
@@ -29,7 +28,7 @@ def still_allowed(
     going = going_elsewhere(record, others, ports)
     if _within(record, preflight, going.all):
         return record, list(untold)
-    claims = terminations(untold, ports)
+    claims = ports.claims.read_all(untold)
     begun = [old for old in untold if _is_begun(record, old, claims)]
     if not _within(record, preflight, going.before):
         record = written(not_told(record, [old for old in untold if old not in begun]), ports)

@@ -45,7 +45,7 @@ def _failure_is_swallowed(shop: Workshop) -> None:
 
 
 def _never_adopts(shop: Workshop) -> None:
-    shop.replace("leeward.termination.orphans.adopt", lambda *_: None)
+    shop.replace("leeward.termination.hooks._settle_endings", lambda *_: None)
 
 
 def _never_revives(shop: Workshop) -> None:

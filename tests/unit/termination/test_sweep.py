@@ -1,11 +1,12 @@
 """What no Catch can finish: lost starts, orphan hooks, stale marks, and maintenance that waits for its budget."""
 
+from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from leeward.errors import ClusterUnreachableError, ThrottledError
+from leeward.errors import AccessDeniedError, ClusterUnreachableError, ThrottledError
 from leeward.model import keys
 from leeward.model.group import LAUNCHING, LifecycleHook
 from leeward.model.node import Taint
@@ -213,13 +214,89 @@ def test_an_unreachable_cluster_is_named_and_ends_nothing():
     assert system.groups.answered == []
 
 
-def test_a_record_that_cannot_be_read_does_not_keep_the_others_from_being_looked_at():
+def test_an_execution_that_cannot_be_started_does_not_keep_the_others_from_it():
     system = a_system()
     claim(system, CauseKind.MANUAL)
     system.claims.claim(a_subject("i-0def"), Cause(id="x", kind=CauseKind.MANUAL, at=START), START)
-    system.claims.fail("read", ThrottledError("rate exceeded"), times=1)
+    system.executions.fail("start", ThrottledError("rate exceeded"), times=1)
     found = sweep_once(system.ports)
     assert [len(found.errors), len(found.restarted)] == [1, 1]
+
+
+def test_while_records_cannot_be_read_nobody_takes_what_is_under_way_for_left_over():
+    system = a_system(hooks=[our_hook()], marked=True)
+    system.groups.begin_terminating(GROUP, NODE)
+    claim(system)
+    system.claims.fail("read_all", ThrottledError("rate exceeded"))
+    with pytest.raises(ThrottledError):
+        sweep_once(system.ports)
+    assert system.kubernetes.by_name["node-i-0abc"].marked
+    assert system.groups.answered == []
+
+
+def test_while_executions_cannot_be_listed_each_is_asked_for():
+    system = a_system(ids=(NODE, "i-0def"))
+    claim(system)
+    claim(system, instance="i-0def")
+    system.executions.start(NODE, 1)
+    system.executions.fail("all_running", AccessDeniedError("states:ListExecutions"))
+    found = sweep_once(system.ports)
+    assert found.restarted == ["i-0def"]
+    assert len(found.errors) == 1
+
+
+def test_one_that_began_after_the_list_was_made_is_not_started_again(monkeypatch):
+    system = a_system()
+    claim(system)
+    system.executions.start(NODE, 1)
+    monkeypatch.setattr(system.executions, "all_running", frozenset)
+    assert sweep_once(system.ports).restarted == []
+
+
+def test_a_hook_whose_run_is_held_up_is_heartbeaten_once_that_is_due():
+    """Retries of a step that keeps failing may last for minutes; a run that heartbeats by itself is left to do it."""
+    system = a_system(hooks=[our_hook()])
+    system.groups.begin_terminating(GROUP, NODE)
+    claim(system, CauseKind.ASG_TERMINATE)
+    system.executions.start(NODE, 1)
+    system.clock.advance(minutes=2)
+    sweep_once(system.ports)
+    assert system.groups.heartbeats == []
+    system.clock.advance(minutes=1)
+    sweep_once(system.ports)
+    sweep_once(system.ports)
+    assert system.groups.heartbeats == [(GROUP, "leeward-terminate", NODE)]
+
+
+def test_a_sweep_that_dies_over_its_records_has_settled_the_hooks_before():
+    """A zone that ends at once leaves hundreds of both: a hook that times out is lost, the rest is done next minute."""
+    system = a_system(ids=(NODE, "i-0def"), hooks=[our_hook()])
+    claim(system, instance="i-0def")
+    system.groups.begin_terminating(GROUP, NODE)
+    begun = system.executions.start
+
+    def start(instance, attempt):
+        if instance == "i-0def":
+            raise SystemExit  # the function's time-out
+        return begun(instance, attempt)
+
+    system.executions.start = start
+    with pytest.raises(SystemExit):
+        sweep_once(system.ports)
+    assert system.executions.open == {"i-0abc-1"}
+
+
+def test_what_a_storm_costs_beside_what_each_hook_needs_does_not_grow():
+    ids = [f"i-{number:04}" for number in range(200)]
+    system = a_system(ids=ids, hooks=[our_hook()])
+    for name in ids:
+        system.groups.begin_terminating(GROUP, name)
+        claim(system, CauseKind.ASG_TERMINATE, instance=name)
+        system.executions.start(name, 1)
+    before = [Counter(port.asked) for port in (system.claims, system.executions, system.groups, system.instances)]
+    sweep_once(system.ports)
+    after = [Counter(port.asked) for port in (system.claims, system.executions, system.groups, system.instances)]
+    assert sum(((now - then).total() for now, then in zip(after, before, strict=True)), 0) < 20
 
 
 def test_each_minute_begins_with_another_record():

@@ -2,10 +2,11 @@
 
 import math
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from leeward.adapters.aws.batches import chunks
 from leeward.adapters.aws.record_items import (
     TERMINATION,
     cause_item,
@@ -29,6 +30,7 @@ ROUNDS = 8  # of losing a race and reading again, before the caller is asked to 
 KEPT = timedelta(days=7)  # a closed record, for whoever asks what happened
 PAUSE_SECONDS = 0.05
 OVERWRITTEN_TIME = "retry"
+READ_TOGETHER = 100  # keys, as many as BatchGetItem takes
 
 
 class DynamoClaims:
@@ -42,6 +44,14 @@ class DynamoClaims:
         """The record, strongly consistent."""
         item = self._table.get(record_key(instance))
         return record_of(item) if item else None
+
+    def read_all(self, instances: Iterable[str]) -> Mapping[str, TerminationRecord]:
+        """BatchGetItem, a hundred at a time."""
+        return {
+            instance_of(item["pk"]): record_of(item)
+            for keys in chunks(map(record_key, instances), READ_TOGETHER)
+            for item in self._table.get_all(keys, consistent=True)
+        }
 
     def claim(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord:
         """Open, join or open again. A repeat after a lost answer finds its cause in the record and adds nothing.

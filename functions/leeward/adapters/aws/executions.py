@@ -6,11 +6,13 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from leeward.adapters.aws.batches import pages
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import TASK_ENDED, aws_call, code_of
 from leeward.model.termination import execution_name
 
 INPUT_VERSION = 1
+PAGE = 1000  # executions, the most that ListExecutions gives at once
 
 
 class StepFunctionsExecutions:
@@ -31,6 +33,18 @@ class StepFunctionsExecutions:
     def running(self, instance: str, attempt: int) -> bool:
         """Whether it is open now. DescribeExecution lags a moment behind a start; starting again is harmless."""
         return _running(self._clients, self._state_machine_arn, execution_name(instance, attempt))
+
+    def all_running(self) -> frozenset[str]:
+        """ListExecutions, which is eventually consistent: who acts on it asks again (`running`)."""
+        with aws_call("states:ListExecutions", self._state_machine_arn):
+            found = pages(
+                self._clients.get("stepfunctions"),
+                "list_executions",
+                stateMachineArn=self._state_machine_arn,
+                statusFilter="RUNNING",
+                PaginationConfig={"PageSize": PAGE},
+            )
+            return frozenset(execution["name"] for page in found for execution in page["executions"])
 
     def wake(self, token: str) -> None:
         """End a pause; waking twice, or after its time-out, does nothing."""

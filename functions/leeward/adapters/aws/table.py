@@ -32,11 +32,11 @@ class Table:
         item = answer.get("Item")
         return _plain(item) if item else None
 
-    def get_all(self, pks: Iterable[str]) -> Iterator[Item]:
-        """Those that are there of at most 100, eventually consistent, with one BatchGetItem; what DynamoDB leaves over
-        when it is throttled or the answer grows beyond 16 MB is asked for again.
+    def get_all(self, pks: Iterable[str], *, consistent: bool = False) -> Iterator[Item]:
+        """Those that are there of at most 100, with one BatchGetItem; what DynamoDB leaves over when it is throttled or
+        the answer grows beyond 16 MB is asked for again.
         """
-        wanted: dict[str, Any] = {self._name: {"Keys": [self._key(pk) for pk in pks]}}
+        wanted: dict[str, Any] = {self._name: {"Keys": [self._key(pk) for pk in pks], "ConsistentRead": consistent}}
         for _ in range(UNPROCESSED):
             with aws_call("dynamodb:BatchGetItem", self._name):
                 answer = self._client.batch_get_item(RequestItems=wanted)

@@ -1,5 +1,5 @@
-"""The table's index of open records, which follows the table at some distance: what is new may still be missing, what
-is closed may still be listed."""
+"""Lists of what is open (the table's index of records, a state machine's executions) that follow the truth at some
+distance: what is new may still be missing, what is closed may still be listed."""
 
 from collections import deque
 from collections.abc import Callable
@@ -20,7 +20,7 @@ class OpenIndex:
 
     def __init__(self) -> None:
         self._open: dict[str, None] = {}
-        self._changes: deque[tuple[float, str, bool]] = deque()  # (when, instance, whether it was opened)
+        self._changes: deque[tuple[float, str, bool]] = deque()  # (when, which, whether it was opened)
         self._now: Callable[[], float] = lambda: 0.0
         self._lag: Lag | None = None
 
@@ -28,32 +28,32 @@ class OpenIndex:
         """From now on its answers are as old as `lag` says; `now` in seconds."""
         self._now, self._lag = now, lag
 
-    def put(self, instance: str, *, is_open: bool) -> None:
-        """The table was written."""
-        if (instance in self._open) is is_open:
+    def put(self, name: str, *, is_open: bool) -> None:
+        """It was opened, closed, or written to without either."""
+        if (name in self._open) is is_open:
             return
         if is_open:
-            self._open[instance] = None
+            self._open[name] = None
         else:
-            del self._open[instance]
+            del self._open[name]
         if self._lag is not None:
             now = self._now()
-            self._changes.append((now, instance, is_open))
+            self._changes.append((now, name, is_open))
             while self._changes[0][0] < now - REMEMBERED:
                 self._changes.popleft()
 
     def read(self) -> tuple[str, ...]:
-        """The instances of open records, as they were a moment ago."""
+        """The names of all that is open, as they were a moment ago."""
         if self._lag is None or not self._changes:
             return tuple(self._open)
         since, view = self._now() - self._lag.index_lag(), dict(self._open)
-        for when, instance, opened in reversed(self._changes):
+        for when, name, opened in reversed(self._changes):
             if when <= since:
                 break
             if opened:
-                view.pop(instance, None)
+                view.pop(name, None)
             else:
-                view[instance] = None
+                view[name] = None
         if view.keys() != self._open.keys():
             self._lag.count("index behind")
         return tuple(view)

@@ -1,0 +1,156 @@
+"""Hooks of ours that hold members of a cluster's groups, once a minute: those of an open record are heartbeaten where
+its execution did not, and those that nobody holds are adopted or answered: their event was lost, or what was to answer
+them has died.
+
+Hooks of others are never looked at (docs/designs/which-hooks-are-ours.md)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from leeward.model.group import LAUNCHING, TERMINATING, Group, GroupInstance, HookResult, LifecycleHook
+from leeward.model.instance import Instance
+from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord, execution_name
+from leeward.policy.selection import is_ours
+from leeward.ports import Ports
+from leeward.termination.found import Found, apart
+from leeward.termination.heartbeats import AT_EVERY_CHANCE, keep_waiting
+from leeward.termination.sight import Sight
+from leeward.termination.situation import of_ours
+from leeward.termination.starting import start
+from leeward.termination.subject import subject_of
+
+LAUNCH_WAIT = "Pending:Wait"
+TERMINATE_WAIT = "Terminating:Wait"
+
+
+def settle_hooks(sight: Sight, running: frozenset[str], ports: Ports, found: Found) -> None:
+    """The most urgent first: those whose time is known to run out, those of which nobody knows, launches that wait for
+    their nodes. `running`: names of open executions.
+
+    What can be asked for many at once is: a whole zone may end in one minute, and each call is one that can fail.
+    """
+    for group, members in _in(TERMINATE_WAIT, sight.groups):
+        with apart(group.name, found):
+            _keep_waiting(sight, group, [one for one in members if one.id in sight.records], running, ports, found)
+    ending = {
+        group.name: [one for one in members if one.id not in sight.records]
+        for group, members in _in(TERMINATE_WAIT, sight.selected)
+    }
+    with apart(f"{sight.cluster}: hooks that nobody holds", found):
+        _settle_endings(ending, sight, ports, found)
+    for group, members in _in(LAUNCH_WAIT, sight.selected):
+        with apart(group.name, found):
+            _settle_launches(sight, group, members, ports, found)
+
+
+def _in(lifecycle: str, groups: Sequence[Group]) -> Iterator[tuple[Group, list[GroupInstance]]]:
+    for group in groups:
+        members = [member for member in group.instances if member.lifecycle == lifecycle]
+        if members:
+            yield group, members
+
+
+def _keep_waiting(
+    sight: Sight, group: Group, members: Sequence[GroupInstance], running: frozenset[str], ports: Ports, found: Found
+) -> None:
+    """A run that is under way heartbeats by itself, but may be held up for as long as its retries last."""
+    hooks, policy = ports.groups.hooks(group.name) if members else (), sight.policy_of(group)
+    for member in members:
+        record = sight.records[member.id]
+        ahead = timedelta() if execution_name(member.id, record.attempt) in running else AT_EVERY_CHANCE
+        with apart(member.id, found):
+            keep_waiting(record, group.name, of_ours(hooks, record, policy, ports), policy, ports, ahead)
+
+
+def _settle_endings(ending: Mapping[str, Sequence[GroupInstance]], sight: Sight, ports: Ports, found: Found) -> None:
+    """Members, by group, that had no open record when the sweep began: one may have been opened since."""
+    names = [member.id for members in ending.values() for member in members]
+    records = ports.claims.read_all(names) if names else {}
+    instances = ports.instances.describe(names) if names else {}
+    for group in sight.selected:
+        orphans = [one for one in ending.get(group.name, ()) if not _is_open(records.get(one.id))]
+        if orphans:
+            with apart(group.name, found):
+                _settle_group(sight, group, orphans, instances, ports, found)
+
+
+def _settle_group(
+    sight: Sight,
+    group: Group,
+    orphans: Sequence[GroupInstance],
+    instances: Mapping[str, Instance],
+    ports: Ports,
+    found: Found,
+) -> None:
+    ours = _ours(TERMINATING, sight, group, ports)
+    for member in orphans if ours else ():
+        with apart(member.id, found):
+            instance = instances.get(member.id)
+            record = None if instance is None or _off(sight, group) else _adopted(instance, ours, sight, group, ports)
+            if record is not None and _is_open(record):
+                start(record, ports)
+                found.claimed.append(member.id)
+            else:
+                _answer(ours, group, member, ports, found)
+
+
+def _adopted(
+    instance: Instance, hooks: Sequence[LifecycleHook], sight: Sight, group: Group, ports: Ports
+) -> TerminationRecord:
+    """The claim of an instance whose event was lost; closed where its termination was already brought to an end. Nobody
+    knows how long the hook has waited: it is heartbeaten first, so that its time runs from now on, as the claim says.
+    """
+    for hook in hooks:
+        ports.groups.heartbeat(group=group.name, hook=hook.name, instance=instance.id)
+    now = ports.clock.now()
+    subject = subject_of(instance, sight.cluster, group=group.name, node=sight.node_of(instance.id))
+    return ports.claims.claim(subject, _cause(hooks[0], instance.id, now), now)
+
+
+def _settle_launches(sight: Sight, group: Group, members: Sequence[GroupInstance], ports: Ports, found: Found) -> None:
+    """Answered once the node is Ready, or at once where interruption handling is off; kept waiting until then."""
+    off, ours = _off(sight, group), _ours(LAUNCHING, sight, group, ports)
+    records = ports.claims.read_all([member.id for member in members]) if off else {}
+    for member in members if ours else ():
+        node = sight.node_of(member.id)
+        with apart(member.id, found):
+            if off and _is_open(records.get(member.id)):
+                continue  # a drain that has begun is brought to its end
+            if off or (node is not None and node.ready):
+                _answer(ours, group, member, ports, found)
+            else:
+                for hook in ours:
+                    ports.groups.heartbeat(group=group.name, hook=hook.name, instance=member.id)
+
+
+def _ours(transition: str, sight: Sight, group: Group, ports: Ports) -> list[LifecycleHook]:
+    policy, hooks = sight.policy_of(group), ports.groups.hooks(group.name)
+    return [hook for hook in hooks if hook.transition == transition and is_ours(hook, policy, ports.queue_arns)]
+
+
+def _off(sight: Sight, group: Group) -> bool:
+    """Interruption handling is off (docs/features.md, K16): hooks of ours are answered at once there."""
+    settings, policy = sight.policies.settings, sight.policy_of(group)
+    return settings.paused or not settings.interruption or policy is None or not policy.interruption.enabled
+
+
+def _is_open(record: TerminationRecord | None) -> bool:
+    return record is not None and record.status is Status.OPEN
+
+
+def _answer(hooks: Sequence[LifecycleHook], group: Group, member: GroupInstance, ports: Ports, found: Found) -> None:
+    for hook in hooks:
+        ports.groups.complete(group=group.name, hook=hook.name, instance=member.id, result=HookResult.CONTINUE)
+        found.answered.append(member.id)
+
+
+def _cause(hook: LifecycleHook, instance: str, now: datetime) -> Cause:
+    return Cause(
+        id=f"orphan#{hook.group}#{hook.name}#{instance}",
+        kind=CauseKind.ASG_TERMINATE,
+        at=now,
+        deadline=now + timedelta(seconds=hook.heartbeat_timeout),
+        reason="found by the sweeper waiting in a hook of ours",
+        hook=hook.name,
+        hook_ours=True,
+    )
