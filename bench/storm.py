@@ -25,7 +25,7 @@ from local import lifeline
 SIZES = (10, 100, 1000)
 TARGET_SECONDS = 10.0
 GROWTH = 1.5  # work a node at 1,000 against 100
-HARSHEST, SHOWN = 100, 5  # warnings; broken invariants in full
+SHOWN = 5  # broken invariants in full
 START_SECONDS = 60
 FUNCTIONS = Path(__file__).resolve().parent.parent / "functions"
 
@@ -105,14 +105,10 @@ def _await(file: Path) -> None:
 
 
 def chain(count: int) -> bool:
-    """Every way in virtual time, the harshest for no more than a hundred."""
+    """Every way in virtual time: all end alike, and none breaks an invariant."""
     print(f"the whole chain, {count:,} warnings in one second, virtual time:")
-    found = [_told(storm(count, way), way) for way in (Way.SMOOTH, Way.ROUGH)]
-    met = _alike(found) and all(_good(one, count) and not one.violations for one in found)
-    few = min(count, HARSHEST)
-    print(f"the same with {few} warnings:")
-    found = [_told(storm(few, way), way) for way in (Way.SMOOTH, Way.HARSH)]
-    return _alike(found) and all(_good(one, few) for one in found) and met
+    found = [_told(storm(count, way), way) for way in Way]
+    return _alike(found) and all(_good(one, count) and not one.violations for one in found)
 
 
 def _told(found: Chain, way: Way) -> Chain:

@@ -7,6 +7,7 @@ one round at a time."""
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from leeward.disruption.annotating import write_annotations
@@ -18,7 +19,8 @@ from leeward.disruption.plan import plan_in, plan_round
 from leeward.disruption.record import RoundRecord, groups_named
 from leeward.disruption.round import Round
 from leeward.disruption.staying import tell_why_nodes_stay
-from leeward.errors import LeewardError, RetryableError
+from leeward.errors import LeewardError
+from leeward.patience import patiently
 from leeward.ports import Ports
 from leeward.snapshot.cluster import ClusterSnapshot
 
@@ -51,18 +53,9 @@ def decide_once(ports: Ports) -> Decided:
     names = ports.clusters.names()
     for cluster in names:
         with _apart(cluster, found):
-            _try(cluster, ports, found, share=1 / len(names))
+            # A look is some twenty calls: one that was throttled is no reason to wait for the next schedule.
+            patiently(partial(_decide, cluster, ports, found, share=1 / len(names)), ports.clock, PAUSES)
     return found
-
-
-def _try(cluster: str, ports: Ports, found: Decided, share: float) -> None:
-    """A look is some twenty calls: one that was throttled is no reason to wait for the next schedule."""
-    for pause in PAUSES:
-        try:
-            return _decide(cluster, ports, found, share)
-        except RetryableError:
-            ports.clock.sleep(pause)
-    return _decide(cluster, ports, found, share)
 
 
 @contextmanager

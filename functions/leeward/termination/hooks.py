@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from leeward.model.group import LAUNCHING, TERMINATING, Group, GroupInstance, HookResult, LifecycleHook
 from leeward.model.instance import Instance
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord, execution_name
+from leeward.patience import patiently
 from leeward.policy.selection import is_ours
 from leeward.ports import Ports
 from leeward.termination.found import Found, apart
@@ -54,7 +55,7 @@ def _keep_waiting(
     sight: Sight, group: Group, members: Sequence[GroupInstance], running: frozenset[str], ports: Ports, found: Found
 ) -> None:
     """A run that is under way heartbeats by itself, but may be held up for as long as its retries last."""
-    hooks, policy = ports.groups.hooks(group.name) if members else (), sight.policy_of(group)
+    hooks, policy = _hooks(group, ports) if members else (), sight.policy_of(group)
     for member in members:
         record = sight.records[member.id]
         ahead = timedelta() if execution_name(member.id, record.attempt) in running else AT_EVERY_CHANCE
@@ -65,8 +66,10 @@ def _keep_waiting(
 def _settle_endings(ending: Mapping[str, Sequence[GroupInstance]], sight: Sight, ports: Ports, found: Found) -> None:
     """Members, by group, that had no open record when the sweep began: one may have been opened since."""
     names = [member.id for members in ending.values() for member in members]
-    records = ports.claims.read_all(names) if names else {}
-    instances = ports.instances.describe(names) if names else {}
+    if not names:
+        return
+    records = patiently(lambda: ports.claims.read_all(names), ports.clock)
+    instances = patiently(lambda: ports.instances.describe(names), ports.clock)
     for group in sight.selected:
         orphans = [one for one in ending.get(group.name, ()) if not _is_open(records.get(one.id))]
         if orphans:
@@ -124,8 +127,16 @@ def _settle_launches(sight: Sight, group: Group, members: Sequence[GroupInstance
 
 
 def _ours(transition: str, sight: Sight, group: Group, ports: Ports) -> list[LifecycleHook]:
-    policy, hooks = sight.policy_of(group), ports.groups.hooks(group.name)
-    return [hook for hook in hooks if hook.transition == transition and is_ours(hook, policy, ports.queue_arns)]
+    policy = sight.policy_of(group)
+    return [
+        hook
+        for hook in _hooks(group, ports)
+        if hook.transition == transition and is_ours(hook, policy, ports.queue_arns)
+    ]
+
+
+def _hooks(group: Group, ports: Ports) -> Sequence[LifecycleHook]:
+    return patiently(lambda: ports.groups.hooks(group.name), ports.clock)
 
 
 def _off(sight: Sight, group: Group) -> bool:

@@ -14,6 +14,7 @@ from leeward.finalizer.keeping import keep_finalizers, let_go_of_the_gone
 from leeward.model import keys
 from leeward.model.node import Node
 from leeward.model.termination import Status, TerminationRecord, execution_name
+from leeward.patience import patiently
 from leeward.ports import Ports
 from leeward.sync.labels import label_nodes
 from leeward.termination.found import Found, apart
@@ -68,9 +69,9 @@ def _open_records(ports: Ports) -> Mapping[str, TerminationRecord]:
     """By instance. Each minute begins with another one, so that a sweep that dies early leaves no record behind for
     good. Where they cannot be read the sweep ends: what is under way would be taken for what nobody does.
     """
-    names = ports.claims.open_instances()
+    names = patiently(ports.claims.open_instances, ports.clock)
     first = ports.clock.now().minute % len(names) if names else 0
-    records = ports.claims.read_all(names) if names else {}
+    records = patiently(lambda: ports.claims.read_all(names), ports.clock) if names else {}
     ordered = [records[name] for name in (*names[first:], *names[:first]) if name in records]
     return {record.instance: record for record in ordered if record.status is Status.OPEN}
 
@@ -78,7 +79,7 @@ def _open_records(ports: Ports) -> Mapping[str, TerminationRecord]:
 def _running(ports: Ports, found: Found) -> frozenset[str]:
     """Names of the open executions; none where they cannot be listed, and each is asked for then."""
     with apart("executions", found):
-        return ports.executions.all_running()
+        return patiently(ports.executions.all_running, ports.clock)
     return frozenset()
 
 
@@ -101,8 +102,8 @@ def _look(
 ) -> Sight:
     return Sight(
         cluster=cluster,
-        policies=ports.clusters.policies(cluster),
-        groups=tuple(ports.groups.of_clusters([cluster])),
+        policies=patiently(lambda: ports.clusters.policies(cluster), ports.clock),
+        groups=tuple(patiently(lambda: ports.groups.of_clusters([cluster]), ports.clock)),
         nodes=nodes,
         records=records,
     )
