@@ -224,10 +224,10 @@ def _clique(nodes, rival):
 @pytest.mark.parametrize(
     ("nodes", "pods", "replicas", "together", "at_most"),
     [
-        (100, 20, (20, 60), 10, 1.1),  # large workloads, a budget allows a quarter: the number of nodes decides
-        (100, 5, (3, 10), 33, 1.25),  # budgets decide
+        (100, 20, (20, 60), 10, 1.05),  # large workloads, a budget allows a quarter: the number of nodes decides
+        (100, 5, (3, 10), 33, 1.05),  # budgets decide
         (100, 20, (3, 10), 1, 1.0),
-        (60, 8, (2, 5), 20, 1.5),  # as before, the bound is the size of the largest workload
+        (60, 8, (2, 5), 20, 1.3),  # as before, the bound is the size of the largest workload
     ],
 )
 def test_the_number_of_waves_is_near_the_fewest_possible(nodes, pods, replicas, together, at_most):

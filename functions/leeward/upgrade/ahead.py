@@ -16,7 +16,7 @@ from leeward.upgrade.turn import waiting, with_decrement
 def launches(preflight: Preflight, record: UpgradeRecord, *, rolling: bool = False) -> tuple[str, ...] | None:
     """Zones of new nodes to launch now, one entry for each; None where INCREMENTAL has come to its end in vain.
 
-    `rolling`: the gate is open and no canary is watched: from then on more come ahead than the surge.
+    `rolling`: the target has proven to work and no canary is watched: from then on more come ahead than the surge.
     """
     if not with_decrement(record):
         return ()

@@ -96,6 +96,7 @@ def turn_round(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         failed=(),
         reasons={},
         error="",
+        proven=None,
         phase_since=None,
         why="",
     )

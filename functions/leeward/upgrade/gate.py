@@ -60,6 +60,14 @@ def judge_gate(members: Sequence[Member], zones: Iterable[str], expected: Mappin
     return Gate(missing=tuple(missing))
 
 
+def is_proven(members: Sequence[Member], zones: Iterable[str], expected: Mapping[str, str]) -> bool:
+    """Whether the target works: in each of the zones a new node is Ready and carries the labels. The others may still
+    boot, and the gate still waits for them.
+    """
+    joined = [member for member in members if member.age is Age.NEW and not _lacks(member, expected)]
+    return set(zones) <= {_zone(member) for member in joined}
+
+
 def _zone(member: Member) -> str:
     labelled = member.node.labels.get(keys.ZONE_LABEL) if member.node is not None else None
     return labelled or member.instance.zone

@@ -117,7 +117,7 @@ def _take(
         )
         if not run.attempt:  # somebody has started it again: what has failed is tried again
             again = replace(again, failed=(), reasons={}, checked=record.checked and record.cordoned)
-            again = replace(again, phase_since=ports.clock.now())  # what new nodes are given begins anew
+            again = replace(again, phase_since=ports.clock.now(), proven=None)  # what new nodes are given begins anew
             if record.error:  # an update of EKS that has failed is not looked at again
                 made = record.prepared and record.target.nodegroup is None
                 again = replace(again, update="", tries=record.tries + 1, prepared=made)

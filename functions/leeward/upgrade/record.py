@@ -83,6 +83,7 @@ class UpgradeRecord:
     lacked capacity at the last try -> what was said. `refusal`: why LaunchInstances does not serve this group;
     `wanted`: the desired size that was set instead. `others_scaled`: since when somebody else has changed the group's
     size, so that what is left goes without decrement; `others_seen`: at first sight.
+    `proven`: since when a new node is Ready in each zone; those launched later are not waited for at the gate.
     `raised`: how many of those have not come yet; `sized`: since when `desired` is what others want, None: `began`.
     `given_up`: new instances that never joined and were told to end; nobody counts on them any more.
     `then`: groups whose upgrades follow this one, in order, to the same target as asked for.
@@ -138,6 +139,7 @@ class UpgradeRecord:
     tries: int = 0
     given_up: tuple[str, ...] = ()
     then: tuple[str, ...] = ()
+    proven: datetime | None = None
     phase_since: datetime | None = None
     why: str = ""
 

@@ -12,6 +12,7 @@ from leeward.upgrade import turn
 from leeward.upgrade.ahead import launches
 from leeward.upgrade.books import Books, conclude, dropped, held_back, seen_sizes
 from leeward.upgrade.control import Move, Permission
+from leeward.upgrade.gate import is_proven
 from leeward.upgrade.holding import allowed, with_canary
 from leeward.upgrade.keeping import keep
 from leeward.upgrade.lease import written
@@ -20,6 +21,7 @@ from leeward.upgrade.ordering import fulfil, order
 from leeward.upgrade.record import UpgradeRecord, tag_for
 from leeward.upgrade.room import Room
 from leeward.upgrade.scene import Scene, has_shrunk, look, owed_by_others
+from leeward.upgrade.status import zones_to_serve
 from leeward.upgrade.taking_back import still_allowed
 from leeward.upgrade.telling import force, tell
 
@@ -50,7 +52,8 @@ def take_turn(record: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
     unclaimed = [old for old in books.unclaimed if old in found.under_way]
     exhausted = False
     if permission.move is Move.GO:
-        zones = launches(scene.preflight, found, rolling=drains and permission.at_most is None)
+        found = _proven(found, scene, ports)
+        zones = launches(scene.preflight, found, rolling=found.proven is not None and permission.at_most is None)
         exhausted = zones is None
         found = order(found, scene, zones or (), ports)
         if drains:
@@ -83,6 +86,17 @@ def _begin(record: UpgradeRecord, scene: Scene, at_most: int | None, ports: Port
             debts[one.debt] = one.old
     begun = replace(record, debts=debts, under_way=under_way, started=record.started + len(chosen))
     return begun, [one.old for one in chosen]
+
+
+def _proven(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
+    """From when on more new nodes come ahead than the surge: those that the next turns need boot while the gate waits
+    for the last of the first.
+    """
+    preflight = scene.preflight
+    zones = zones_to_serve(preflight)
+    if record.proven is not None or not zones or not is_proven(preflight.members, zones, preflight.target.labels):
+        return record
+    return replace(record, proven=ports.clock.now())
 
 
 def _without_gone(books: Books, scene: Scene) -> UpgradeRecord:

@@ -22,6 +22,8 @@ from leeward.upgrade.record import UpgradeRecord, Wish
 from leeward.upgrade.remaining import seconds_left
 from leeward.upgrade.sizes import Strategy
 
+CLOCKS = timedelta(seconds=5)  # EC2 tells launches in whole seconds, and its clock is not ours
+
 
 class Phase(StrEnum):
     """The closed set of what an upgrade can be at (docs/command-line.md)."""
@@ -111,7 +113,7 @@ def status_of(
     `running`: None where nobody can know (offline).
     """
     found = preflight.members
-    gate = gate_of(preflight)
+    gate = gate_of(preflight, record.proven if record is not None else None)
     phase = _of_execution(record, running) or phase_of(found, gate, record, permission)
     passed = gate.open or (record is not None and record.cordoned)
     ends = running.terminations if running is not None else {}
@@ -157,11 +159,24 @@ def leaving(preflight: Preflight) -> tuple[Member, ...]:
     return tuple(one for one, node in nodes if node.marked or (eks and node.unschedulable))
 
 
-def gate_of(preflight: Preflight) -> Gate:
-    """In the zones that hold old nodes; with MINIMAL nothing comes first, so no zone has to have a new node."""
-    zones = {zone_of(preflight.world, member) for member in preflight.old} - {""}
-    minimal = preflight.strategy is Strategy.MINIMAL
-    return judge_gate(preflight.members, () if minimal else zones, preflight.target.labels)
+def gate_of(preflight: Preflight, proven: datetime | None = None) -> Gate:
+    """In the zones that hold old nodes; with MINIMAL nothing comes first, so no zone has to have a new node. `proven`:
+    as in the record; new nodes that were launched later are left out.
+    """
+    known = preflight.world.instances
+    found = [
+        one
+        for one in preflight.members
+        if proven is None or one.instance.id not in known or known[one.instance.id].launched <= proven - CLOCKS
+    ]
+    return judge_gate(found, zones_to_serve(preflight), preflight.target.labels)
+
+
+def zones_to_serve(preflight: Preflight) -> frozenset[str]:
+    """Zones that need a new node before old ones go."""
+    if preflight.strategy is Strategy.MINIMAL:
+        return frozenset()
+    return frozenset(zone_of(preflight.world, member) for member in preflight.old) - {""}
 
 
 def phase_of(

@@ -116,7 +116,7 @@ def gate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         return replace(run, next=Next.READY, why=turn.permission.why)
     if turn.permission.move is not Move.GO:
         return held(run, turn, ports)
-    found = gate_now(turn)
+    found = gate_of(turn.scene.preflight, turn.record.proven)
     if found.open:
         return replace(run, next=Next.READY, why="every new node is Ready, in every zone that has nodes")
     failures = creation_failures(turn.record, turn.scene, found, ports.clock.now(), exhausted=turn.exhausted)
@@ -125,11 +125,6 @@ def gate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     _phase(turn.record, "gate", ports)
     missing = "; ".join(one.message for one in found.missing)
     return again(run, Next.WAIT, BOOT_PAUSE, missing)
-
-
-def gate_now(turn: Turn) -> Gate:
-    """With everything ahead refused or with MINIMAL, no zone has to have a new node first."""
-    return gate_of(turn.scene.preflight)
 
 
 def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
@@ -162,7 +157,7 @@ def _canary_is_held(turn: Turn) -> bool:
 
 def _all_gone(run: Run, turn: Turn, ports: Ports) -> Run:
     """Old nodes may have gone while their successors still booted: those have to join before this is called done."""
-    late = Gate(missing=tuple(one for one in gate_now(turn).missing if one.lack is Lack.NOT_JOINED))
+    late = Gate(missing=tuple(one for one in gate_of(turn.scene.preflight).missing if one.lack is Lack.NOT_JOINED))
     if late.open:
         return replace(run, next=Next.SCALE_DOWN, why="no node of an older template version is left")
     failures = creation_failures(turn.record, turn.scene, late, ports.clock.now(), exhausted=False)
@@ -181,7 +176,7 @@ def _nothing_goes(run: Run, turn: Turn, told: str, ports: Ports) -> Run:
         return replace(run, next=Next.EVICTION_FAILURE, why=f"pods did not leave: {told}: {said}")
     if preflight.limits.together <= 0:
         return again(run, Next.WINDOW, LONGEST, f"{told}; the budgets for Upgrade allow none now")
-    failures = creation_failures(record, turn.scene, gate_now(turn), ports.clock.now(), exhausted=False)
+    failures = creation_failures(record, turn.scene, gate_of(turn.scene.preflight), ports.clock.now(), exhausted=False)
     if failures:
         return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
     record = _phase(record, "waiting for new nodes", ports)

@@ -14,6 +14,7 @@ from enum import StrEnum
 from hashlib import blake2b
 
 from leeward.upgrade.competition import Rivalry, WaveNode
+from leeward.upgrade.fewer import one_wave_less
 from leeward.upgrade.together import Contender, Contest, Limits, Rival, Wave
 
 
@@ -26,7 +27,6 @@ class Order(StrEnum):
     AGE = "age"
 
 
-ATTEMPTS = 12  # to do with fewer waves; further ones gain next to nothing
 _Waves = tuple[tuple[str, ...], ...]
 
 
@@ -62,17 +62,23 @@ def _first_fit(ordered: Sequence[Contender], limits: Limits, contest: Contest) -
 
 
 def _fewer(waves: _Waves, ordered: Sequence[Contender], limits: Limits, contest: Contest) -> _Waves:
-    """First fit again over whole waves in another order, which never needs more of them (Culberson and Luo, "Exploring
-    the k-colorable landscape with iterated greedy"): backwards, then the largest first, by turns.
+    """The same nodes in fewer waves, the largest first; nodes that cannot leave now or have failed come behind as they
+    are. First fit at the end, which never needs more of them, gives the waves that the running machine walks.
     """
+    if limits.one_zone:
+        return waves
     by_name = {one.node.name: one for one in ordered}
-    best = current = waves
-    for attempt in range(ATTEMPTS if len(waves) * limits.together > len(ordered) + limits.together - 1 else 0):
-        again = sorted(current, key=len, reverse=True) if attempt % 2 else current[::-1]
-        current = _first_fit([by_name[name] for wave in again for name in wave], limits, contest)
-        if len(current) < len(best):
-            best = current
-    return best
+    found = [[by_name[name] for name in wave] for wave in waves]
+    free = [wave for wave in found if all(map(_goes_now, wave))]
+    others = [wave for wave in found if not all(map(_goes_now, wave))]
+    while len(free) > 1 and (less := one_wave_less(free, limits, contest)) is not None:
+        free = less
+    free.sort(key=len, reverse=True)
+    return _first_fit([one for wave in (*free, *others) for one in wave], limits, contest)
+
+
+def _goes_now(one: Contender) -> bool:
+    return one.allowed and one.spared and not one.node.failed_before
 
 
 def next_nodes(

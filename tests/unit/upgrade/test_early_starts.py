@@ -13,6 +13,7 @@ from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.room import Room
 from leeward.upgrade.sizes import Strategy, most_ahead
+from leeward.upgrade.status import gate_of
 from leeward.upgrade.turn import starts
 from tests.unit.upgrade.builders import NEW, NOON, a_node, a_pod, a_policy, an_instance, an_upgrade, template
 from tests.unit.upgrade.test_room import a_room, a_spec, some_pods
@@ -125,7 +126,14 @@ def test_who_is_told_to_go_makes_room_for_the_next_launch():
     assert (waiting, told) == ((), ("a",))
 
 
-def test_behind_an_open_gate_those_of_three_turns_come_ahead_and_no_more_than_old_ones_are_left():
+def test_the_gate_waits_for_the_first_new_nodes_and_not_for_those_that_came_ahead_since_these_have_proven_the_target():
+    preflight = rolling(new=("n1",), booting=("n2",), seconds=30)
+    assert not gate_of(preflight, NOON - timedelta(seconds=20)).open, "n2 was launched before"
+    assert gate_of(preflight, NOON - timedelta(seconds=30)).open, "told in whole seconds, by another clock"
+    assert not gate_of(preflight).open
+
+
+def test_for_a_target_that_has_proven_to_work_those_of_three_turns_come_ahead_and_no_more_than_old_ones_are_left():
     record, many = a_record(surge=2, **owing("n1", "n2")), rolling(old=9, new=("n1", "n2"), booting=())
     assert launches(many, record) == ()
     assert launches(many, record, rolling=True) == ("a",) * 4, "2 at a time, 2 are there"

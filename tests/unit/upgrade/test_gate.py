@@ -3,7 +3,7 @@
 import pytest
 
 from leeward.model.launch import LaunchTemplateRef
-from leeward.upgrade.gate import Lack, judge_gate
+from leeward.upgrade.gate import Lack, is_proven, judge_gate
 from leeward.upgrade.members import IMAGE_LABEL, NODEGROUP_LABEL, TEMPLATE_LABEL, VERSION_LABEL, Age, Target, members
 from tests.unit.upgrade.builders import NEW, OLD, a_group, a_node, an_instance, template
 
@@ -96,3 +96,19 @@ def test_every_new_node_has_to_carry_the_labels_that_eks_applies():
 def test_a_custom_template_expects_its_own_pair_of_labels_instead_of_the_image():
     target = Target(nodegroup="ng", image="ami-2", source=("lt-9", "3"))
     assert target.labels == {NODEGROUP_LABEL: "ng", TEMPLATE_LABEL: "lt-9", VERSION_LABEL: "3"}
+
+
+def proven(*instances, nodes, zones=("a", "b")):
+    by_id = {node.instance_id: node for node in nodes}
+    return is_proven(members(a_group(*instances), by_id, TARGET), zones, TARGET.labels)
+
+
+def test_a_target_is_proven_by_a_ready_new_node_in_each_zone_though_others_still_boot():
+    both = [an_instance("n1", "a", NEW), an_instance("n2", "b", NEW), an_instance("n3", "b", NEW)]
+    assert proven(*both, nodes=[a_node("n1"), a_node("n2", "b")])
+    assert not proven(*both, nodes=[a_node("n1"), a_node("n2", "b", ready=False)])
+    assert not proven(*both, nodes=[a_node("n1")])
+
+
+def test_old_nodes_prove_nothing():
+    assert not proven(an_instance("n1", "a", NEW), an_instance("o", "b"), nodes=[a_node("n1"), a_node("o", "b")])

@@ -51,6 +51,18 @@ def test_nodes_at_a_budget_that_allows_none_now_come_after_those_that_can_go():
     assert not any({"n1", "n3"} <= wave for wave in found)
 
 
+def test_taking_one_after_the_other_would_need_more_waves_than_there_have_to_be():
+    """Each left node competes with every right one but its twin: twin by twin it takes six waves, side by side two."""
+    budgets = {f"l{left}-r{right}": 1 for left in range(6) for right in range(6) if left != right}
+    nodes = [
+        node(f"n{number}{side}", budgets={name: 1 for name in budgets if f"{side}{number}" in name.split("-")})
+        for number in range(6)
+        for side in "lr"
+    ]
+    found = waves(*nodes, together=12, allowed=budgets)
+    assert sorted(map(sorted, found)) == [[f"n{number}{side}" for number in range(6)] for side in "lr"]
+
+
 def test_replicas_of_a_workload_are_never_all_in_one_wave():
     nodes = (node("n1", workloads={"w": 1}), node("n2", workloads={"w": 1}))
     assert len(waves(*nodes, replicas={"w": 2})) == 2
