@@ -7,19 +7,8 @@ hundred thousand."""
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from leeward.upgrade.competition import Rivalry, WaveNode
-
-
-class Rival(StrEnum):
-    """Which nodes may be taken: only those whose pods can leave now, also blocked ones if no other node waits for the
-    same, or all that compete.
-    """
-
-    NONE = "none"
-    BLOCKED = "blocked"
-    ANY = "any"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,17 +108,17 @@ class Wave:
         """No more nodes, whichever."""
         return self._count >= self._limits.together
 
-    def takes(self, one: Contender, rival: Rival) -> bool:
-        """Whether the node fits beside those that are on their way. The cheapest question comes first."""
-        if rival is not Rival.ANY and one.budgets & self._used_up:
+    def takes(self, one: Contender, *, stuck: bool = False) -> bool:
+        """Whether the node fits beside those that are on their way; `stuck`: also one whose pods cannot leave now. The
+        cheapest question comes first.
+        """
+        if one.budgets & self._used_up:
             return False
         if one.workloads & self._spent or not self._zone_is_open(one.node.zone):
             return False
-        if rival is not Rival.BLOCKED and not one.spared:
+        if not stuck and not (one.allowed and one.spared):
             return False
-        if rival is not Rival.ANY and not ((one.allowed or rival is Rival.BLOCKED) and self._allows(one)):
-            return False
-        return self._keeps_one(one)
+        return self._allows(one) and self._keeps_one(one)
 
     def add(self, one: Contender) -> None:
         """It goes."""

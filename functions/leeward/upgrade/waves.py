@@ -15,7 +15,7 @@ from hashlib import blake2b
 
 from leeward.upgrade.competition import Rivalry, WaveNode
 from leeward.upgrade.fewer import one_wave_less
-from leeward.upgrade.together import Contender, Contest, Limits, Rival, Wave
+from leeward.upgrade.together import Contender, Contest, Limits, Wave
 
 
 class Order(StrEnum):
@@ -86,8 +86,6 @@ def next_nodes(
     busy: Sequence[WaveNode],
     limits: Limits,
     rivalry: Rivalry,
-    *,
-    fill_up: bool = False,
 ) -> tuple[str, ...]:
     """Which of the remaining nodes may start draining now, beside those that are busy.
 
@@ -98,32 +96,27 @@ def next_nodes(
 
     Nodes with pods that cannot leave now (a budget at zero, the last serving replica) wait for as long as anything else
     goes on. When nothing does, they are tried, so that a drain finds out and says what blocks it.
-
-    `fill_up`: places that are then still free go to nodes that compete for budgets too. Their pods leave by turns and
-    the upgrade ends much sooner, but more nodes are half empty for longer. The other rules hold all the same.
     """
     contest = Contest(rivalry)
     wave = Wave(limits, contest, contest.of(busy))
-    _choose(wave, contest.of(remaining), fill_up=fill_up)
+    _choose(wave, contest.of(remaining))
     return tuple(wave.started)
 
 
-def _choose(wave: Wave, remaining: Sequence[Contender], *, fill_up: bool = False) -> None:
-    _fill(wave, remaining, Rival.NONE)
+def _choose(wave: Wave, remaining: Sequence[Contender]) -> None:
+    _fill(wave, remaining)
     if wave.empty:
-        _fill(wave, remaining, Rival.BLOCKED)
-    if fill_up:
-        _fill(wave, remaining, Rival.ANY)
+        _fill(wave, remaining, stuck=True)
 
 
-def _fill(wave: Wave, remaining: Sequence[Contender], rival: Rival) -> None:
+def _fill(wave: Wave, remaining: Sequence[Contender], *, stuck: bool = False) -> None:
     """Take one node after the other, those that failed before only when there are no others."""
     fresh = any(not one.node.failed_before for one in remaining)
     for one in remaining:
         if wave.full:
             return
         left_for_last = fresh and one.node.failed_before
-        if one.node.name not in wave.started and not left_for_last and wave.takes(one, rival):
+        if one.node.name not in wave.started and not left_for_last and wave.takes(one, stuck=stuck):
             wave.add(one)
 
 

@@ -137,16 +137,6 @@ def test_when_nothing_else_goes_on_a_blocked_node_is_tried():
     assert start(node("n1", workloads={"w": 1}), rivalry=rivals(replicas={"w": 2}, serving={"w": 1})) == {"n1"}
 
 
-def test_filling_up_gives_free_places_to_nodes_that_compete_and_keeps_every_other_rule():
-    rivalry = rivals({"b": 1}, replicas={"w": 2})
-    nodes = (node("n1", budgets={"b": 1}), node("n2", budgets={"b": 1}), node("n3", "z", budgets={"b": 1}))
-    assert set(next_nodes(nodes, (), Limits(together=3), rivalry)) == {"n1"}
-    assert set(next_nodes(nodes, (), Limits(together=2), rivalry, fill_up=True)) == {"n1", "n2"}
-    assert set(next_nodes(nodes, (), Limits(together=3, one_zone=True), rivalry, fill_up=True)) == {"n1", "n2"}
-    twins = (node("t1", workloads={"w": 1}), node("t2", workloads={"w": 1}))
-    assert set(next_nodes(twins, (), Limits(together=2), rivalry, fill_up=True)) == {"t1"}
-
-
 def test_with_one_zone_the_next_zone_waits_for_the_one_that_drains():
     assert start(node("n1", "b"), busy=(node("x", "a"),), one_zone=True) == set()
     assert start(node("n1", "b"), node("n2", "a"), busy=(node("x", "a"),), one_zone=True) == {"n2"}
