@@ -19,7 +19,8 @@ def paced(record: TerminationRecord, now: datetime) -> bool:
 
 def budget_left(record: TerminationRecord, ports: Ports, found: Found, now: datetime) -> bool:
     """Whether the budgets of the node's policy, and those of its zone, allow one more; if so its node is marked at
-    once, so that the next one is counted against it.
+    once, so that the next one is counted against it. One that is marked already (a sweep died before the start) has its
+    place.
     """
     situation = survey(record, ports)
     if situation.group is None:
@@ -28,6 +29,7 @@ def budget_left(record: TerminationRecord, ports: Ports, found: Found, now: date
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)
     nodes = [node for node in kubernetes.nodes() if node.instance_id in members]
     busy = {n.instance_id for n in nodes if n.marked or n.deleting or not n.ready} | set(found.restarted)
+    busy -= {record.instance}
     left = tightest(
         allowance(
             situation.policy.disruption.budgets,

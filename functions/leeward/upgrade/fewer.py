@@ -3,15 +3,14 @@
 Decides partitions of nodes. What limits a wave (budgets, workloads, zones, the number of nodes) becomes numbers: each
 node takes of some of them, each has a most. Tabu search as for graph colouring (Hertz and de Werra, "Using tabu search
 techniques for graph coloring", 1987), where what is too much in all waves together takes the place of conflicting
-edges. Its lots are drawn from a fixed seed: the same nodes give the same waves."""
+edges. Its lots are always the same ones: the same nodes give the same waves."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from random import Random
+from collections.abc import Iterable, Iterator, Sequence
 
 from leeward.upgrade.together import Contender, Contest, Limits
 
-MOVES = 3000  # of one search, before it is given up
+MOVES = 6000  # of one search, before it is given up
 REST = 8  # moves for which a node does not come back to a wave, about
 
 Waves = Sequence[Sequence[Contender]]
@@ -83,6 +82,14 @@ def _least(demands: Sequence[_Demand], most: Sequence[int]) -> int:
     return max((-(-load // most[which]) for which, load in taken.items() if load), default=1)
 
 
+def _lots() -> Iterator[int]:
+    """Numbers in no order (Park and Miller, "Random number generators: good ones are hard to find", 1988)."""
+    lot = 1
+    while True:
+        lot = lot * 48271 % 2147483647
+        yield lot
+
+
 class _Search:
     """`place`: the wave of each node. Of each limit in each wave it knows how much is taken, and by how many nodes."""
 
@@ -112,12 +119,12 @@ class _Search:
         """Until nothing is too much: of one limit that is, drawn by lot, the node goes that is least in the way
         elsewhere. False when that did not come to an end.
         """
-        random, until = Random(0), dict[tuple[int, int], int]()
+        lots, until = _lots(), dict[tuple[int, int], int]()
         least = sum(self._over.values())
         for move in range(MOVES):
             if not self._over:
                 return True
-            wave, which = random.choice(list(self._over))
+            wave, which = list(self._over)[next(lots) % len(self._over)]
             total, ways, best = sum(self._over.values()), list[tuple[int, int]](), None
             for node in self._takers[which]:
                 if self.place[node] != wave:
@@ -132,8 +139,8 @@ class _Search:
                     if change == best:
                         ways.append((node, other))
             if ways:
-                node, other = random.choice(ways)
-                until[node, wave] = move + REST + random.randrange(REST)
+                node, other = ways[next(lots) % len(ways)]
+                until[node, wave] = move + REST + next(lots) % REST
                 self.put(node, other)
                 least = min(least, sum(self._over.values()))
         return not self._over

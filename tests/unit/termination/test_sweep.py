@@ -198,6 +198,17 @@ def test_maintenance_more_than_a_day_away_is_paced_by_the_budgets():
     assert sweep_once(system.ports).restarted == []
 
 
+def test_maintenance_whose_start_failed_behind_its_mark_does_not_wait_for_itself():
+    one = replace(a_policy(), disruption=DisruptionPolicy(budgets=(Budget(nodes=1, percent=False),)))
+    system = a_system(policy=one)
+    claim(system, CauseKind.SCHEDULED_CHANGE, deadline=START + timedelta(days=5))
+    system.executions.fail("start", ThrottledError("rate exceeded"), times=1)
+    assert sweep_once(system.ports).restarted == []
+    assert system.kubernetes.by_name["node-i-0abc"].marked
+    found = sweep_once(system.ports)
+    assert (found.restarted, found.paced) == ([NODE], [])
+
+
 def test_maintenance_within_a_day_does_not_wait():
     one = replace(a_policy(), disruption=DisruptionPolicy(budgets=(Budget(nodes=0, percent=False),)))
     system = a_system(policy=one)

@@ -26,7 +26,7 @@ def test_a_drain_is_planned_live_and_then_done(stack, crew, leeward):
     assert code == 0
     assert json.loads(out)["execution"] == f"{victim}-1"
     record = team.closed(victim)
-    assert record.causes == ("manual",)
+    assert record.causes[0] == "manual"  # that its instance shuts down may still join
     assert record.evicted == 2
 
 
