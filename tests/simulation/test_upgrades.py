@@ -101,6 +101,23 @@ def test_a_rollback_returns_to_the_version_before(at):
     assert world.at_rest(versions=("1",))
 
 
+def test_turned_round_again_a_new_node_that_pays_for_itself_pays_once():
+    """Launched by the upgrade, told to go by its rollback: to the second rollback it is no launch that never joined."""
+    world, turned = Upgraded().start(launchTemplateVersion="2").start("back", at=BEGIN + 90, action="rollback"), []
+
+    def look():
+        record = world.world.upgrades.get(GROUP)
+        if turned or record is None or not record.rolling_back:
+            return
+        if any(payer == new and new in record.under_way for new, payer in record.debts.items()):
+            turned.append(True)
+            world.machine.start("again", {"group": GROUP, "action": "rollback"})
+
+    world.watch(look).run()
+    assert turned
+    assert world.at_rest()
+
+
 def test_an_impossible_budget_blocks_it_before_anything_is_changed():
     world = Upgraded(a_fleet(workloads=IMPOSSIBLE)).start(launchTemplateVersion="2").run()
     assert (world.ended(), world.versions) == ("PreflightBlocked", ["1"])

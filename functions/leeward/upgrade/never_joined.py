@@ -28,7 +28,8 @@ def end_never_joined(record: UpgradeRecord, scene: Scene, ports: Ports) -> Upgra
     written into the record first, and the causes' names follow from it: asked twice, it is asked once.
     """
     late = [one.instance.id for one in scene.preflight.members if _is_late(one, record, scene)]
-    own = {new: new for new, payer in record.debts.items() if payer == new or (new in late and not payer)}
+    unpaid = {new: payer for new, payer in record.debts.items() if new not in record.under_way}  # those pay by a turn
+    own = {new: new for new, payer in unpaid.items() if payer == new or (new in late and not payer)}
     going = {*late, *own, *record.given_up} & scene.instances.keys()
     if not going and not own:
         return record
