@@ -1,5 +1,6 @@
 """`update.terminate: first`: the group is told before the drain, and our hook holds the instance meanwhile (V3)."""
 
+from leeward.errors import AwsUnavailableError
 from leeward.policy.document import Canary
 from tests.simulation.fleet_stand_in import budget, deployment
 from tests.simulation.upgrade_stand_in import BEGIN, GROUP, Upgraded, a_fleet
@@ -78,3 +79,20 @@ def test_an_abort_does_not_wait_for_what_the_hook_holds():
     assert (world.group.suspended, world.group.desired) == ((), 6)
     assert world.cordoned == [f"node-{name}" for name in held(world)]
     assert "end when their pods leave" in " ".join(world.record.remarks)
+
+
+def test_nor_does_an_abort_wait_for_it_where_nobody_has_written_down_that_it_pays():
+    fleet = a_fleet(terminate="first", workloads=IMPOSSIBLE)
+    world = Upgraded(fleet)
+    groups = world.world.system.groups
+    told = groups.terminate
+
+    def unheard(**asked):
+        told(**asked)
+        raise AwsUnavailableError("connection reset, its effect may have come about")
+
+    groups.terminate = unheard
+    world.start(launchTemplateVersion="2", override=OVERRIDE)
+    world.start("abort", at=BEGIN + HOUR, action="abort").run(2)
+    assert (world.ended(), world.ended("abort")) == ("PodEvictionFailure", "Aborted")
+    assert (world.group.suspended, world.group.desired, len(held(world))) == ((), 6, 1)

@@ -4,12 +4,14 @@ Decides from the upgrade's record and from the termination records of the old in
 node launched ahead is a debt of +1; one terminate-with-decrement of a named old node pays it
 (docs/designs/capacity-ledger.md, docs/designs/upgrade.md)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from leeward.model.group import ScalingActivity
 from leeward.model.termination import NOBODY, Outcome, Status, TerminationRecord
 from leeward.termination import ledger
+from leeward.termination.ledger import Ending
 from leeward.termination.verdict import RESTS, held_for_upgrade
 from leeward.upgrade.record import UpgradeRecord, cause_id, debt_name
 
@@ -67,6 +69,30 @@ def held_back(
         if held_for_upgrade(termination) and now - began > time_out:
             found[old] = "; ".join(termination.blocked_by) or "its pods did not leave in time"
     return found
+
+
+def parted(
+    record: UpgradeRecord,
+    held: Mapping[str, TerminationRecord],
+    activities: Sequence[ScalingActivity],
+    now: datetime,
+) -> UpgradeRecord:
+    """What those whom their hook holds have paid, by the group's own word. Where a step died between telling the group
+    and writing down who pays, the termination finds it out at its end, which may never come. What the group does not
+    take off its size, or has said nothing of for long, is owed by nobody.
+    """
+    for old, termination in held.items():
+        debt = debt_of(record, old)
+        if debt is None:
+            continue
+        match ledger.ending(old, activities):
+            case Ending.SHRUNK:
+                record = replace(without(record, [debt]), gone=record.gone + 1)
+            case Ending.UNKNOWN if now - termination.times.get("terminating", now) <= ledger.LATEST_WORD:
+                continue
+            case _:
+                record = replace(record, debts={**record.debts, debt: ""})
+    return record
 
 
 def _told(record: UpgradeRecord, old: str, termination: TerminationRecord) -> bool:

@@ -10,9 +10,10 @@ from typing import Any
 from leeward.errors import ObjectGoneError
 from leeward.model import keys
 from leeward.model.node import Node
-from leeward.model.termination import Status
+from leeward.model.termination import Status, TerminationRecord
 from leeward.ports import Ports
-from leeward.upgrade.books import conclude, held_back, remarked, without
+from leeward.termination import ledger
+from leeward.upgrade.books import conclude, debt_of, held_back, parted, remarked, without
 from leeward.upgrade.competition import has_to_leave
 from leeward.upgrade.following import begin_next
 from leeward.upgrade.keeping import let_go
@@ -71,6 +72,7 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if len(record.under_way) > len(held):
         return _again(run, f"{len(record.under_way)} nodes finish")
     if held:
+        record = _parted(record, {old: ends[old] for old in held}, ports)
         record = remarked(record, f"{', '.join(sorted(held))} end when their pods leave: the group was told already")
     record = _hand_on(record, scene, scene.preflight.members, ports)
     return _settled(run, record, scene, ports)
@@ -191,6 +193,15 @@ def uncordon(nodes: Iterable[Node], record: UpgradeRecord, ports: Ports) -> None
         if {keys.CORDONED_FOR, keys.EXCLUDED_FOR} & node.annotations.keys():
             with suppress(ObjectGoneError):
                 kubernetes.uncordon(node)
+
+
+def _parted(record: UpgradeRecord, held: Mapping[str, TerminationRecord], ports: Ports) -> UpgradeRecord:
+    """The group's history is asked only while one of them is to pay: nobody else will say it before their end."""
+    if not any(debt_of(record, old) for old in held):
+        return record
+    activities = ports.groups.activities(record.group, record.began - ledger.MARGIN)
+    found = parted(record, held, activities, ports.clock.now())
+    return written(found, ports) if found != record else record
 
 
 def _hand_on(

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from leeward.model.group import ScalingActivity
 from leeward.model.instance import CapacityType
 from leeward.model.termination import (
     NOBODY,
@@ -16,7 +17,7 @@ from leeward.model.termination import (
     Subject,
     TerminationRecord,
 )
-from leeward.upgrade.books import conclude, seen_sizes
+from leeward.upgrade.books import conclude, parted, seen_sizes
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord, cause_id, debt_name, execution_name, launch_token
 from leeward.upgrade.sizes import Strategy
@@ -69,6 +70,29 @@ def test_whoever_was_not_claimed_yet_is_told_again():
 def test_a_decrement_pays_before_the_instance_is_gone():
     found = concluded(a_termination(payers={NAME: OLD})).record
     assert (found.debts, found.places, found.gone, found.under_way) == ({}, {}, 1, {OLD: TAG})
+
+
+def after(minutes, cause=None):
+    """The books on one whom its hook holds, so long after the group was told; `cause`: in the group's history."""
+    history = [ScalingActivity(at=NOON, cause=cause, leaves=OLD)] if cause else []
+    told = a_termination(times={"terminating": NOON})
+    return parted(RECORD, {OLD: told}, history, NOON + timedelta(minutes=minutes))
+
+
+def test_one_whom_its_hook_holds_has_paid_when_the_group_says_that_it_shrinks():
+    found = after(
+        1, "At noon an instance was taken out in response to a user request, shrinking the capacity from 4 to 3."
+    )
+    assert (found.debts, found.places, found.gone, found.under_way) == ({}, {}, 1, {OLD: TAG})
+
+
+def test_one_whom_its_hook_holds_and_the_group_replaces_does_not_pay():
+    assert after(1, "At noon an instance was taken out of service in response to a user request.").debts == {NEW: ""}
+
+
+def test_the_word_of_the_group_is_waited_for_and_not_for_ever():
+    assert after(15) == RECORD
+    assert after(16).debts == {NEW: ""}
 
 
 def test_one_that_is_gone_is_finished():
