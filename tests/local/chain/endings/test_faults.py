@@ -70,16 +70,33 @@ def events_lost(stack, pattern):
             events.enable_rule(Name=name)
 
 
-def test_a_stopped_execution_is_taken_up_again_by_the_sweeper(stack, crew):
-    team = crew(1)
-    victim = team.instances[0]
-    team.run_pods(fleet.deployment("stopped-app", 1), fleet.budget("stopped-app", maxUnavailable=0), instance=victim)
-    stack.emit(scenario.maintenance(stack, (victim,)))
-    team.until(lambda: ledger.executions(stack).get(f"{victim}-1") == "RUNNING", "the run")
-    arn = f"arn:aws:states:{stack.region}:{stack.account}:execution:leeward-node-termination:{victim}-1"
-    with events_lost(stack, "execution status change"):
+@pytest.fixture
+def stopped(stack, crew):
+    """An instance whose drain a budget held until an operator stopped it; by now nothing holds it any more."""
+
+    def build(app):
+        team = crew(1)
+        victim = team.instances[0]
+        team.run_pods(fleet.deployment(app, 1), fleet.budget(app, maxUnavailable=0), instance=victim)
+        stack.emit(scenario.maintenance(stack, (victim,)))
+        team.until(lambda: ledger.executions(stack).get(f"{victim}-1") == "RUNNING", "the run")
+        arn = f"arn:aws:states:{stack.region}:{stack.account}:execution:leeward-node-termination:{victim}-1"
         stack.client("stepfunctions").stop_execution(executionArn=arn, cause="an operator")
-        stack.kubectl("delete", "pdb", "stopped-app")
+        stack.kubectl("delete", "pdb", app)
+        return team, victim
+
+    return build
+
+
+def test_a_stopped_execution_is_taken_up_again_at_once(stack, stopped):
+    team, victim = stopped("stopped-and-told")
+    assert team.closed(victim).outcome == "terminated"
+    assert f"{victim}-2" in ledger.executions(stack)
+
+
+def test_a_stopped_execution_is_taken_up_again_by_the_sweeper_where_that_event_is_lost(stack, stopped):
+    with events_lost(stack, "execution status change"):
+        team, victim = stopped("stopped-app")
         assert team.sweep()["restarted"] == [victim]
     assert team.closed(victim).outcome == "terminated"
     assert f"{victim}-2" in ledger.executions(stack)
