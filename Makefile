@@ -1,7 +1,7 @@
 # Everything a person or a machine runs. `make help` lists it.
 SHELL := /bin/bash
 PY := .venv/bin/python
-WORKERS ?= 4
+WORKERS ?= 3
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
 export PYTHONDONTWRITEBYTECODE := 1
 
@@ -41,7 +41,7 @@ demo-consolidate: setup  ## drift, an empty node, three nodes for one cheaper, a
 local: setup  ## the local AWS and Kubernetes, until Ctrl-C
 	$(PY) -m local
 
-test: setup  ## all suites, in WORKERS=4 processes: half of them mostly wait
+test: setup  ## all suites, in WORKERS=3 processes, for some mostly wait
 	$(PY) -m pytest -m "not long" --numprocesses $(WORKERS)
 
 test-long: setup  ## all suites with their long forms
