@@ -138,6 +138,11 @@ class System:
             account=self.states,
         )
 
+    def _fall_behind(self) -> None:
+        """What AWS lists of open things is not quite up to date."""
+        for listed in (self.claims.index, self.machine.listed):
+            listed.behind(self._timeline.now, self._injector)
+
     def connect(self, name: str, policies: ClusterPolicies, cluster: Cluster) -> SimKubernetes:
         """Build the ports for a cluster and start queue and schedules."""
         gate = self._injector
@@ -149,8 +154,7 @@ class System:
         local = {"names": clusters.names, "kubernetes": clusters.kubernetes, "policies": clusters.policies}
         upgrade_runs = SimUpgradeExecutions(self.machines.get(NODE_GROUP_UPGRADE))
         round_runs = SimUpgradeExecutions(self.machines.get(DISRUPTION_ROUND))
-        for listed in (self.claims.index, self.machine.listed):
-            listed.behind(self._timeline.now, gate)
+        self._fall_behind()
         self.ports = Ports(
             clock=SimClock(self._timeline, self._invocations, gate.clock_skew),
             clusters=cast(Any, FaultyPort(clusters, "clusters", gate, local)),
