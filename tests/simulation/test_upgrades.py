@@ -12,6 +12,7 @@ from simulation.faults import Faults, Killed
 from simulation.owners import set_desired
 from tests.simulation.fleet_stand_in import budget, deployment
 from tests.simulation.upgrade_stand_in import BEGIN, FIRST, GROUP, Upgraded, a_fleet
+from tests.simulation.upgrade_story import stop_in
 
 NEVER = Window(schedule="0 0 29 2 *", duration=timedelta(hours=1))
 IMPOSSIBLE = (deployment("web", 8), budget("web", 0))
@@ -52,6 +53,17 @@ def test_where_launching_by_name_is_refused_the_desired_size_is_raised_once_and_
     assert (world.ended(), world.at_rest()) == ("Upgraded", True)
     assert [desired for group, desired, _ in world.world.system.changes.raised if group == GROUP] == [6, 12]
     assert "mixed purchase options" in world.record.remarks[0]
+
+
+def test_new_nodes_that_are_ready_within_seconds_open_the_gate_of_the_next_start(monkeypatch):
+    """The next start finds them launched at nearly the moment at which they prove the target."""
+    world = Upgraded()
+    quick = world.world.fleet.groups[GROUP]
+    quick.boots, quick.joins = (0.5, 1), (0.5, 1)
+    world.start(launchTemplateVersion="2")
+    stop_in(monkeypatch, world, "NewNodesBoot", again_after=2.5)
+    world.run()
+    assert (world.ended("again"), world.at_rest()) == ("Upgraded", True)
 
 
 def test_a_second_start_hands_over_to_the_first():

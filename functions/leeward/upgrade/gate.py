@@ -3,7 +3,7 @@
 Decides from members of the group. Source: EKS, "Managed node update behavior", scale-up phase: at least one new node in
 every zone that has nodes, every new node Ready, EKS' labels on them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -58,6 +58,14 @@ def judge_gate(members: Sequence[Member], zones: Iterable[str], expected: Mappin
     for member in new:
         missing += _lacks(member, expected)
     return Gate(missing=tuple(missing))
+
+
+def waited_for(members: Sequence[Member], early: Collection[str]) -> list[Member]:
+    """Once the target has proven to work, those launched since are not waited for. `early`: ids of those that were
+    there before. Where a zone has none of these (gone, or the clocks disagree) its later ones stand in for them.
+    """
+    served = {_zone(one) for one in members if one.age is Age.NEW and one.instance.id in early}
+    return [one for one in members if one.instance.id in early or _zone(one) not in served]
 
 
 def is_proven(members: Sequence[Member], zones: Iterable[str], expected: Mapping[str, str]) -> bool:

@@ -15,7 +15,7 @@ from leeward.blockers.scene import NodeScene
 from leeward.model.termination import TerminationRecord
 from leeward.model.times import format_instant
 from leeward.upgrade.control import Hold, Move, Permission
-from leeward.upgrade.gate import Gate, judge_gate
+from leeward.upgrade.gate import Gate, judge_gate, waited_for
 from leeward.upgrade.members import Age, Member
 from leeward.upgrade.preflight import Preflight, zone_of
 from leeward.upgrade.record import UpgradeRecord, Wish
@@ -161,14 +161,14 @@ def leaving(preflight: Preflight) -> tuple[Member, ...]:
 
 def gate_of(preflight: Preflight, proven: datetime | None = None) -> Gate:
     """In the zones that hold old nodes; with MINIMAL nothing comes first, so no zone has to have a new node. `proven`:
-    as in the record; new nodes that were launched later are left out.
+    as in the record; new nodes that were launched later are not waited for.
     """
-    known = preflight.world.instances
-    found = [
-        one
-        for one in preflight.members
-        if proven is None or one.instance.id not in known or known[one.instance.id].launched <= proven - CLOCKS
-    ]
+    found: Sequence[Member] = preflight.members
+    if proven is not None:
+        known = preflight.world.instances
+        ids = [one.instance.id for one in found]
+        early = {each for each in ids if each not in known or known[each].launched <= proven - CLOCKS}
+        found = waited_for(found, early)
     return judge_gate(found, zones_to_serve(preflight), preflight.target.labels)
 
 

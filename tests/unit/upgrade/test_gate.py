@@ -3,7 +3,7 @@
 import pytest
 
 from leeward.model.launch import LaunchTemplateRef
-from leeward.upgrade.gate import Lack, is_proven, judge_gate
+from leeward.upgrade.gate import Lack, is_proven, judge_gate, waited_for
 from leeward.upgrade.members import IMAGE_LABEL, NODEGROUP_LABEL, TEMPLATE_LABEL, VERSION_LABEL, Age, Target, members
 from tests.unit.upgrade.builders import NEW, OLD, a_group, a_node, an_instance, template
 
@@ -112,3 +112,18 @@ def test_a_target_is_proven_by_a_ready_new_node_in_each_zone_though_others_still
 
 def test_old_nodes_prove_nothing():
     assert not proven(an_instance("n1", "a", NEW), an_instance("o", "b"), nodes=[a_node("n1"), a_node("o", "b")])
+
+
+def names_waited_for(*instances, early):
+    return [one.instance.id for one in waited_for(members(a_group(*instances), {}, TARGET), early)]
+
+
+def test_new_nodes_that_came_after_the_proof_are_not_waited_for():
+    both = [an_instance("n1", "a", NEW), an_instance("n2", "b", NEW), an_instance("n3", "b", NEW)]
+    assert names_waited_for(*both, early={"i-n1", "i-n2"}) == ["i-n1", "i-n2"]
+
+
+def test_in_a_zone_without_an_earlier_one_the_later_ones_are_waited_for():
+    both = [an_instance("n1", "a", NEW), an_instance("n2", "b", NEW), an_instance("n3", "b", NEW)]
+    assert names_waited_for(*both, early={"i-n1"}) == ["i-n1", "i-n2", "i-n3"]
+    assert names_waited_for(*both, early=()) == ["i-n1", "i-n2", "i-n3"]
