@@ -1,11 +1,14 @@
 """What EKS' update of a managed node group does by its documentation alone, in the same simulated world.
 
 Sources: Amazon EKS user guide, "Managed node update behavior" and "Managed node groups". Every pause is one that they
-name; what they do not name takes no time, or one `TICK` where it has to be noticed. Where they leave it open, the
-faster reading is taken: the next node starts as soon as the termination of one has been requested (`by_lots`: "the
-previous upgrade steps" are repeated when they are done for all nodes that were selected together), nobody waits until
-the group has replaced it, refused evictions are tried again at each tick, and the group is done when it has its size
-again, though its last nodes still boot."""
+name; what they do not name takes no time, or one `TICK` where it has to be noticed.
+
+Nodes go in lots: selecting up to the maximum unavailable is a step, and the steps are repeated when they are done (an
+older revision numbers them: select up to the maximum, cordon the empty, request terminations, "Repeats steps 6-8").
+`by_slots` is kinder to EKS than its text: the next node starts as soon as the termination of one has been requested.
+Where the text leaves it open, the faster reading is taken: nobody waits until the group has replaced a node, refused
+evictions are tried again at each tick, and the group is done when it has its size again, though its last nodes still
+boot."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -39,9 +42,9 @@ class _Draining:
 class EksUpdate:
     """One update of the world's only group. `done` when it has succeeded; `draining` are the names of nodes."""
 
-    def __init__(self, world: World, at_once: int, seed: int, *, by_lots: bool = False) -> None:
+    def __init__(self, world: World, at_once: int, seed: int, *, by_slots: bool = False) -> None:
         self._world, self._at_once, self._random = world, at_once, Random(f"{seed}/eks")
-        self._by_lots = by_lots
+        self._by_slots = by_slots
         self._group = world.fleet.groups[GROUP]
         self._sizes = (self._group.desired, self._group.maximum)
         self._old = list(self._group.members.values())
@@ -94,7 +97,7 @@ class EksUpdate:
             if one.empty is not None and now - one.empty >= SETTLE:
                 self._world.fleet.terminate(one.member, decrement=False)
                 del self._under_way[name]
-        if not (self._by_lots and self._under_way):
+        if self._by_slots or not self._under_way:
             while self._old and len(self._under_way) < self._at_once:
                 member = self._old.pop(self._random.randrange(len(self._old)))
                 self._under_way[member.id] = _Draining(member=member, since=now)

@@ -1,9 +1,9 @@
 """An upgrade in virtual time on the fleet of `bench/fleet.yaml`: Leeward's own functions and state machines against
 what EKS documents for a managed node group (`bench/eks_reference.py`), in the same simulated world.
 
-Targets: at most half of EKS' time at 10 % and 33 %, 0.8 of it at one node; at most 1.25 times the bound; no budget
-exceeded, no pod moved twice by us. The bound: boot + the longer of the longest chain of turns under one budget and all
-drains / maxUnavailable + settle + termination."""
+Targets: of 100 nodes at most half of EKS' time at 10 % and 33 %, 0.8 of it at one node; at every size at most 1.25
+times the bound, no budget exceeded, no pod moved twice by us. The bound: boot + the longer of the longest chain of
+turns under one budget and all drains / maxUnavailable + settle + termination."""
 
 import os
 import sys
@@ -22,6 +22,7 @@ from simulation.world import WARM_UP, World
 HOURS = 40.0  # no upgrade takes longer
 LONGEST = 100  # nodes one by one: with more, hours of virtual time and a look at thousands of pods every ten seconds
 BOUND = 1.25
+TARGETED = 100  # nodes, for which the targets against EKS are set
 TARGETS = {"1": 0.8}
 TARGET = 0.5
 TERMINATION = 25  # seconds from the request until EC2 says terminated, on the average
@@ -29,13 +30,15 @@ TERMINATION = 25  # seconds from the request until EC2 says terminated, on the a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """Both sides of one size and one maxUnavailable; `bound` in seconds, `lots` those of EKS in its slower reading."""
+    """Both sides of one size and one maxUnavailable. `eks` goes by the letter of its documentation; `kinder` are the
+    seconds of a reading that is kinder to it; `bound` in seconds.
+    """
 
     nodes: int
     unavailable: str
     ours: Measured
     eks: Measured
-    lots: float
+    kinder: float
     bound: float
     cpu: float
 
@@ -48,7 +51,7 @@ class Row:
     def missed(self) -> list[str]:
         """Targets, each in words."""
         target, found = TARGETS.get(self.unavailable, TARGET), list[str]()
-        if self.ratio > target:
+        if self.nodes == TARGETED and self.ratio > target:
             why = f"{target} x EKS"
             found.append(f"{why}, which is less than the bound" if target * self.eks.seconds < self.bound else why)
         if self.ours.seconds > BOUND * self.bound:
@@ -91,10 +94,10 @@ def row(figures: Figures, nodes: int, unavailable: str) -> Row:
     ours, bound = leeward(figures, nodes, unavailable)
     _progress(nodes, unavailable, "EKS")
     reference = eks(figures, nodes, unavailable)
-    _progress(nodes, unavailable, "EKS lot by lot")
-    lots = eks(figures, nodes, unavailable, by_lots=True).seconds
+    _progress(nodes, unavailable, "EKS, node by node as slots become free")
+    kinder = eks(figures, nodes, unavailable, by_slots=True).seconds
     cpu = time.process_time() - began
-    return Row(nodes=nodes, unavailable=unavailable, ours=ours, eks=reference, lots=lots, bound=bound, cpu=cpu)
+    return Row(nodes=nodes, unavailable=unavailable, ours=ours, eks=reference, kinder=kinder, bound=bound, cpu=cpu)
 
 
 def leeward(figures: Figures, nodes: int, unavailable: str) -> tuple[Measured, float]:
@@ -121,14 +124,14 @@ def leeward(figures: Figures, nodes: int, unavailable: str) -> tuple[Measured, f
     return found[0]
 
 
-def eks(figures: Figures, nodes: int, unavailable: str, *, by_lots: bool = False) -> Measured:
+def eks(figures: Figures, nodes: int, unavailable: str, *, by_slots: bool = False) -> Measured:
     """What was measured of the reference."""
     world = a_world(figures, nodes, unavailable, ours=False)
     found: list[Measured] = []
 
     def begin() -> None:
         at_once = parallelism(update_policy(unavailable), nodes)
-        update = EksUpdate(world, at_once, figures.seed, by_lots=by_lots)
+        update = EksUpdate(world, at_once, figures.seed, by_slots=by_slots)
         measure = Measure(world, nodes, update.draining)
         update.begin()
         update.on_end.append(lambda: found.append(measure.result()))
@@ -179,7 +182,7 @@ def shown(row: Row) -> None:
     missed = f"\n  MISSED: {', '.join(row.missed)}" if row.missed else ""
     print(
         f"{row.nodes} nodes, maxUnavailable {row.unavailable}: {row.ours.seconds:,.0f} s, EKS {row.eks.seconds:,.0f} s:"
-        f" {row.ratio:.2f} x (lot by lot {row.lots:,.0f} s: {row.ours.seconds / row.lots:.2f} x);"
+        f" {row.ratio:.2f} x (as slots become free {row.kinder:,.0f} s: {row.ours.seconds / row.kinder:.2f} x);"
         f" bound {row.bound:,.0f} s: {row.ours.seconds / row.bound:.2f} x; {row.cpu:.0f} s of CPU time{missed}"
     )
     for name, one in (("Leeward", row.ours), ("EKS", row.eks)):

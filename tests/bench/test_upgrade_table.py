@@ -20,14 +20,14 @@ NOTHING = Measured(
 )
 
 
-def a_row(nodes=20, ours=100.0, eks=250.0, **given):
+def a_row(nodes=100, ours=100.0, eks=250.0, **given):
     return Row(
         **{
             "nodes": nodes,
             "unavailable": "1",
             "ours": replace(NOTHING, seconds=ours),
             "eks": replace(NOTHING, seconds=eks),
-            "lots": eks,
+            "kinder": eks,
             "bound": ours,
             "cpu": 0.0,
             **given,
@@ -53,8 +53,9 @@ def test_both_sides_roll_the_fleet_and_only_ours_moves_no_pod_twice(capsys):
         ({"eks": 110.0, "bound": 80.0}, ["0.8 x EKS"]),
         ({"bound": 79.0}, ["1.25 x the bound"]),
         ({"unavailable": "10%", "eks": 190.0, "bound": 90.0}, ["0.5 x EKS"]),
+        ({"nodes": 20, "eks": 110.0}, []),
     ],
-    ids=["all are met", "cannot be met", "EKS", "the bound", "half of EKS"],
+    ids=["all are met", "cannot be met", "EKS", "the bound", "half of EKS", "a size without a target"],
 )
 def test_what_is_missed_is_said(given, missed):
     assert a_row(**given).missed == missed
@@ -63,5 +64,5 @@ def test_what_is_missed_is_said(given, missed):
 def test_a_run_that_is_left_out_is_told_by_what_a_node_more_takes(capsys):
     by_the_node(500, [a_row(20, 840.0, 2000.0), a_row(100, 3480.0, 9186.0)])
     assert "a node more takes 33.0 s, EKS 89.8 s: 16,680 s, EKS 45,116 s: 0.37 x" in capsys.readouterr().out
-    by_the_node(500, [a_row()])
+    by_the_node(500, [a_row(20)])
     assert not capsys.readouterr().out
