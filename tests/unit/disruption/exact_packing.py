@@ -7,7 +7,10 @@ nodes on which all pods find room together; which nodes run now does not matter.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import combinations, combinations_with_replacement
 from math import inf
+
+CENT = 1e-9  # dollars, by which sums of prices may differ
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,47 @@ def cheapest(pods: Sequence[tuple[int, ...]], offers: Sequence[Offer]) -> float:
 
     paid = sum(one.minimum * one.price for one in offers)
     return paid + cost(counts, tuple(one.minimum for one in offers))
+
+
+def cheapest_allowed(pods: Sequence[tuple[int, ...]], offers: Sequence[Offer], present: Sequence[float]) -> float:
+    """The cheapest that commands with at most one cheaper replacement can come to, from nodes of these prices.
+
+    However many commands there were, each node at the end stands for nodes of its own from the beginning: for itself,
+    or for some that cost more together. Whether pods can be moved that way is not asked: nothing less can be reached.
+    """
+    found = []
+    for count in range(len(present) + 1):
+        for chosen in combinations_with_replacement(offers, count):
+            if all(chosen.count(one) >= one.minimum for one in offers):
+                found.append((sum(one.price for one in chosen), chosen))
+    for price, chosen in sorted(found, key=lambda one: one[0]):
+        left = tuple(sorted(one.price for one in chosen))
+        if _stand_for(tuple(sorted(present)), left) and _all_fit(pods, chosen):
+            return price
+    return inf
+
+
+@cache
+def _stand_for(present: tuple[float, ...], left: tuple[float, ...]) -> bool:
+    """Whether each price of `left` can have prices of `present` to itself: one that is the same, or more in all."""
+    if not left:
+        return True
+    *others, dearest = left
+    for count in range(1, len(present) + 1):
+        for taken in set(combinations(present, count)):
+            if taken == (dearest,) or sum(taken) > dearest + CENT:
+                rest = list(present)
+                for price in taken:
+                    rest.remove(price)
+                if _stand_for(tuple(rest), tuple(others)):
+                    return True
+    return False
+
+
+def _all_fit(pods: Sequence[tuple[int, ...]], nodes: Sequence[Offer]) -> bool:
+    """Whether these nodes, and no more, hold them."""
+    bought = [Offer(room=one.room, price=1.0, minimum=nodes.count(one)) for one in dict.fromkeys(nodes)]
+    return cheapest(pods, bought) <= len(nodes) + CENT if bought else not pods
 
 
 def fillings(

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from tests.unit.disruption.exact_packing import Offer, cheapest
+from tests.unit.disruption.exact_packing import Offer, cheapest, cheapest_allowed
 
 SMALL, LARGE = Offer(room=(4, 100, 100), price=1.0), Offer(room=(9, 100, 100), price=2.0)
 
@@ -41,6 +41,30 @@ def test_a_minimum_is_paid_for_and_used():
 def test_every_amount_counts():
     offers = [Offer(room=(9, 2, 100), price=1.0), Offer(room=(9, 9, 1), price=0.4)]
     assert cheapest([(1, 2, 1), (1, 2, 1)], offers) == pytest.approx(0.8)
+
+
+CHEAP = Offer(room=(4, 100, 100), price=0.5)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "offers", "present", "price"),
+    [
+        ((9,), [LARGE], (2.0,), 2.0),  # it stays
+        ((4, 4), [SMALL, LARGE], (2.0, 2.0), 2.0),
+        ((9,), [SMALL, LARGE], (1.0, 1.0, 1.0), 2.0),  # three become one that is cheaper than they are together
+        ((9,), [SMALL, LARGE], (1.0, 1.0), float("inf")),  # two would become one that is not
+        ((9, 4, 4, 4, 4), [CHEAP, LARGE], (2.0,) * 5, 4.0),
+        ((9, 4, 4, 4, 4), [CHEAP, LARGE], (2.0,) * 4, 5.0),  # three can go, and no more than three cheap ones come
+    ],
+)
+def test_each_node_at_the_end_stands_for_nodes_of_its_own(sizes, offers, present, price):
+    assert cheapest_allowed(pods(*sizes), offers, present) == price
+
+
+def test_what_is_allowed_keeps_the_minimum():
+    kept = Offer(room=(9, 100, 100), price=2.0, minimum=1)
+    assert cheapest_allowed(pods(4), [SMALL, kept], (2.0, 2.0)) == 2.0
+    assert cheapest_allowed([], [SMALL, kept], (2.0, 2.0)) == 2.0
 
 
 @pytest.mark.parametrize("seed", range(20))
