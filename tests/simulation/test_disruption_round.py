@@ -53,6 +53,35 @@ def test_as_many_nodes_go_at_once_as_the_budget_allows():
     assert world.untouched()
 
 
+def test_the_node_that_disturbs_least_goes_first():
+    world, gone = Disrupted().drifting(), []
+    light, dear = f"node-i-{2:017x}", {"controller.kubernetes.io/pod-deletion-cost": "2000000"}
+
+    def weigh():
+        for pod in list(world.world.cluster.store.each("pods")):
+            if pod["spec"]["nodeName"] != light:
+                note = {"metadata": {"annotations": dear}}
+                world.world.cluster.patch("pods", pod["metadata"]["name"], note, "default")
+
+    world.at(DECIDED - 30, weigh).at(DECIDED + 5, lambda: gone.extend(world.record.commands[0].nodes)).run()
+    assert gone == [light]
+    assert world.versions == ["2", "2", "2"]
+
+
+def test_of_nodes_alike_the_one_with_fewer_pods_goes_first():
+    world = Disrupted(a_fleet(workloads=(deployment("web", 16), budget("web", 2)))).drifting()
+    pods, gone = {}, []
+
+    def count():
+        gone.extend(world.record.commands[0].nodes)
+        for pod in world.world.cluster.store.each("pods"):
+            pods[pod["spec"]["nodeName"]] = pods.get(pod["spec"]["nodeName"], 0) + 1
+
+    world.at(DECIDED + 5, count).run()
+    assert sorted(pods.values()) == [5, 5, 6]
+    assert pods[gone[0]] == 5
+
+
 def test_expired_nodes_are_replaced():
     world = Disrupted(a_fleet(expire_after=timedelta(hours=1))).run(1.3)
     assert world.launches >= 1

@@ -1,8 +1,12 @@
-"""Who goes first and how many together, as the policy says it (U3, U9)."""
+"""Who goes first and how many together, as the policy and the PodDisruptionBudgets say it (U3, U9, X4)."""
+
+from collections import Counter
+from dataclasses import replace
 
 import pytest
 
-from tests.simulation.fleet_stand_in import deployment
+from leeward.policy.document import Budget, DisruptionPolicy
+from tests.simulation.fleet_stand_in import budget, deployment
 from tests.simulation.upgrade_stand_in import GROUP, Upgraded, a_fleet
 
 
@@ -39,3 +43,32 @@ def test_a_percentage_lets_that_share_of_the_nodes_go_together():
     free = (deployment("web", 12),)
     _, most = rolled(workloads=free, max_unavailable=None, max_unavailable_percentage=34)
     assert most == 3, "34 % of six, rounded up"
+
+
+PAIRS = tuple(thing for name in ("a", "b", "c") for thing in (deployment(name, 2), budget(name)))
+
+
+def test_nodes_whose_pods_share_a_budget_are_not_emptied_together():
+    """Three pairs, each over two nodes, of which one pod may be away: three nodes may go at once, no whole pair."""
+    world, most = rolled(workloads=PAIRS, max_unavailable=3)
+    assert most > 1
+    assert world.world.kubernetes.refusals == 0
+    assert not world.world.cluster.history.violations()
+
+
+def test_a_zone_loses_no_more_at_once_than_its_budget_allows():
+    """Six nodes in three zones, all of which may go at once but for the budget: one of the first zone's two."""
+    fleet = a_fleet(workloads=(deployment("web", 12),), max_unavailable=6)
+    one = Budget(nodes=1, percent=False, zone="us-east-1a", reasons=("Upgrade",))
+    rules = tuple(replace(each, disruption=DisruptionPolicy(budgets=(one,))) for each in fleet.policies.policies)
+    world, most = Upgraded(replace(fleet, policies=replace(fleet.policies, policies=rules))), Counter()
+
+    def note():
+        record = world.world.upgrades.get(GROUP)
+        busy = [old for old in record.under_way if drains(world, old)] if record is not None else ()
+        for zone, count in Counter(world.world.fleet.instances[old].zone for old in busy).items():
+            most[zone] = max(most[zone], count)
+
+    world.watch(note).start(launchTemplateVersion="2").run()
+    assert (world.ended(), world.at_rest()) == ("Upgraded", True)
+    assert most == {"us-east-1a": 1, "us-east-1b": 2, "us-east-1c": 2}
