@@ -372,6 +372,24 @@ def test_a_zone_needs_the_addresses_of_the_new_nodes_that_come_first(free, codes
     assert found(addresses.check, pods=(a_pod("p"),), **fields) == codes
 
 
+MANY = tuple(
+    a_node(f"n{number}") for number in range(9)
+)  # in one zone: a surge of two, and with those on their way eight
+
+
+def test_warnings_count_all_the_new_nodes_that_may_come_at_a_time():
+    two = a_policy(UpdatePolicy(max_unavailable=2))
+    fields = {"group": {"subnets": ("subnet-a",)}, "types": {"m5.large": KIND}, "policy": two}
+    short = told(addresses.check, *MANY, pods=(a_pod("p"),), subnets=subnets(159), **fields)
+    assert "room for 7 of up to 8 new nodes at a time" in short.message
+    assert found(addresses.check, *MANY, pods=(a_pod("p"),), subnets=subnets(160), **fields) == []
+    assert (
+        "9 nodes and up to 8 new ones are above the maximum size 16"
+        in told(group.check, *MANY, policy=two, group={"desired": 9, "maximum": 16}).message
+    )
+    assert found(group.check, *MANY, policy=two, group={"desired": 9, "maximum": 17}) == []
+
+
 def test_with_minimal_and_without_known_subnets_no_addresses_are_judged():
     minimal = a_policy(UpdatePolicy(strategy="MINIMAL"))
     assert found(addresses.check, group={"subnets": ("subnet-a",)}, subnets=subnets(0), policy=minimal) == []

@@ -1,4 +1,4 @@
-"""Zones whose subnets cannot hold the new nodes that come first, by placement's own accounting of addresses."""
+"""Zones whose subnets cannot hold the new nodes beside the old ones, by placement's own accounting of addresses."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -12,13 +12,15 @@ from leeward.upgrade.preflight import Preflight, zone_of
 
 
 def check(preflight: Preflight) -> Iterator[Finding]:
-    """Each zone with old nodes: a blocker where not one new node has room, a warning where fewer than would come."""
+    """Each zone with old nodes: a blocker where not one new node has room, a warning where fewer than may come at a
+    time: the upgrade is slower then.
+    """
     subnets = _subnets(preflight)
     if not preflight.extra or not subnets:
         return
     demand = _demand(preflight, subnets)
     zones = Counter(zone_of(preflight.world, member) for member in preflight.old)
-    share = -(-preflight.extra // max(len(zones), 1))
+    share = -(-preflight.most_extra // max(len(zones), 1))
     for zone in sorted(zones):
         wanted = min(zones[zone], share)
         mine = [subnet for subnet in subnets if subnet.zone == zone]
@@ -29,7 +31,7 @@ def check(preflight: Preflight) -> Iterator[Finding]:
         if room == 0:
             yield blocker(Code.ZONE_WITHOUT_ADDRESSES, f"zone {zone}", f"no room for a new node: {said}", fix)
         elif room < wanted:
-            told = f"room for {room} of {wanted} new nodes at a time: {said}"
+            told = f"room for {room} of up to {wanted} new nodes at a time: {said}"
             yield warning(Code.ZONE_SHORT_OF_ADDRESSES, f"zone {zone}", told, fix)
 
 

@@ -69,9 +69,9 @@ def _suspended(group: Group, about: str) -> Iterator[Finding]:
 
 
 def _sizes(preflight: Preflight, about: str) -> Iterator[Finding]:
-    group, extra = preflight.group, preflight.extra
+    group, extra = preflight.group, preflight.most_extra
     if group.desired + extra > group.maximum:
-        said = f"{group.desired} nodes and {extra} new ones are above the maximum size {group.maximum}"
+        said = f"{group.desired} nodes and up to {extra} new ones are above the maximum size {group.maximum}"
         fix = "nothing to do: the maximum is raised for the time of the upgrade and put back"
         yield warning(Code.MAX_SIZE_RAISED, about, said, fix)
     quota = preflight.beside.quota
@@ -79,7 +79,7 @@ def _sizes(preflight: Preflight, about: str) -> Iterator[Finding]:
     kinds = {**preflight.world.types, **preflight.beside.types}
     cores = max((kinds[name].vcpus for name in launchable.types if name in kinds), default=0) if launchable else 0
     if quota is not None and extra * cores > quota:
-        said = f"{extra} new nodes take {extra * cores} vCPUs, the account's quota leaves {quota}"
+        said = f"up to {extra} new nodes at a time take {extra * cores} vCPUs, the account's quota leaves {quota}"
         make = blocker if cores > quota else warning
         yield make(Code.INSTANCE_QUOTA, about, said, "ask Service Quotas for more, or use update.strategy MINIMAL")
 
