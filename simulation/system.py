@@ -117,7 +117,7 @@ class System:
         self.upgrades, self.beforehand = SimUpgrades(), SimBeforehand()
         books = {name: group.book for name, group in parts.fleet.groups.items()}
         self.rounds = SimRounds(RoundBooks(books).wrote)
-        self.balancers = SimLoadBalancers(parts.timeline)
+        self.balancers = SimLoadBalancers(parts.timeline, parts.fleet.launched_by)
         self.balancers.groups.update(balanced(sorted(parts.fleet.groups), parts.streams.stream("load balancers")))
         self.states = StepFunctions()
         self.machines = {name: self._machine(name, found, parts) for name, found in definitions().items()}

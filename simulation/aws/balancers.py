@@ -4,7 +4,7 @@ which excludes a node.
 Nothing happens by itself: what a target is at a moment follows from when its node was labelled. Some controllers are
 slow, and one that is gone deregisters nothing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -30,10 +30,12 @@ class TargetGroup:
 
 
 class SimLoadBalancers:
-    """`groups`: by Auto Scaling group; `excluded`: instance -> since when its node has the label."""
+    """`groups`: by Auto Scaling group; `excluded`: instance -> since when its node has the label. `launched_by`: the
+    group that has launched an instance; detached from it, it stays a target.
+    """
 
-    def __init__(self, timeline: Timeline) -> None:
-        self._timeline = timeline
+    def __init__(self, timeline: Timeline, launched_by: Callable[[str], str]) -> None:
+        self._timeline, self._launched_by = timeline, launched_by
         self.groups: dict[str, TargetGroup] = {}
         self.excluded: dict[str, float] = {}
 
@@ -60,7 +62,7 @@ class SimLoadBalancers:
 
     def targets(self, _cluster: str, instance: Instance) -> Sequence[Target]:
         """At most one."""
-        group = instance.group or ""
+        group = self._launched_by(instance.id)
         state = self.state(group, instance.id, self._timeline.now())
         if state is None:
             return ()

@@ -96,6 +96,11 @@ class SimFleet:
         member.tags = {key: value for key, value in member.tags.items() if key != keys.GROUP_TAG}
         self.reconcile_soon(group)
 
+    def launched_by(self, instance: str) -> str:
+        """The group that has launched it, also after it was detached; empty for one that nobody knows."""
+        found = self.instances.get(instance)
+        return found.group if found is not None else ""
+
     def unhealthy(self, member: SimInstance) -> None:
         """Somebody's health check says so: the group ends and replaces it."""
         self.end_member(member, activities.UNHEALTHY)

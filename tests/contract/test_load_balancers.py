@@ -49,7 +49,9 @@ class Model:
     def __init__(self):
         self._timeline = Timeline()
         self.instance = an_instance()
-        self.balancers = SimLoadBalancers(self._timeline)
+        self.balancers = SimLoadBalancers(
+            self._timeline, lambda instance: GROUP if instance == self.instance.id else ""
+        )
         self.balancers.groups[GROUP] = TargetGroup(notices=0.0, delay=DELAY)
         self._cluster = Cluster(clock=self._timeline.now)
         self._cluster.observe(self.balancers.watch)
@@ -171,6 +173,14 @@ def test_a_target_is_in_service_then_draining_then_gone(world):
     assert states(world) == ["draining"]
     world.wait()
     assert states(world) == []
+
+
+def test_an_instance_that_its_group_holds_no_longer_stays_a_target(world):
+    """Detaching takes away the group's tag; whoever registered the node goes by the node."""
+    tags = {key: value for key, value in world.instance.tags.items() if key != keys.GROUP_TAG}
+    detached = replace(world.instance, tags=tags)
+    assert detached.group is None
+    assert len(world.balancers.targets(world.cluster, detached)) == 1
 
 
 def test_other_instances_have_no_part_in_it(world):
