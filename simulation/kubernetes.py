@@ -35,6 +35,7 @@ from leeward.ports_cluster import Listed
 from local.cluster.model import Cluster
 from local.cluster.objects import Obj, path_name
 from local.cluster.patches import PatchType
+from local.cluster.selectors import matcher
 from local.cluster.world import DeleteOptions
 from simulation.journal import Journal
 from simulation.parsed import Parsed
@@ -142,10 +143,11 @@ class SimKubernetes(SimWorkloads):
         self._disturb("list persistentvolumes")
         return tuple(bodies.volume(raw) for raw in self._cluster.store.each("persistentvolumes"))
 
-    def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], R]) -> Sequence[R]:
+    def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], R], fields: str = "") -> Sequence[R]:
         """All objects of the resource, raw."""
         self._disturb(f"list {what.value}")
-        return tuple(parse(raw) for raw in self._cluster.store.sorted(what.value))
+        chosen = matcher(what.value, fields=fields)
+        return tuple(parse(raw) for raw in self._cluster.store.sorted(what.value) if chosen(raw))
 
     def attachments(self) -> Sequence[VolumeAttachment]:
         """All VolumeAttachments."""

@@ -29,6 +29,7 @@ class Listed(StrEnum):
     NAMESPACES = "namespaces"
     SERVICES = "services"
     ENDPOINT_SLICES = "endpointslices"
+    EVENTS = "events"
 
 
 class EvictionRefusedError(Exception):
@@ -100,9 +101,10 @@ class Kubernetes(Workloads, Protocol):
         """All PersistentVolumes as raw JSON, from the API server's cache: name, labels, claim and node affinity."""
         ...
 
-    def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], T]) -> Sequence[T]:
+    def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], T], fields: str = "") -> Sequence[T]:
         """All objects of the resource, raw, from the API server's cache, each parsed (and cut down) as its page comes:
-        a whole cluster's raw pods would not fit into a function's memory.
+        a whole cluster's raw pods would not fit into a function's memory. `fields`: only what this field selector
+        selects.
         """
         ...
 

@@ -16,9 +16,9 @@ from leeward.report.record import (
     RunRecord,
     Sample,
     Source,
-    Span,
     WorkloadLane,
 )
+from leeward.report.spans import PHASES_OF_TIMES, spans_of
 from local.cluster.floors import floor_of
 from local.demo import ledger, scenario
 from local.stack import LocalStack
@@ -103,38 +103,26 @@ def _nodes(sources: Sources, end: datetime) -> Iterable[NodeLane]:
     for born in (fact for fact in sources.history if fact["kind"] == "node-created"):
         name, provider = str(born["object"]), str(born.get("providerID", ""))
         zone, _, instance = provider.removeprefix("aws:///").partition("/")
-        times = {"launching": asked.get(instance, parse_instant(str(born["at"])))}
+        times = {Phase.LAUNCHING: asked.get(instance, parse_instant(str(born["at"])))}
         times |= _own_times(sources.history, name, parse_instant(str(born["at"])))
         if instance in terminations:
             told = terminations[instance].times
-            names = {"draining": "draining", "drained": "settling", "terminated": "terminated"}
-            times |= {phase: told[key] for key, phase in names.items() if key in told}
+            times |= {phase: told[key] for key, phase in PHASES_OF_TIMES.items() if key in told}
         group, capacity = sources.members.get(instance, ("", ""))
         yield NodeLane(
-            name=name, instance=instance, group=group, zone=zone, capacity_type=capacity, spans=_spans(times, end)
+            name=name, instance=instance, group=group, zone=zone, capacity_type=capacity, spans=spans_of(times, end)
         )
 
 
-def _own_times(history: Sequence[Fact], name: str, born: datetime) -> dict[str, datetime]:
+def _own_times(history: Sequence[Fact], name: str, born: datetime) -> dict[Phase, datetime]:
     """What the cluster saw of a node: first Ready, first cordoned, gone."""
-    words = {"node-ready": "ready", "node-cordoned": "cordoned", "node-deleted": "terminated"}
-    found: dict[str, datetime] = {}
+    words = {"node-ready": Phase.READY, "node-cordoned": Phase.CORDONED, "node-deleted": Phase.TERMINATED}
+    found: dict[Phase, datetime] = {}
     for fact in history:
         at = parse_instant(str(fact["at"]))
         if fact["object"] == name and fact["kind"] in words and at >= born:
-            found.setdefault(words[fact["kind"]], at)
+            found.setdefault(words[str(fact["kind"])], at)
     return found
-
-
-def _spans(times: Mapping[str, datetime], end: datetime) -> tuple[Span, ...]:
-    """Each phase lasts until the next; a phase that came after a later one is left out, as the later one holds."""
-    known = [(phase, times[phase.value]) for phase in Phase if phase.value in times]
-    kept: list[tuple[Phase, datetime]] = []
-    for phase, at in reversed(known):
-        if not kept or at <= kept[0][1]:
-            kept.insert(0, (phase, at))
-    ends = [at for _, at in kept[1:]] + [end]
-    return tuple(Span(phase=phase, begin=at, end=until) for (phase, at), until in zip(kept, ends, strict=True))
 
 
 def _workload(sources: Sources, deployment: Fact) -> WorkloadLane:

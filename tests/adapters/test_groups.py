@@ -347,6 +347,25 @@ class TestActivities:
             (None, "because"),
         ]
 
+    def test_an_activity_names_the_instance_that_comes_and_when_that_was_over(self, aws, groups):
+        over = self.SINCE + timedelta(minutes=3)
+        came = {**self.activity(1, "Launching a new EC2 instance: i-0feed"), "EndTime": over, "Progress": 100}
+        comes = {**came, "StatusCode": "InProgress", "Progress": 40}
+        refused = self.activity(2, "Launching a new EC2 instance.  Status Reason: no capacity")
+        refused |= {"StatusCode": "Failed", "StatusMessage": "no capacity. Launching failed."}
+        aws.expect(
+            "autoscaling",
+            "describe_scaling_activities",
+            {"AutoScalingGroupName": "web-a"},
+            {"Activities": [came, comes, refused]},
+        )
+        found = groups.activities("web-a", self.SINCE)
+        assert [(one.enters, one.ended, one.failed) for one in found] == [
+            ("i-0feed", over, ""),
+            ("i-0feed", None, ""),
+            (None, None, "no capacity. Launching failed."),
+        ]
+
     def test_a_group_that_is_gone_has_no_history(self, aws, groups):
         aws.refuse("autoscaling", "describe_scaling_activities", "ValidationError", "AutoScalingGroup name not found")
         assert groups.activities("web-a", self.SINCE) == ()

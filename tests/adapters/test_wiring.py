@@ -9,6 +9,7 @@ import pytest
 from leeward.adapters import wiring
 from leeward.adapters.aws.clients import AwsClients
 from leeward.errors import AccessDeniedError, InvalidInputError
+from leeward.model.execution import Machine
 from tests.adapters.test_settings import GOOD
 
 
@@ -61,6 +62,19 @@ def test_the_command_line_finds_everything_by_its_fixed_name(aws_environment, no
     ports = wiring.command_line_ports("blue", region="cn-north-1", account="111122223333")
     assert ports.clusters.names() == ("blue",)
     assert ports.queue_arns == {"arn:aws-cn:sqs:cn-north-1:111122223333:leeward-interruption"}
+
+
+def test_a_report_finds_the_state_machines_beside_the_same_ports(aws_environment, no_clients):
+    ports, past = wiring.command_line_past("blue", region="cn-north-1", account="111122223333")
+    assert ports.clusters.names() == ("blue",)
+    assert past._arn(Machine.ROUND, "blue-3-1") == (
+        "arn:aws-cn:states:cn-north-1:111122223333:execution:leeward-disruption-round:blue-3-1"
+    )
+    assert {machine.named for machine in Machine} == {
+        wiring.STATE_MACHINE,
+        wiring.UPGRADE_MACHINE,
+        wiring.ROUND_MACHINE,
+    }
 
 
 def test_the_command_line_needs_a_region_and_credentials(aws_environment, monkeypatch):

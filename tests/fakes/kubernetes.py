@@ -11,6 +11,7 @@ from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.ports import Clock, EvictionRefusedError
 from leeward.ports_cluster import Listed
+from local.cluster.selectors import matcher
 from tests.fakes.clock import FakeClock
 from tests.fakes.nodes import FakeNodes
 
@@ -90,10 +91,11 @@ class FakeKubernetes(FakeNodes):
         self._reach("volumes")
         return tuple(self.volume_list)
 
-    def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], T]) -> Sequence[T]:
-        """What the test put into `raw`."""
+    def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], T], fields: str = "") -> Sequence[T]:
+        """What the test put into `raw`, as far as the field selector selects it."""
         self._reach(f"read {what.value}")
-        return tuple(parse(raw) for raw in self.raw.get(what, ()))
+        chosen = matcher(what.value, fields=fields)
+        return tuple(parse(raw) for raw in self.raw.get(what, ()) if chosen(raw))
 
     def attachments(self) -> Sequence[VolumeAttachment]:
         """What the test put there."""

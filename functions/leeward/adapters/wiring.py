@@ -7,6 +7,7 @@ import random
 import sys
 from collections.abc import Callable
 from functools import cache
+from typing import TYPE_CHECKING
 
 from leeward.adapters.aws.access import Access, AssumedRole, NoAccess, OwnCredentials
 from leeward.adapters.aws.claims import DynamoClaims
@@ -24,6 +25,9 @@ from leeward.adapters.clock import SystemClock
 from leeward.adapters.late import late
 from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
 from leeward.ports import Clock, LaunchSources, Nodegroups, Ports
+
+if TYPE_CHECKING:  # a function starts cold without what only a report reads
+    from leeward.ports_past import PastExecutions
 
 TABLE = "leeward"
 STATE_MACHINE = "leeward-node-termination"
@@ -51,7 +55,33 @@ def command_line_ports(cluster: str, region: str | None = None, account: str | N
     Without `account` the caller's is asked of STS. Raises AccessDeniedError without credentials, InvalidInputError
     without a Region.
     """
-    clients, clock = AwsClients(region), SystemClock()
+    clients = AwsClients(region)
+    return _command_line_ports(_caller_settings(cluster, account, clients), clients)
+
+
+def command_line_past(
+    cluster: str, region: str | None = None, account: str | None = None
+) -> "tuple[Ports, PastExecutions]":
+    """What `leeward report` reads: the same ports, and what Step Functions remembers. Raises as they do."""
+    clients = AwsClients(region)
+    settings = _caller_settings(cluster, account, clients)
+    machines = settings.state_machine_arn.rpartition(":")[0]
+    past = late("leeward.adapters.aws.past_executions", "StepFunctionsPast", clients, machines)
+    return _command_line_ports(settings, clients), past
+
+
+def command_line_templates(region: str | None = None) -> tuple[Nodegroups, LaunchSources]:
+    """What `leeward template` reads beside the other ports, with the caller's own credentials."""
+    clients = AwsClients(region)
+    return late(*_NODEGROUPS, clients), late(*_LAUNCHES, clients)
+
+
+def _command_line_ports(settings: Settings, clients: AwsClients) -> Ports:
+    return build(settings, clients, SystemClock(), access=lambda _: OwnCredentials(clients), say=_print)
+
+
+def _caller_settings(cluster: str, account: str | None, clients: AwsClients) -> Settings:
+    """Everything by its fixed name, in the account that is given or else the caller's."""
     owner, partition = account, "aws"
     if owner is None:
         with aws_call("sts:GetCallerIdentity", "the default credentials"):
@@ -59,14 +89,7 @@ def command_line_ports(cluster: str, region: str | None = None, account: str | N
         owner, partition = identity["Account"], identity["Arn"].split(":")[1]
     else:
         partition = clients.partition
-    settings = _by_name(cluster, region=clients.region, account=owner, partition=partition)
-    return build(settings, clients, clock, access=lambda _: OwnCredentials(clients), say=_print)
-
-
-def command_line_templates(region: str | None = None) -> tuple[Nodegroups, LaunchSources]:
-    """What `leeward template` reads beside the other ports, with the caller's own credentials."""
-    clients = AwsClients(region)
-    return late(*_NODEGROUPS, clients), late(*_LAUNCHES, clients)
+    return _by_name(cluster, region=clients.region, account=owner, partition=partition)
 
 
 def build(

@@ -1,61 +1,106 @@
-"""`leeward report`: draws the record of a run as one HTML page.
+"""`leeward report`: draws what happened as one HTML page, from an execution or from the record of a run.
 
-Decides how a record is read and where the page goes; what it looks like is decided in `leeward.report`."""
+Decides which of the two is meant and where the page goes; what it looks like is decided in `leeward.report`, where an
+execution's facts are found in `report_live.py`."""
 
 import argparse
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 from leeward.cli.output import Output, emit
+from leeward.cli.report_execution import Wanted, wanted
+from leeward.cli.report_live import gather
 from leeward.errors import InvalidInputError
+from leeward.report.building import build
 from leeward.report.page import page
 from leeward.report.record import RunRecord
 
-_EXECUTION = re.compile(r"arn:[^/]+|i-[0-9a-f]{8,17}(-\d+)?", re.ASCII)
 _DESCRIPTION = """Draws what happened as an HTML page that loads nothing: a lane per node and per workload, events and
-blocks, and every span in a table. RECORD is a run record in JSON (docs/schema/run-record.json), such as the one that
-`make demo` writes."""
+blocks, and every span in a table. EXECUTION is the ARN or the name of an execution of one of Leeward's state machines
+(i-0123456789abcdef0-1, GROUP-1, CLUSTER-3-1), an instance's id its latest termination; it needs --cluster, and may
+still run. RECORD is a run record in JSON (docs/schema/run-record.json), such as the one that `make demo` writes."""
 
 
 def add_parser(subparsers: Any) -> None:
-    """The verb, its record and its page."""
+    """The verb, what it draws and its page."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
-        "report", help="draw the record of a run as an HTML page", description=_DESCRIPTION
+        "report", help="draw an execution, or the record of a run, as an HTML page", description=_DESCRIPTION
     )
-    parser.add_argument("record", metavar="RECORD", help="a run record, JSON")
+    parser.add_argument("what", metavar="EXECUTION|RECORD", help="an execution's ARN or name, or a run record, JSON")
     parser.add_argument("--to", metavar="FILE.html", type=Path, required=True, help="the page; one there is replaced")
+    parser.add_argument("--record", metavar="FILE.json", type=Path, help="write the run record too, to draw it again")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the page and say where it is."""
-    record = _read(arguments.record)
-    path: Path = arguments.to
-    if path.resolve() == Path(arguments.record).resolve():
-        raise InvalidInputError(f"--to: found {str(path)!r}, the record itself, expected another file")
-    try:
-        path.write_text(page(record), encoding="utf-8")
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise InvalidInputError(f"--to: found {str(path)!r} ({why}), expected a file that can be written") from error
+    """Write the page, and the record where that is asked for; say where they are."""
+    execution = None if Path(arguments.what).exists() else wanted(arguments.what)
+    targets = {"--to": arguments.to, "--record": arguments.record}
+    _apart({**targets, "the record itself": None if execution else Path(arguments.what)})
+    record = _read(arguments.what) if execution is None else _live(execution, arguments)
+    if arguments.record is not None:
+        _write("--record", arguments.record, json.dumps(record.to_json(), indent=1) + "\n")
+    _write("--to", arguments.to, page(record))
+    written = [path for path in targets.values() if path is not None]
     if arguments.output == Output.TABLE.value:
-        print(path)  # as it is: a table would fold or cut it
+        print("\n".join(map(str, written)))  # as they are: a table would fold or cut them
     else:
         figures = {"nodes": len(record.nodes), "workloads": len(record.workloads), "marks": len(record.marks)}
-        emit({"report": str(path), **figures}, arguments.output, str)
+        beside = {} if arguments.record is None else {"record": str(arguments.record)}
+        emit({"report": str(arguments.to), **beside, **figures}, arguments.output, str)
     return 0
+
+
+def _apart(paths: dict[str, Path | None]) -> None:
+    """Nothing is written over what was read or written. Raises InvalidInputError."""
+    known: dict[Path, str] = {}
+    for name, path in reversed(paths.items()):
+        if path is None:
+            continue
+        other = known.setdefault(path.resolve(), name)
+        if other != name:
+            raise InvalidInputError(f"{name}: found {str(path)!r}, {_named(other)}, expected another file")
+
+
+def _named(other: str) -> str:
+    return other if not other.startswith("--") else f"the file of {other}"
+
+
+def _write(option: str, path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        message = f"{option}: found {str(path)!r} ({why}), expected a file that can be written"
+        raise InvalidInputError(message) from error
+
+
+def _live(execution: Wanted, arguments: argparse.Namespace) -> RunRecord:
+    """Raises InvalidInputError without --cluster, and for an ARN of another Region or account than is asked for."""
+    if arguments.snapshot is not None:
+        raise InvalidInputError("report: found --snapshot, expected --cluster NAME: executions are read live")
+    if arguments.cluster is None:
+        raise InvalidInputError(
+            f"report: found no file {arguments.what!r} and no --cluster, expected the file of a run record, or an "
+            "execution with --cluster NAME"
+        )
+    for option, given, told in (
+        ("--region", arguments.region, execution.region),
+        ("--account", arguments.account, execution.account),
+    ):
+        if given and told and given != told:
+            raise InvalidInputError(f"{option}: found {given}, expected {told} as in the ARN, or none")
+    from leeward.adapters.wiring import command_line_past  # late: a record needs no AWS library
+
+    region, account = arguments.region or execution.region, arguments.account or execution.account
+    ports, past = command_line_past(arguments.cluster, region, account)
+    return build(gather(execution, arguments.cluster, arguments.now, ports, past))
 
 
 def _read(name: str) -> RunRecord:
     """Raises InvalidInputError with the file's name in front."""
     path = Path(name)
     try:
-        if _EXECUTION.fullmatch(name) and not path.exists():
-            raise InvalidInputError(
-                f"found {name!r}, an execution, expected the file of a run record: "
-                "reports of live executions are not there yet"
-            )
         document = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InvalidInputError(f"{name}: found no readable file ({error.strerror}), expected a run record") from error

@@ -50,23 +50,38 @@ class LifecycleHook:
 
 
 _LEAVES = re.compile(r"(?:Terminating|Detaching) EC2 instance: (i-[0-9a-f]+)")
+_ENTERS = re.compile(r"(?:Launching a new|Attaching an existing) EC2 instance: (i-[0-9a-f]+)")
+_UNSUCCESSFUL = frozenset({"Failed", "Cancelled"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScalingActivity:
-    """One line of a group's scaling history. `leaves` is the instance that it takes out, None for any other activity;
-    `cause` is Auto Scaling's own sentence.
+    """One line of a group's scaling history. `leaves` is the instance that it takes out, `enters` the one that it
+    brings in, None for any other activity; `cause` is Auto Scaling's own sentence. `ended`: when it was over, None
+    while it is under way; `failed`: why it came to nothing, empty where it did not fail.
     """
 
     at: datetime
     cause: str
     leaves: str | None = None
+    enters: str | None = None
+    ended: datetime | None = None
+    failed: str = ""
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """From one element of `describe-scaling-activities`."""
-        found = _LEAVES.match(raw.get("Description", ""))
-        return cls(at=as_instant(raw["StartTime"]), cause=raw.get("Cause", ""), leaves=found[1] if found else None)
+        """From one element of `describe-scaling-activities`. One under way has no end, or one that means nothing."""
+        said, status = raw.get("Description", ""), raw.get("StatusCode", "")
+        leaves, enters = _LEAVES.match(said), _ENTERS.match(said)
+        over = int(raw.get("Progress", 100)) >= 100 and raw.get("EndTime")
+        return cls(
+            at=as_instant(raw["StartTime"]),
+            cause=raw.get("Cause", ""),
+            leaves=leaves[1] if leaves else None,
+            enters=enters[1] if enters else None,
+            ended=as_instant(raw["EndTime"]) if over else None,
+            failed=(raw.get("StatusMessage") or said or status) if status in _UNSUCCESSFUL else "",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,10 +40,12 @@ def page(record: RunRecord) -> str:
 <body>
 <header>
 <h1>{safe(_verdict(record))}</h1>
+{f"<p>{safe(record.about)}</p>" if record.about else ""}
 <p class="quiet">{safe(_SOURCES[record.source])} · {safe(when)}</p>
 </header>
 {_facts(record)}
 <main>
+{_notes(record)}
 {_key(record)}
 <div class="wide">{chart(record)}</div>
 <h2 id="marks">Marks</h2>
@@ -69,6 +71,11 @@ def _verdict(record: RunRecord) -> str:
     return went
 
 
+def _watched(record: RunRecord) -> bool:
+    """Nobody counts replicas while an execution runs: then none were seen, which is not the same as none."""
+    return bool(record.workloads) or record.source is not Source.EXECUTION
+
+
 def _reached(record: RunRecord, phase: Phase) -> int:
     return sum(any(span.phase is phase and span.end > record.start for span in node.spans) for node in record.nodes)
 
@@ -76,12 +83,12 @@ def _reached(record: RunRecord, phase: Phase) -> int:
 def _facts(record: RunRecord) -> str:
     broken = sum(bool(workload.under) for workload in record.workloads)
     kinds = [mark.kind for mark in record.marks]
+    workloads = ((len(record.workloads), "workloads", False), (broken, "fell below the floor", broken > 0))
     facts = (
         (len(record.nodes), "nodes seen", False),
         (_reached(record, Phase.TERMINATED), "terminated", False),
         (_reached(record, Phase.LAUNCHING), "launched", False),
-        (len(record.workloads), "workloads", False),
-        (broken, "fell below the floor", broken > 0),
+        *(workloads if _watched(record) else ()),
         (kinds.count(MarkKind.EVENT), "events", False),
         (kinds.count(MarkKind.BLOCKED), "blocks", False),
         (kinds.count(MarkKind.FAULT), "faults", False),
@@ -89,6 +96,12 @@ def _facts(record: RunRecord) -> str:
     )
     items = (f"<li{' class=bad' if bad else ''}><b>{number}</b>{word}</li>" for number, word, bad in facts)
     return f'<ul class="facts">{"".join(items)}</ul>'
+
+
+def _notes(record: RunRecord) -> str:
+    """What cannot be seen below, and why."""
+    items = "".join(f"<li>{safe(note)}</li>" for note in record.notes)
+    return f'<ul class="notes">{items}</ul>' if items else ""
 
 
 def _key(record: RunRecord) -> str:
@@ -161,7 +174,10 @@ def _workloads(record: RunRecord) -> str:
         for number, w in enumerate(record.workloads, start=1)
     ]
     heads = ("workload", "desired", "floor", "lowest after it was up", "below its floor", "ready replicas over time")
-    return _table(heads, rows, {0: NAME, 1: RIGHT, 2: RIGHT, 3: RIGHT}, none="No workloads.")
+    none = (
+        "No workloads." if _watched(record) else "Not recorded: nobody counts ready replicas while an execution runs."
+    )
+    return _table(heads, rows, {0: NAME, 1: RIGHT, 2: RIGHT, 3: RIGHT}, none=none)
 
 
 def _below(workload: WorkloadLane) -> str:

@@ -21,19 +21,24 @@ class Reader:
     path: str
     value: Any
 
-    def has_only(self, *keys: str) -> None:
-        """An object with all of these keys and no other."""
+    def has_only(self, *keys: str, may: tuple[str, ...] = ()) -> None:
+        """An object with all of these keys, perhaps those of `may`, and no other."""
         if not isinstance(self.value, dict):
             raise self._wrong("an object")
         for key in keys:
             if key not in self.value:
                 raise InvalidInputError(f"{self._below(key)}: found nothing, expected it to be there")
-        unknown = next((key for key in self.value if key not in keys), None)
+        unknown = next((key for key in self.value if key not in (*keys, *may)), None)
         if unknown is not None:
-            raise InvalidInputError(f"{self._below(unknown)}: found an unknown key, expected one of {', '.join(keys)}")
+            known = ", ".join((*keys, *may))
+            raise InvalidInputError(f"{self._below(unknown)}: found an unknown key, expected one of {known}")
 
     def __getitem__(self, key: str) -> "Reader":
         return Reader(path=self._below(key), value=self.value[key])
+
+    def holds(self, key: str) -> bool:
+        """Whether the object has it."""
+        return isinstance(self.value, dict) and key in self.value
 
     def entries(self) -> Iterator["Reader"]:
         """The entries of a list."""

@@ -116,7 +116,9 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """One run from `start` to `end`. Marks are in the order of time; the page numbers them so."""
+    """One run from `start` to `end`. Marks are in the order of time; the page numbers them so. `about`: what was run
+    and how it ended; `notes`: sentences on what the record cannot tell, and why.
+    """
 
     source: Source
     start: datetime
@@ -124,12 +126,14 @@ class RunRecord:
     nodes: tuple[NodeLane, ...] = ()
     workloads: tuple[WorkloadLane, ...] = ()
     marks: tuple[Mark, ...] = ()
+    about: str = ""
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def from_json(cls, document: Any) -> "RunRecord":
         """A parsed JSON document. Raises InvalidInputError naming the path, what was found and what was expected."""
         top = Reader(path="", value=document)
-        top.has_only("version", "source", "start", "end", "nodes", "workloads", "marks")
+        top.has_only("version", "source", "start", "end", "nodes", "workloads", "marks", may=("about", "notes"))
         version = top["version"].count()
         if version != VERSION:
             raise InvalidInputError(f"version: found {version}, expected {VERSION}")
@@ -141,10 +145,13 @@ class RunRecord:
             nodes=tuple(_node(entry) for entry in top["nodes"].entries()),
             workloads=tuple(_workload(entry) for entry in top["workloads"].entries()),
             marks=tuple(sorted((_mark(entry) for entry in top["marks"].entries()), key=lambda mark: mark.at)),
+            about=top["about"].text() if top.holds("about") else "",
+            notes=tuple(entry.text() for entry in top["notes"].entries()) if top.holds("notes") else (),
         )
 
     def to_json(self) -> dict[str, Any]:
         """The document, as `from_json` takes it; times to the millisecond."""
+        told = {"about": self.about, "notes": list(self.notes)}
         return {
             "version": VERSION,
             "source": self.source.value,
@@ -153,6 +160,7 @@ class RunRecord:
             "nodes": [_node_json(node) for node in self.nodes],
             "workloads": [_workload_json(workload) for workload in self.workloads],
             "marks": [_mark_json(mark) for mark in self.marks],
+            **{name: value for name, value in told.items() if value},
         }
 
 

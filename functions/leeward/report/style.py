@@ -59,6 +59,7 @@ p {{ margin: 4px 0; }} .quiet {{ color: var(--quiet); }}
   font-size: 13px; color: var(--quiet); }}
 .key li {{ display: flex; align-items: center; gap: 7px; }} .key b {{ color: var(--ink); font-weight: 600; }}
 .key svg {{ flex: none; }}
+.notes {{ font-size: 13px; color: var(--quiet); margin: 8px 0; padding: 0 0 0 1.2em; }}
 .wide {{ overflow-x: auto; }}
 .chart {{ display: block; width: 100%; min-width: 780px; height: auto; font-size: 12px; }}
 .chart text {{ fill: var(--ink); }} .chart .quiet {{ fill: var(--quiet); }} .chart .small {{ font-size: 10.5px; }}

@@ -3,7 +3,6 @@
 Read off the table's stream, after the change is written, so that nobody who drains a node waits for whoever listens.
 A stream delivers at least once: the id of an event is made of what it tells and is the same every time."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,14 +10,13 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Any
 
+from leeward.model.blocked import BlockedLine
 from leeward.model.termination import Cause, Outcome, Status, TerminationRecord, execution_name
 from leeward.model.times import format_instant
 
 SOURCE = "leeward"
 MOST_BLOCKERS = 50  # an event holds 256 KiB, and nobody reads more
 LONGEST_WHY = 1000
-_OF_A_POD = re.compile(r"([^\s/]+/[^\s/:]+): (.*)", re.DOTALL)  # namespace/name: why
-_UNTIL = re.compile(r", until (\d{4}-\d\d-\d\dT[\d:.]+Z)$")
 
 
 class Turn(StrEnum):
@@ -107,7 +105,7 @@ def _blocked_pods(record: TerminationRecord | None) -> frozenset[str]:
     that a node waits for are no block: they end by themselves.
     """
     lines = record.blocked_by if record else ()
-    return frozenset(found[1] for line in lines if (found := _OF_A_POD.match(line)))
+    return frozenset(pod for line in lines if (pod := BlockedLine.read(line).pod) is not None)
 
 
 def _tiding(
@@ -133,12 +131,12 @@ def _blocker(line: str, record: TerminationRecord) -> dict[str, Any]:
     """`until`: when nobody waits for it any longer, as the line itself says, else when the drain gives up; None where
     it waits for as long as it takes.
     """
-    of_a_pod, said = _OF_A_POD.match(line), _UNTIL.search(line)
+    told = BlockedLine.read(line)
     ends = [moment for moment in (record.times.get("until"), record.deadline) if moment is not None]
     return {
-        "pod": of_a_pod[1] if of_a_pod else None,
-        "why": of_a_pod[2] if of_a_pod else line,
-        "until": said[1] if said else _instant(min(ends, default=None)),
+        "pod": told.pod,
+        "why": told.why,
+        "until": _instant(told.until or min(ends, default=None)),
     }
 
 

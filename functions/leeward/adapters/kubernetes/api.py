@@ -85,12 +85,11 @@ class ClusterApi(WorkloadApi):
         request = Request(verb="list", resource="persistentvolumes", path=path, query={"resourceVersion": "0"})
         return self._client.list(request, bodies.volume)
 
-    def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], T]) -> Sequence[T]:
+    def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], T], fields: str = "") -> Sequence[T]:
         """All objects of the resource from the API server's watch cache, parsed page by page."""
         path = f"{_ROOTS[what]}/{what.value}"
-        return self._client.list(
-            Request(verb="list", resource=what.value, path=path, query={"resourceVersion": "0"}), parse
-        )
+        query = {"resourceVersion": "0"} | ({"fieldSelector": fields} if fields else {})
+        return self._client.list(Request(verb="list", resource=what.value, path=path, query=query), parse)
 
     def attachments(self) -> Sequence[VolumeAttachment]:
         """All VolumeAttachments, fresh."""

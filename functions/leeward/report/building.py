@@ -1,0 +1,76 @@
+"""The record of an execution, from what was read of it. Decides from when to when it is drawn, and what has to be said
+beside the picture."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from leeward.model.execution import Ended, Machine
+from leeward.model.times import format_instant
+from leeward.report.facts import Facts
+from leeward.report.lanes import guessed, node_lanes
+from leeward.report.record import RunRecord, Source
+from leeward.report.telling import marks_of
+
+EARLIER = timedelta(minutes=10)  # a cause that came before that is not what the picture is about
+LEAD = timedelta(seconds=2)  # before the first moment, so that one sees what was
+_WORDS = {
+    Ended.RUNNING: "still running",
+    Ended.SUCCEEDED: "succeeded",
+    Ended.FAILED: "failed",
+    Ended.TIMED_OUT: "ran out of time",
+    Ended.ABORTED: "was stopped",
+}
+NO_WORKLOADS = (
+    "No workload has a lane: neither AWS nor Kubernetes keeps how many replicas were ready at a time that has passed."
+)
+
+
+def build(facts: Facts) -> RunRecord:
+    """Up to its end; up to now while it runs."""
+    start = _start(facts)
+    return RunRecord(
+        source=Source.EXECUTION,
+        start=start,
+        end=facts.end,
+        nodes=node_lanes(facts, start),
+        marks=marks_of(facts, start),
+        about=_about(facts),
+        notes=tuple(_notes(facts, start)),
+    )
+
+
+def _start(facts: Facts) -> datetime:
+    """What brought a termination is a moment older than its execution."""
+    begin = facts.execution.started
+    if facts.execution.machine is Machine.TERMINATION:
+        ats = [cause.at for record in facts.terminations.values() for cause in record.causes]
+        begin = min([begin, *(at for at in ats if at >= begin - EARLIER)])
+    return begin - max(LEAD, (facts.end - begin) / 50)
+
+
+def _about(facts: Facts) -> str:
+    one = facts.execution
+    last = facts.steps[-1].state if facts.steps else ""
+    how = _WORDS[one.status]
+    if one.status is Ended.RUNNING:
+        how = f"{how}, drawn up to {format_instant(facts.end)}{f', in {last}' if last else ''}"
+    elif last:
+        how = f"{how} with {last}"
+    return f"{one.name} of {one.machine.named}: {how}"
+
+
+def _notes(facts: Facts, start: datetime) -> Iterator[str]:
+    yield from facts.missing
+    names = guessed(facts, start)
+    if names:
+        yield (
+            f"When {_several(names)} became Ready is not told any more: Auto Scaling's word that it is in service "
+            "stands for it."
+        )
+    yield NO_WORKLOADS
+
+
+def _several(names: tuple[str, ...]) -> str:
+    most = 5
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest

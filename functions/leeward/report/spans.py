@@ -1,0 +1,29 @@
+"""A node's phases from the moments at which they began; the order of phases is that of `Phase`."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from types import MappingProxyType
+
+from leeward.report.record import Phase, Span
+
+# Of a termination record's times those with which a phase begins: the first eviction, the last pod, EC2's word.
+PHASES_OF_TIMES: Mapping[str, Phase] = MappingProxyType(
+    {
+        "draining": Phase.DRAINING,
+        "drained": Phase.SETTLING,
+        "terminated": Phase.TERMINATED,
+    }
+)
+
+
+def spans_of(times: Mapping[Phase, datetime], end: datetime) -> tuple[Span, ...]:
+    """Each phase lasts until the next; a phase that came after a later one is left out, as the later one holds. What
+    would begin after the end has not been.
+    """
+    known = [(phase, times[phase]) for phase in Phase if phase in times and times[phase] <= end]
+    kept: list[tuple[Phase, datetime]] = []
+    for phase, at in reversed(known):
+        if not kept or at <= kept[0][1]:
+            kept.insert(0, (phase, at))
+    ends = [*(at for _, at in kept), end][1:]
+    return tuple(Span(phase=phase, begin=at, end=until) for (phase, at), until in zip(kept, ends, strict=True))
