@@ -96,6 +96,7 @@ class TestSteps:
         assert (drain.entered, drain.left) == (BEGIN + timedelta(seconds=2), BEGIN + timedelta(seconds=9))
         assert drain.failures == (Failure(at=BEGIN + timedelta(seconds=4), error="Throttled", cause="slow"),)
         assert (choice.state, pause.state, pause.left) == ("DrainedYet", "WaitForPods", None)
+        assert [step.works for step in (drain, choice, pause)] == [True, False, True]
 
     def test_a_time_out_is_a_failure_and_an_answer_that_is_no_object_says_nothing(self):
         events = [

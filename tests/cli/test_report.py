@@ -1,4 +1,4 @@
-"""`leeward report RECORD --to FILE.html`."""
+"""`leeward report RECORD --to FILE.html`; executions are in test_report_live.py."""
 
 import json
 
@@ -48,17 +48,6 @@ def test_a_page_that_is_there_is_replaced(leeward, record, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["i-0123456789abcdef0-1", "i-0123456789abcdef0", "arn:aws:states:us-east-1:123456789012:execution:x:y"]
-)
-def test_a_live_execution_is_refused_until_it_can_be_read(leeward, tmp_path, name):
-    said = leeward.refuses("report", name, "--to", tmp_path / "report.html")
-    assert said == (
-        f"found {name!r}, an execution, expected the file of a run record: reports of live executions are not there yet"
-    )
-    assert not (tmp_path / "report.html").exists()
-
-
-@pytest.mark.parametrize(
     ("content", "message"),
     [
         (b"{", "found no JSON (Expecting property name"),
@@ -94,3 +83,11 @@ def test_the_record_is_never_overwritten(leeward, record):
 
 def test_to_must_be_given(leeward, record):
     assert leeward.refuses("report", record).startswith("report: found nothing, expected --to")
+
+
+def test_the_record_can_be_written_again_but_not_over_what_was_read(leeward, record, tmp_path):
+    target, copy = tmp_path / "x.html", tmp_path / "copy.json"
+    assert leeward("report", record, "--to", target, "--record", copy).out == f"{target}\n{copy}\n"
+    assert json.loads(copy.read_text()) == json.loads(record.read_text())
+    assert "the record itself" in leeward.refuses("report", record, "--to", target, "--record", record)
+    assert "the file of --record" in leeward.refuses("report", record, "--to", copy, "--record", copy)

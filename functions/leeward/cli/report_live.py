@@ -15,7 +15,7 @@ from leeward.model.execution import Machine
 from leeward.model.group import ScalingActivity
 from leeward.model.termination import execution_name
 from leeward.ports import Ports
-from leeward.ports_cluster import Kubernetes, Listed
+from leeward.ports_cluster import Listed
 from leeward.ports_past import PastExecutions
 from leeward.report import touched
 from leeward.report.facts import Facts, SeenEvent, SeenNode, Story
@@ -209,23 +209,17 @@ def _with_the_cluster(facts: Facts, look: _Look) -> Facts:
     """Nodes that are still there, and Events, which most clusters keep for an hour."""
 
     def nodes() -> Mapping[str, SeenNode]:
-        seen = kubernetes().read(Listed.NODES, SeenNode.from_json)
+        seen = look.ports.clusters.kubernetes(facts.cluster).read(Listed.NODES, SeenNode.from_json)
         return {one.instance: one for one in seen if one.instance in facts.touched}
 
-    def told() -> Sequence[SeenEvent]:
-        return kubernetes().read(Listed.EVENTS, SeenEvent.from_json, "source=leeward")
+    def events() -> tuple[Sequence[SeenEvent], Sequence[SeenEvent]]:
+        kubernetes = look.ports.clusters.kubernetes(facts.cluster)
+        return (
+            kubernetes.read(Listed.EVENTS, SeenEvent.from_json, "source=leeward"),
+            kubernetes.read(Listed.EVENTS, SeenEvent.from_json, "involvedObject.kind=Node,reason=NodeReady"),
+        )
 
-    def joined() -> Mapping[str, datetime]:
-        fields = "involvedObject.kind=Node,reason=NodeReady"
-        seen = kubernetes().read(Listed.EVENTS, SeenEvent.from_json, fields)
-        return {one.about: one.at for one in sorted(seen, key=lambda event: event.at, reverse=True)}
-
-    def kubernetes() -> Kubernetes:
-        return look.ports.clusters.kubernetes(facts.cluster)
-
-    return replace(
-        facts,
-        nodes=look.mapping("Nodes of the cluster", nodes),
-        told=look.several("Leeward's Events", told),
-        joined=look.mapping("Events of Nodes", joined),
-    )
+    facts = replace(facts, nodes=look.mapping("Nodes of the cluster", nodes))
+    told, joined = look.one("Events of the cluster", events) or ((), ())
+    first = {one.about: one.at for one in sorted(joined, key=lambda event: event.at, reverse=True)}
+    return replace(facts, told=told, joined=first)

@@ -57,12 +57,15 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One stay in a state. `left` None: the execution is in it, or ended in it; `output`: what it went on with."""
+    """One stay in a state. `left` None: the execution is in it, or ended in it; `output`: what it went on with;
+    `works`: it does something, where other states choose or wait and hand on what they were given.
+    """
 
     state: str
     entered: datetime
     left: datetime | None = None
     output: Mapping[str, Any] = field(default_factory=dict)
+    works: bool = True
     failures: tuple[Failure, ...] = ()
 
     @property

@@ -93,28 +93,38 @@ def _of_node(name: str, stories: Sequence[Story], facts: Facts) -> Iterator[Mark
 
 
 def _blocks(steps: Sequence[Step], node: str, gives_up: datetime | None, end: datetime) -> Iterator[Mark]:
-    """Once for each time that a pod does not leave: who forbids it, until when that is borne, how long it lasted."""
-    drains = [step for step in steps if step.state == "Drain" and step.left is not None]
-    since: dict[str, tuple[datetime, BlockedLine]] = {}
-    for step in drains:
-        lines = {line.pod: line for part in step.why.split("; ") if (line := BlockedLine.read(part)).pod}
-        for pod in [pod for pod in since if pod not in lines]:
-            yield _blocked(node, since.pop(pod), step.left or end, gives_up)
+    """Once for each time that pods do not leave: who forbids it, until when that is borne, how long it lasted."""
+    together: dict[tuple[datetime, datetime, str], list[BlockedLine]] = {}
+    for since, over, line in _stays(steps, end):
+        together.setdefault((since, over, line.why), []).append(line)
+    for (since, over, why), lines in together.items():
+        until = lines[0].until or gives_up
+        borne = f", waited for until {format_instant(until)} at the latest" if until and not lines[0].until else ""
+        lasted = f" (for {length(over - since)})" if over > since else ""
+        pods = ", ".join(sorted(str(line.pod) for line in lines))
+        text = f"{pods} {'does' if len(lines) == 1 else 'do'} not leave: {why}{borne}{lasted}"
+        yield Mark(at=since, kind=MarkKind.BLOCKED, node=node, text=_cut(text))
+
+
+def _stays(steps: Sequence[Step], end: datetime) -> Iterator[tuple[datetime, datetime, BlockedLine]]:
+    """(since, until, line) of each stay of a pod in what drains say: until the first that does not name it, or the
+    first step after them, or now.
+    """
+    drains = [(step.left, step.why) for step in steps if step.state == "Drain" and step.left is not None]
+    open_: dict[str, tuple[datetime, BlockedLine]] = {}
+    for left, why in drains:
+        lines = {line.pod: line for part in why.split("; ") if (line := BlockedLine.read(part)).pod}
+        for pod in [pod for pod in open_ if pod not in lines]:
+            since, line = open_.pop(pod)
+            yield since, left, line
         for pod, line in lines.items():
-            since.setdefault(str(pod), (step.left or end, line))
-    left = next((step.entered for step in steps if drains and step.entered > (drains[-1].left or end)), end)
-    over = end if steps and steps[-1].state == "WaitForPods" else left
-    for told in since.values():
-        yield _blocked(node, told, over, gives_up)
-
-
-def _blocked(node: str, told: tuple[datetime, BlockedLine], over: datetime, gives_up: datetime | None) -> Mark:
-    at, line = told
-    until = line.until or gives_up
-    borne = f", waited for until {format_instant(until)} at the latest" if until and not line.until else ""
-    lasted = f" (for {length(over - at)})" if over > at else ""
-    text = f"{line.pod} does not leave: {line.why}{borne}{lasted}"
-    return Mark(at=at, kind=MarkKind.BLOCKED, node=node, text=_cut(text))
+            open_.setdefault(str(pod), (left, line))
+    last = drains[-1][0] if drains else end
+    after = next(
+        (step.entered for step in steps if step.entered > last and step.works and step.state not in PAUSES), end
+    )
+    for since, line in open_.values():
+        yield since, after, line
 
 
 def _waits(steps: Iterable[Step], node: str) -> Iterator[Mark]:
@@ -157,7 +167,7 @@ def _of_machine(facts: Facts) -> Iterator[Mark]:
     last: dict[str, str] = {}
     known: set[tuple[str, str]] = set()
     for step in facts.steps:
-        if step.left is None or not step.why or not step.next or step.state == "NoteFailure":
+        if step.left is None or not step.works or not step.why or not step.next:
             continue
         told = (step.state, _shape(step.why) if step.next not in LOOPS else step.next)
         turned = last.get(step.state) != step.next

@@ -26,13 +26,14 @@ def an_execution(machine=Machine.TERMINATION, name=f"{OLD}-1", *, stopped=100, s
     return Execution(machine=machine, name=name, status=status, started=TEN, stopped=end, **{"given": given, **more})
 
 
-def a_step(state, entered, left=None, *, failures=(), **output):
+def a_step(state, entered, left=None, *, failures=(), works=True, **output):
     stayed = None if left is None else at(left)
     return Step(
         state=state,
         entered=at(entered),
         left=stayed,
         output=output,
+        works=works,
         failures=tuple(Failure(at=at(when), error=error, cause=cause) for when, error, cause in failures),
     )
 

@@ -76,7 +76,8 @@ def steps_of(events: Iterable[Mapping[str, Any]]) -> tuple[Step, ...]:
     for event in events:
         kind, at = str(event["type"]), as_instant(event["timestamp"])
         if kind.endswith("StateEntered"):
-            found.append(Step(state=event["stateEnteredEventDetails"]["name"], entered=at))
+            works = kind == "TaskStateEntered"
+            found.append(Step(state=event["stateEnteredEventDetails"]["name"], entered=at, works=works))
         elif kind.endswith("StateExited") and found:
             output = _document(event["stateExitedEventDetails"].get("output"))
             found[-1] = replace(found[-1], left=at, output=output)

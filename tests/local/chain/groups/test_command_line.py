@@ -1,16 +1,22 @@
 """The `leeward` command, live against the deployed local stack, with the caller's own credentials."""
 
 import json
+from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
+from leeward.model.times import format_instant
 from local import fleet
 from local.demo import scenario
 
 pytestmark = pytest.mark.local
 
+SCHEMA = Draft202012Validator(json.loads(Path("docs/schema/run-record.json").read_text()))
+TOLD = "leeward-node-termination: succeeded with Terminated"
 
-def test_a_drain_is_planned_live_and_then_done(stack, crew, leeward):
+
+def test_a_drain_is_planned_live_then_done_and_then_drawn(stack, crew, leeward, tmp_path):
     team = crew(1)
     victim = team.instances[0]
     team.run_pods(fleet.deployment("by-command", 2, grace=1), instance=victim)
@@ -28,6 +34,28 @@ def test_a_drain_is_planned_live_and_then_done(stack, crew, leeward):
     record = team.closed(victim)
     assert record.causes[0] == "manual"  # that its instance shuts down may still join
     assert record.evicted == 2
+
+    page, kept = tmp_path / "page.html", tmp_path / "record.json"
+    code, out, err = leeward("report", f"{victim}-1", "--to", str(page), "--record", str(kept))
+    assert (code, err) == (0, "")
+    document = json.loads(kept.read_text())
+    SCHEMA.validate(document)
+    (lane,) = document["nodes"]
+    assert (lane["name"], lane["group"], document["about"]) == (node, team.group, f"{victim}-1 of {TOLD}")
+    begins = {span["phase"]: span["from"] for span in lane["spans"]}
+    of_phase = {"cordoned": "tainted", "draining": "draining", "settling": "drained", "terminated": "terminated"}
+    told = {phase: format_instant(record.times[name]) for phase, name in of_phase.items()}
+    # the mark comes after the first moment of draining, which then holds
+    assert {phase: begins[phase] for phase in told if phase in begins} == {
+        phase: at for phase, at in told.items() if phase in begins
+    }
+    assert {"ready", "draining", "settling", "terminated"} <= begins.keys()
+    assert document["end"] >= lane["spans"][-1]["from"]
+    assert any(mark["text"].startswith("manual: leeward drain") for mark in document["marks"])
+    assert node in page.read_text()
+    again = tmp_path / "again.html"
+    assert leeward("report", str(kept), "--to", str(again))[0] == 0
+    assert again.read_bytes() == page.read_bytes()
 
 
 def test_a_group_is_drained_past_its_budget_with_kubectls_flags_and_followed_to_the_end(stack, crew, leeward):
