@@ -111,6 +111,7 @@ class TestATermination:
         page, kept = tmp_path / "p.html", tmp_path / "r.json"
         arguments = ("report", f"{OLD}-1", "--to", page, "--record", kept, "--cluster", CLUSTER, "--now", NOW)
         found = leeward(*arguments, "-o", "json").json
+        jsonschema.validate(found, json.loads(Path("docs/schema/report.json").read_text()))
         assert found == {"report": str(page), "record": str(kept), "nodes": 1, "workloads": 0, "marks": 6}
 
     def test_what_was_written_is_drawn_again_to_the_same_page(self, report, system, leeward, tmp_path):

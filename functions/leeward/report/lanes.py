@@ -16,6 +16,7 @@ from leeward.report.spans import PHASES_OF_TIMES, spans_of
 from leeward.report.touched import own_cause
 
 _NO_DATE = datetime.min.replace(tzinfo=UTC)
+_OUT_OF_SERVICE = frozenset({CauseKind.UNHEALTHY, CauseKind.STATE_CHANGE})  # before any of ours
 _CORDONS = {Machine.UPGRADE: "CordonOldNodes", Machine.ROUND: "MarkNodes"}
 
 
@@ -112,7 +113,7 @@ def _in_service(name: str, facts: Facts) -> datetime | None:
 def _served(name: str, facts: Facts) -> bool:
     """It had joined before, nobody found it unhealthy, and no earlier execution of the upgrade may have cordoned it."""
     record, node = facts.terminations.get(name), facts.nodes.get(name)
-    if record is not None and record.has(CauseKind.UNHEALTHY, CauseKind.STATE_CHANGE):
+    if record is not None and record.causes and record.causes[0].kind in _OUT_OF_SERVICE:
         return False
     if facts.execution.machine is Machine.UPGRADE and _attempt(facts.steps) > 1:
         return False

@@ -45,9 +45,9 @@ def page(record: RunRecord) -> str:
 </header>
 {_facts(record)}
 <main>
-{_notes(record)}
 {_key(record)}
 <div class="wide">{chart(record)}</div>
+{_notes(record)}
 <h2 id="marks">Marks</h2>
 {_marks(record)}
 <h2 id="spans">Nodes</h2>
@@ -99,7 +99,7 @@ def _facts(record: RunRecord) -> str:
 
 
 def _notes(record: RunRecord) -> str:
-    """What cannot be seen below, and why."""
+    """What cannot be seen above, and why."""
     items = "".join(f"<li>{safe(note)}</li>" for note in record.notes)
     return f'<ul class="notes">{items}</ul>' if items else ""
 
@@ -146,7 +146,7 @@ def _marks(record: RunRecord) -> str:
     return _table(
         ("#", "when (UTC)", "after", "kind", "where", "what"),
         rows,
-        {0: RIGHT, 1: STILL, 2: RIGHT, 4: NAME},
+        {0: RIGHT, 1: STILL, 2: RIGHT, 3: STILL, 4: NAME},
         none="No marks.",
     )
 

@@ -60,7 +60,8 @@ def _causes(facts: Facts, start: datetime) -> Iterator[Mark]:
         if name not in facts.touched:
             continue
         for cause in record.causes:
-            if not own_cause(cause, facts.execution, *where, name) and not _pays_for_its_own(cause, facts):
+            ours = own_cause(cause, facts.execution, *where, name) or _pays_for_its_own(cause, facts)
+            if not ours and not _follows(cause, record):
                 kind = MarkKind.EVENT if cause.kind in _FROM_OUTSIDE else MarkKind.DECISION
                 at = max(cause.at, start)  # clocks of AWS tell whole seconds
                 yield Mark(at=at, kind=kind, node=facts.name_of(name), text=_cut(_said(cause)))
@@ -69,6 +70,13 @@ def _causes(facts: Facts, start: datetime) -> Iterator[Mark]:
 def _pays_for_its_own(cause: Cause, facts: Facts) -> bool:
     """That an old node's end pays for a new one is the books of an upgrade or round, not news."""
     return cause.kind is CauseKind.SURPLUS and facts.execution.machine is not Machine.TERMINATION
+
+
+def _follows(cause: Cause, record: TerminationRecord) -> bool:
+    """The group and EC2 announce what we have just asked them for; their clocks tell whole seconds."""
+    asked = record.times.get("terminating")
+    echoes = cause.kind in {CauseKind.ASG_TERMINATE, CauseKind.STATE_CHANGE}
+    return echoes and asked is not None and cause.at >= asked.replace(microsecond=0)
 
 
 def _said(cause: Cause) -> str:
@@ -84,9 +92,9 @@ def _of_node(name: str, stories: Sequence[Story], facts: Facts) -> Iterator[Mark
         if record is not None and record.attempt == story.attempt:
             gives_up = record.times.get("until")
         yield from _blocks(story.steps, node, gives_up, facts.end)
-        yield from _waits(story.steps, node)
         yield from _failures(story.steps, node)
         if facts.execution.machine is Machine.TERMINATION:
+            yield from _waits(story.steps, node)
             yield from _decisions(story.steps, node)
         else:
             yield from _given_back(story.steps, node, record)

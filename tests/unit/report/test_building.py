@@ -135,6 +135,20 @@ class TestATermination:
         assert mark.text == "spot_interruption: EC2 takes it, gone at 2026-03-02T10:01:53Z whatever happens"
         assert record.start < mark.at == at(-7)
 
+    def test_what_the_group_and_ec2_announce_of_our_own_wish_is_no_news(self):
+        echoes = [
+            Cause(id="a", kind=CauseKind.ASG_TERMINATE, at=at(62), hook="leeward-terminate"),
+            Cause(id="b", kind=CauseKind.STATE_CHANGE, at=at(75)),
+        ]
+        times = {**TIMES, "terminating": 62.4}
+        manual = a_termination().causes
+        record = drawn(facts_of(records=[a_termination(causes=[*manual, *echoes], times=times)]))
+        assert texts(record, MarkKind.EVENT) == ["manual: leeward drain"]
+        assert spans(record)[0][0] == "ready"
+        before = replace(echoes[0], at=at(61))
+        record = drawn(facts_of(records=[a_termination(causes=[*manual, before], times=times)]))
+        assert texts(record, MarkKind.EVENT)[1:] == ["asg_terminate (lifecycle hook leeward-terminate)"]
+
     def test_a_cause_of_long_ago_does_not_stretch_the_picture(self):
         old = Cause(id="s", kind=CauseKind.SCHEDULED_CHANGE, at=at(-86400))
         assert drawn(facts_of(records=[a_termination(causes=[old])])).start == at(-2)
