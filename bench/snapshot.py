@@ -65,9 +65,8 @@ class PagedKubernetes:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def read(self, what: str, parse: Callable[[Mapping[str, Any]], T], fields: str = "") -> Sequence[T]:
-        """Page by page; a snapshot asks for whole resources alone."""
-        assert not fields
+    def read(self, what: str, parse: Callable[[Mapping[str, Any]], T]) -> Sequence[T]:
+        """Page by page."""
         found: list[T] = []
         for page in pages_of(self._folder, what):
             found.extend(parse(raw) for raw in json.loads(page)["items"])

@@ -143,11 +143,16 @@ class SimKubernetes(SimWorkloads):
         self._disturb("list persistentvolumes")
         return tuple(bodies.volume(raw) for raw in self._cluster.store.each("persistentvolumes"))
 
-    def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], R], fields: str = "") -> Sequence[R]:
+    def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], R]) -> Sequence[R]:
         """All objects of the resource, raw."""
         self._disturb(f"list {what.value}")
-        chosen = matcher(what.value, fields=fields)
-        return tuple(parse(raw) for raw in self._cluster.store.sorted(what.value) if chosen(raw))
+        return tuple(parse(raw) for raw in self._cluster.store.sorted(what.value))
+
+    def seen_events(self, parse: Callable[[Mapping[str, Any]], R], fields: str) -> Sequence[R]:
+        """Those that the selector selects."""
+        self._disturb("list events")
+        chosen = matcher("events", fields=fields)
+        return tuple(parse(raw) for raw in self._cluster.store.sorted("events") if chosen(raw))
 
     def attachments(self) -> Sequence[VolumeAttachment]:
         """All VolumeAttachments."""

@@ -29,7 +29,6 @@ class Listed(StrEnum):
     NAMESPACES = "namespaces"
     SERVICES = "services"
     ENDPOINT_SLICES = "endpointslices"
-    EVENTS = "events"
 
 
 class EvictionRefusedError(Exception):
@@ -101,10 +100,15 @@ class Kubernetes(Workloads, Protocol):
         """All PersistentVolumes as raw JSON, from the API server's cache: name, labels, claim and node affinity."""
         ...
 
-    def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], T], fields: str = "") -> Sequence[T]:
+    def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], T]) -> Sequence[T]:
         """All objects of the resource, raw, from the API server's cache, each parsed (and cut down) as its page comes:
-        a whole cluster's raw pods would not fit into a function's memory. `fields`: only what this field selector
-        selects.
+        a whole cluster's raw pods would not fit into a function's memory.
+        """
+        ...
+
+    def seen_events(self, parse: Callable[[Mapping[str, Any]], T], fields: str) -> Sequence[T]:
+        """Events that are still kept, raw, of those that the field selector selects, parsed as their pages come. For
+        people with access of their own: Leeward's roles write Events and read none.
         """
         ...
 

@@ -45,6 +45,13 @@ class TestReading:
         assert [pod.key for pod in cluster.api.pods_on("node-a")] == ["shop/web-1"]
         assert cluster.seen[0].query == {"fieldSelector": "spec.nodeName=node-a", "limit": "500"}
 
+    def test_events_are_selected_by_the_server(self, connect):
+        raw = {"metadata": {"name": "e", "namespace": "default"}, "reason": "DrainBlocked"}
+        cluster = connect(Reply(200, listed(raw)))
+        assert cluster.api.seen_events(lambda found: found["reason"], "source=leeward") == ("DrainBlocked",)
+        assert cluster.seen[0].path == "/api/v1/events"
+        assert cluster.seen[0].query == {"fieldSelector": "source=leeward", "limit": "500"}
+
     def test_budgets_and_daemon_sets(self, connect):
         named = {"metadata": {"name": "x", "namespace": "shop"}, "spec": {}, "status": {"disruptionsAllowed": 2}}
         cluster = connect(Reply(200, listed(named)))

@@ -226,7 +226,7 @@ def upgrade(system, **more):
 class TestAnUpgrade:
     def test_its_old_and_its_new_nodes_are_drawn(self, report, system):
         upgrade(system)
-        system.kubernetes.raw[Listed.EVENTS] = [
+        system.kubernetes.raw_events = [
             {
                 "metadata": {"name": "e", "creationTimestamp": "2026-03-02T10:00:21Z"},
                 "involvedObject": {"kind": "Node", "name": f"node-{NEW}"},

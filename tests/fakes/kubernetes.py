@@ -52,6 +52,7 @@ class FakeKubernetes(FakeNodes):
         self.cni: Mapping[str, Any] | None = None
         self.volume_list: list[Mapping[str, Any]] = []
         self.raw: dict[Listed, list[Mapping[str, Any]]] = {}
+        self.raw_events: list[dict[str, Any]] = []
         self.attachment_list: list[VolumeAttachment] = []
         self.deployment_by_key: dict[str, Deployment] = {}
         self.autoscaled_keys: set[str] = set()
@@ -91,11 +92,16 @@ class FakeKubernetes(FakeNodes):
         self._reach("volumes")
         return tuple(self.volume_list)
 
-    def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], T], fields: str = "") -> Sequence[T]:
-        """What the test put into `raw`, as far as the field selector selects it."""
+    def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], T]) -> Sequence[T]:
+        """What the test put into `raw`."""
         self._reach(f"read {what.value}")
-        chosen = matcher(what.value, fields=fields)
-        return tuple(parse(raw) for raw in self.raw.get(what, ()) if chosen(raw))
+        return tuple(parse(raw) for raw in self.raw.get(what, ()))
+
+    def seen_events(self, parse: Callable[[Mapping[str, Any]], T], fields: str) -> Sequence[T]:
+        """What the test put into `raw_events`, as far as the field selector selects it."""
+        self._reach("seen_events")
+        chosen = matcher("events", fields=fields)
+        return tuple(parse(raw) for raw in self.raw_events if chosen(raw))
 
     def attachments(self) -> Sequence[VolumeAttachment]:
         """What the test put there."""

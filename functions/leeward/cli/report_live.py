@@ -215,8 +215,8 @@ def _with_the_cluster(facts: Facts, look: _Look) -> Facts:
     def events() -> tuple[Sequence[SeenEvent], Sequence[SeenEvent]]:
         kubernetes = look.ports.clusters.kubernetes(facts.cluster)
         return (
-            kubernetes.read(Listed.EVENTS, SeenEvent.from_json, "source=leeward"),
-            kubernetes.read(Listed.EVENTS, SeenEvent.from_json, "involvedObject.kind=Node,reason=NodeReady"),
+            kubernetes.seen_events(SeenEvent.from_json, "source=leeward"),
+            kubernetes.seen_events(SeenEvent.from_json, "involvedObject.kind=Node,reason=NodeReady"),
         )
 
     facts = replace(facts, nodes=look.mapping("Nodes of the cluster", nodes))

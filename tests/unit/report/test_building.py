@@ -10,7 +10,7 @@ import pytest
 
 from leeward.model.execution import Ended, Machine
 from leeward.model.termination import Cause, CauseKind, Outcome
-from leeward.report import lanes, telling
+from leeward.report import lanes, node_marks
 from leeward.report.building import build
 from leeward.report.facts import SeenEvent, SeenNode, Story
 from leeward.report.record import MarkKind, RunRecord, Source
@@ -149,9 +149,11 @@ class TestATermination:
         record = drawn(facts_of(records=[a_termination(causes=[*manual, before], times=times)]))
         assert texts(record, MarkKind.EVENT)[1:] == ["asg_terminate (lifecycle hook leeward-terminate)"]
 
-    def test_a_cause_of_long_ago_does_not_stretch_the_picture(self):
+    def test_a_cause_of_long_ago_is_told_but_does_not_stretch_the_picture(self):
         old = Cause(id="s", kind=CauseKind.SCHEDULED_CHANGE, at=at(-86400))
-        assert drawn(facts_of(records=[a_termination(causes=[old])])).start == at(-2)
+        record = drawn(facts_of(records=[a_termination(causes=[old])]))
+        assert record.start == at(-2)
+        assert (record.marks[0].at, record.marks[0].text) == (at(-86400), "scheduled_change")
 
     def test_what_failed_is_told_with_its_sentence_and_how_often(self):
         cause = json.dumps({"errorMessage": "autoscaling:TerminateInstance: denied", "stackTrace": ["x"]})
@@ -434,7 +436,7 @@ def test_every_state_that_is_looked_for_exists(room):
     of_room = {"termination": Machine.TERMINATION, "upgrade": Machine.UPGRADE, "disruption": Machine.ROUND}[room]
     wanted = {lanes._CORDONS[of_room]} if of_room in lanes._CORDONS else set()
     if room == "termination":
-        wanted |= telling.PAUSES | telling._SAID_ONCE | {"Drain", "AnswerHooks", "RemoveNode", "Finish"}
+        wanted |= node_marks.PAUSES | node_marks.SAID_ONCE | {"Drain", "AnswerHooks", "RemoveNode", "Finish"}
     assert wanted <= machine["States"].keys()
     assert {
         name
@@ -442,4 +444,4 @@ def test_every_state_that_is_looked_for_exists(room):
             "States"
         ].items()
         if re.search("waitForTaskToken", str(state.get("Resource")))
-    } == telling.PAUSES
+    } == node_marks.PAUSES

@@ -85,11 +85,17 @@ class ClusterApi(WorkloadApi):
         request = Request(verb="list", resource="persistentvolumes", path=path, query={"resourceVersion": "0"})
         return self._client.list(request, bodies.volume)
 
-    def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], T], fields: str = "") -> Sequence[T]:
+    def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], T]) -> Sequence[T]:
         """All objects of the resource from the API server's watch cache, parsed page by page."""
         path = f"{_ROOTS[what]}/{what.value}"
-        query = {"resourceVersion": "0"} | ({"fieldSelector": fields} if fields else {})
-        return self._client.list(Request(verb="list", resource=what.value, path=path, query=query), parse)
+        return self._client.list(
+            Request(verb="list", resource=what.value, path=path, query={"resourceVersion": "0"}), parse
+        )
+
+    def seen_events(self, parse: Callable[[Mapping[str, Any]], T], fields: str) -> Sequence[T]:
+        """Those that the selector selects, of all namespaces."""
+        query = {"fieldSelector": fields}
+        return self._client.list(Request(verb="list", resource="events", path="/api/v1/events", query=query), parse)
 
     def attachments(self) -> Sequence[VolumeAttachment]:
         """All VolumeAttachments, fresh."""
