@@ -26,6 +26,7 @@ _PIP = (
     "--no-compile",
 )
 _LEFT_OUT = (
+    "capture",
     "cli",
     "report",
     "__pycache__",

@@ -21,7 +21,9 @@ class Listed(StrEnum):
 
     NODES = "nodes"
     PODS = "pods"
+    BUDGETS = "poddisruptionbudgets"
     DAEMON_SETS = "daemonsets"
+    ATTACHMENTS = "volumeattachments"
     CLAIMS = "persistentvolumeclaims"
     VOLUMES = "persistentvolumes"
     STORAGE_CLASSES = "storageclasses"

@@ -26,8 +26,9 @@ from leeward.adapters.late import late
 from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
 from leeward.ports import Clock, LaunchSources, Nodegroups, Ports
 
-if TYPE_CHECKING:  # a function starts cold without what only a report reads
+if TYPE_CHECKING:  # a function starts cold without what only the command line reads
     from leeward.ports_past import PastExecutions
+    from leeward.ports_raw import RawAws
 
 TABLE = "leeward"
 STATE_MACHINE = "leeward-node-termination"
@@ -90,6 +91,12 @@ def _caller_settings(cluster: str, account: str | None, clients: AwsClients) -> 
     else:
         partition = clients.partition
     return _by_name(cluster, region=clients.region, account=owner, partition=partition)
+
+
+def command_line_raw(region: str | None = None) -> "RawAws":
+    """What `leeward snapshot` reads of AWS, with the caller's own credentials."""
+    raw: RawAws = late("leeward.adapters.aws.raw_output", "AwsRawOutput", AwsClients(region), POLICY_PREFIX)
+    return raw
 
 
 def build(

@@ -23,6 +23,7 @@ from leeward.cli import (
     place,
     plan,
     report,
+    snapshot_taking,
     template,
     uninstall,
     upgrade,
@@ -32,7 +33,10 @@ from leeward.cli.options import account, cluster, instant, region, seed
 from leeward.cli.output import Output, tolerate_any_terminal
 from leeward.errors import InvalidInputError, LeewardError
 
-VERBS = (blockers, budget, drain, drift, explain_event, ips, place, plan, report, template, uninstall, upgrade, zones)
+VERBS = (
+    *(blockers, budget, drain, drift, explain_event, ips, place, plan, report, snapshot_taking, template, uninstall),
+    *(upgrade, zones),
+)
 DONE, REFUSED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 _DESCRIPTION = """Looks after the nodes of Amazon EKS clusters whose nodes live in Auto Scaling groups.
 

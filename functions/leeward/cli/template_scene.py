@@ -14,7 +14,7 @@ from leeward.cli.snapshot import Snapshot
 from leeward.errors import InvalidInputError, ObjectGoneError
 from leeward.model.group import Group
 from leeward.model.instance_type import InstanceType
-from leeward.model.launch import LaunchSettings, chosen
+from leeward.model.launch import LaunchSettings, among_configurations, among_versions
 from leeward.model.nodegroup import Nodegroup
 from leeward.node_template.build import Sources
 from leeward.node_template.cache import NodegroupCache
@@ -60,14 +60,8 @@ class SnapshotLaunchSources:
         """None when the files do not hold it."""
         wanted = group.launch.template
         if wanted is not None:
-            pairs = (("LaunchTemplateId", wanted.id), ("LaunchTemplateName", wanted.name))
-            raw = self._snapshot.raw("launch-template-versions")
-            found = [one for one in raw if any(value and one.get(key) == value for key, value in pairs)]
-            return chosen(tuple(LaunchSettings.from_template(one) for one in found), wanted.version)
-        for one in self._snapshot.raw("launch-configurations"):
-            if one.get("LaunchConfigurationName") == (group.launch.configuration or ""):
-                return LaunchSettings.from_configuration(one)
-        return None
+            return among_versions(wanted, self._snapshot.raw("launch-template-versions"))
+        return among_configurations(group.launch.configuration or "", self._snapshot.raw("launch-configurations"))
 
     def instance_types(self, names: Iterable[str]) -> Mapping[str, InstanceType]:
         """From the file, else from the built-in table of interfaces and cores."""

@@ -1,7 +1,7 @@
 """What an Auto Scaling group launches: its launch template or configuration, its overrides, and what those say."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -123,6 +123,19 @@ def chosen(versions: tuple[LaunchSettings, ...], version: str) -> LaunchSettings
     if version == "$Default":
         return next((one for one in versions if one.default), versions[0] if versions else None)
     return next((one for one in versions if str(one.version) == version), None)
+
+
+def among_versions(wanted: LaunchTemplateRef, raw: Iterable[Mapping[str, Any]]) -> LaunchSettings | None:
+    """What the version says, None when it is not among these elements of `describe-launch-template-versions`."""
+    pairs = (("LaunchTemplateId", wanted.id), ("LaunchTemplateName", wanted.name))
+    found = [one for one in raw if any(value and one.get(key) == value for key, value in pairs)]
+    return chosen(tuple(LaunchSettings.from_template(one) for one in found), wanted.version)
+
+
+def among_configurations(name: str, raw: Iterable[Mapping[str, Any]]) -> LaunchSettings | None:
+    """What the launch configuration says, None when it is not among these elements."""
+    found = (one for one in raw if one.get("LaunchConfigurationName") == name)
+    return next((LaunchSettings.from_configuration(one) for one in found), None)
 
 
 def _both(raw: Mapping[str, Any]) -> dict[str, Any]:

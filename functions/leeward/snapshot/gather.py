@@ -46,7 +46,7 @@ def gather(ports: Ports, cluster: str, now: datetime, *, as_if: Group | None = N
     subnets = ports.network.subnets(sorted({name for group in selected for name in groups[group].subnets}))
     remarks: list[str] = []
     launches = _Launches(ports, cluster, groups, selected, instances, subnets, objects)
-    facts = launches.facts(_prices(ports, cluster, launches.types, launches.zones, now, remarks))
+    facts = launches.facts(known_prices(ports, cluster, launches.types, launches.zones, now, remarks))
     return ClusterSnapshot(
         cluster=cluster,
         now=now,
@@ -179,7 +179,7 @@ class _Launches:
         )
 
 
-def _prices(
+def known_prices(
     ports: Ports, cluster: str, types: Iterable[str], zones: Iterable[str], now: datetime, remarks: list[str]
 ) -> Prices:
     """As fn sync wrote them down; what it lacks is asked for. Without a price list nothing is known to be cheaper."""

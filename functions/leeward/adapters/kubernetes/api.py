@@ -31,7 +31,9 @@ CONFLICTS = 5  # of a patch, each followed by a fresh read
 MERGE_PATCH = "application/merge-patch+json"
 _ROOTS = {
     **dict.fromkeys(Listed, "/api/v1"),
+    Listed.BUDGETS: "/apis/policy/v1",
     Listed.DAEMON_SETS: "/apis/apps/v1",
+    Listed.ATTACHMENTS: "/apis/storage.k8s.io/v1",
     Listed.STORAGE_CLASSES: "/apis/storage.k8s.io/v1",
     Listed.CSI_NODES: "/apis/storage.k8s.io/v1",
     Listed.ENDPOINT_SLICES: "/apis/discovery.k8s.io/v1",

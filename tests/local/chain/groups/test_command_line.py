@@ -1,7 +1,11 @@
 """The `leeward` command, live against the deployed local stack, with the caller's own credentials."""
 
 import json
+<<<<<<< HEAD
 from pathlib import Path
+=======
+from datetime import UTC, datetime
+>>>>>>> 9c473ca (leeward snapshot writes the folder that offline commands read)
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -113,3 +117,36 @@ def test_what_an_uninstall_would_take_off_is_told_and_a_cluster_that_is_not_paus
         assert {"group": team.group, "hook": "leeward-terminate"} in told["hooks"]
         assert "paused" in told["left"][0]["why"]
     assert "leeward.dev/termination" in stack.kubectl("get", "node", node, "-o", "jsonpath={.metadata.finalizers}")
+
+
+def test_a_snapshot_answers_offline_what_the_cluster_answers_live(stack, crew, leeward, tmp_path):
+    """One node is behind its group's image, one pod's budget lets nobody go, and its password stays at home."""
+    team = crew(2, name="written", hook=True)
+    workload = fleet.deployment("written", 2, grace=1)
+    workload["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "PASSWORD", "value": "not-for-files"}]
+    team.run_pods(workload, fleet.budget("written", maxUnavailable=0), instance=team.instances[0])
+    ec2 = stack.client("ec2")
+    other = ec2.describe_images()["Images"][-1]["ImageId"]
+    ec2.create_launch_template_version(
+        LaunchTemplateName=team.group, SourceVersion="1", LaunchTemplateData={"ImageId": other}
+    )
+    folder = tmp_path / "cluster"
+    code, out, err = leeward("snapshot", "--to", str(folder))
+    assert (code, err) == (0, "")
+    written = json.loads(out)
+    assert (set(written["files"]), written["missing"]) == ({path.name for path in folder.iterdir()}, [])
+    assert not [path.name for path in folder.iterdir() if "not-for-files" in path.read_text()]
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    answers = {}
+    for verb in ("plan", "plan --method consolidation", "drift", "budget", "blockers", "zones", f"template {team.group}"):
+        live = leeward(*verb.split(), "--now", now)
+        offline = leeward(*verb.split(), "--now", now, "--snapshot", str(folder))
+        for code, _, err in (live, offline):
+            assert code == 0, err
+        answers[verb] = json.loads(live[1])
+        answers[verb].pop("facts", None)  # of zones: when fn sync wrote down what was used
+        assert json.loads(offline[1]) == answers[verb], verb
+    drifted = {one["node"]: one["reasons"] for one in answers["drift"]["nodes"]}
+    assert [one["field"] for one in drifted[team.node_name(team.instances[0])]] == ["ami"]
+    assert "Deployment/written" in {one["owner"] for one in answers["blockers"]["blockers"]}
+    stack.kubectl("delete", "pdb,deployment", "written")

@@ -1,0 +1,109 @@
+"""Which launch template versions and instance types of a cluster belong into a snapshot folder.
+
+Decides it from raw output alone; the same rules as for a live plan say what a group may launch (`node_template`)."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from functools import cached_property
+from typing import Any
+
+from leeward.errors import InvalidInputError
+from leeward.model import keys
+from leeward.model.group import Group
+from leeward.model.instance_type import InstanceType
+from leeward.model.launch import LaunchSettings, LaunchTemplateRef, among_configurations, among_versions
+from leeward.model.nodegroup import Nodegroup
+from leeward.node_template.gathering import look_up
+from leeward.policy.document import TemplatePolicy
+from leeward.ports_raw import Raw
+
+MOVING = ("$Default", "$Latest")  # always written, so that both can be told offline
+
+
+def versions_used(groups: Iterable[Group], nodegroups: Iterable[Nodegroup]) -> dict[LaunchTemplateRef, tuple[str, ...]]:
+    """By template (its reference without a version): what groups and their overrides launch, what members were launched
+    from, what node groups were made with, and the two that move.
+    """
+    found: dict[tuple[str, str], set[str]] = {}
+    for ref in _references(groups, nodegroups):
+        found.setdefault((ref.id, "" if ref.id else ref.name), set(MOVING)).add(ref.version)
+    return {
+        LaunchTemplateRef(id=template, name=name): tuple(sorted(versions))
+        for (template, name), versions in sorted(found.items())
+    }
+
+
+def described(nodegroups: Iterable[Raw]) -> list[Nodegroup]:
+    """Those whose answers can be used."""
+    found: list[Nodegroup] = []
+    for raw in nodegroups:
+        with suppress(InvalidInputError):  # a taint that nobody knows voids the answer, as everywhere
+            found.append(Nodegroup.from_json(raw["nodegroup"]))
+    return found
+
+
+class RawLaunches:
+    """`ports_facts.LaunchSources` and `KnownNodegroups` on raw output. `all_types` is asked at most once, and only
+    where requirements choose.
+    """
+
+    def __init__(
+        self,
+        versions: Sequence[Raw],
+        configurations: Sequence[Raw],
+        nodegroups: Iterable[Nodegroup],
+        all_types: Callable[[], Sequence[Raw]],
+    ) -> None:
+        self._versions, self._configurations = versions, configurations
+        self._nodegroups = {(one.cluster, one.name): one for one in nodegroups}
+        self._all_types = all_types
+
+    def get(self, cluster: str, name: str, lasts: timedelta) -> Nodegroup | None:
+        """None where the call has failed."""
+        del lasts
+        return self._nodegroups.get((cluster, name))
+
+    def settings(self, group: Group) -> LaunchSettings | None:
+        """What its launch template version or launch configuration says."""
+        if group.launch.template is not None:
+            return among_versions(group.launch.template, self._versions)
+        return among_configurations(group.launch.configuration or "", self._configurations)
+
+    def instance_types(self, names: Iterable[str]) -> Mapping[str, InstanceType]:
+        """Those of the Region."""
+        known = self.all_instance_types()
+        return {name: known[name] for name in names if name in known}
+
+    def all_instance_types(self) -> Mapping[str, InstanceType]:
+        """Every type of the Region."""
+        return self._all
+
+    @cached_property
+    def _all(self) -> Mapping[str, InstanceType]:
+        kinds = (InstanceType.from_json(raw) for raw in self._all_types())
+        return {kind.name: kind for kind in kinds}
+
+
+def types_used(
+    cluster: str, groups: Iterable[Group], instances: Iterable[Raw], nodes: Iterable[Raw], launches: RawLaunches
+) -> tuple[str, ...]:
+    """What the groups may launch, what runs, and what nodes say that they are; by name."""
+    running = {one["InstanceId"]: str(one.get("InstanceType") or "") for one in instances}
+    labels = (one["metadata"].get("labels") or {} for one in nodes)
+    found = {*running.values(), *(str(told.get(keys.INSTANCE_TYPE_LABEL) or "") for told in labels)}
+    for group in groups:
+        members = {running.get(one.id, "") for one in group.instances} | {*group.running_types}
+        policy = TemplatePolicy()
+        looked = look_up(group, cluster, policy, nodegroups=launches, launches=launches, running=members - {""})
+        found |= {*members, *looked.choices.types}
+    return tuple(sorted(found - {""}))
+
+
+def _references(groups: Iterable[Group], nodegroups: Iterable[Nodegroup]) -> Iterator[LaunchTemplateRef]:
+    for group in groups:
+        told: list[Any] = [group.launch.template, *(one.template for one in group.launch.overrides)]
+        yield from (ref for ref in (*told, *(one.template for one in group.instances)) if ref is not None)
+    for one in nodegroups:
+        if one.template is not None:
+            yield LaunchTemplateRef(id=one.template[0], version=one.template[1] or "$Default")

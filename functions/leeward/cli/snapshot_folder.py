@@ -1,0 +1,86 @@
+"""A snapshot folder that is written: whether it may be, and one file of it at a time.
+
+Decides that no file of anybody else's is touched, and that a file is there whole or not at all. Only its owner can read
+what is written: names and addresses of a cluster, and its groups' user data, are not everybody's."""
+
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from leeward.cli.policy_files import read_documents
+from leeward.cli.raw_files import FILES, read_elements
+from leeward.cli.snapshot import POLICY_FILE
+from leeward.errors import InvalidInputError
+
+NAMES = frozenset({*(f"{name}.json" for name in FILES), POLICY_FILE})
+
+
+class UnusableFolderError(InvalidInputError):
+    """Nothing can be written there at all."""
+
+
+class SnapshotFolder:
+    """Made when the first file is written."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises InvalidInputError for a folder that holds anything but a snapshot; hidden files count as nothing."""
+        self.path = path
+        try:
+            found = sorted(one.name for one in path.iterdir() if not one.name.startswith("."))
+        except FileNotFoundError:
+            found = []
+        except OSError as error:
+            raise _unusable(path, error) from error
+        foreign = [name for name in found if name not in NAMES]
+        if foreign:
+            raise InvalidInputError(
+                f"--to: found {str(path)!r} with {foreign[0]} in it, expected a new folder, an empty one, or one that "
+                "holds nothing but an earlier snapshot, whose files are replaced"
+            )
+
+    def put(self, name: str, document: Any) -> int:
+        """Write NAME.json and read it back as the offline commands do; answers how many elements they find. Raises
+        InvalidInputError for what they would refuse: such a file must not stay, or no command would run on the folder.
+        """
+        self._replace(f"{name}.json", json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+        elements = read_elements(self.path, FILES[name])
+        return len(elements[0].get("on-demand") or {}) if name == "prices" else len(elements)
+
+    def put_policies(self, documents: Sequence[Any]) -> int:
+        """Write policy.yaml; answers how many documents it holds."""
+        text = yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True, explicit_start=True)
+        self._replace(POLICY_FILE, text)
+        return len(read_documents(self.path / POLICY_FILE))
+
+    def remove(self, name: str) -> None:
+        """What an earlier snapshot left: files of two moments do not belong together."""
+        try:
+            (self.path / name).unlink(missing_ok=True)
+        except OSError as error:
+            raise _unusable(self.path, error) from error
+
+    def _replace(self, name: str, text: str) -> None:
+        """By one rename of a file that is whole."""
+        written: Path | None = None
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            handle, path = tempfile.mkstemp(dir=self.path, prefix=f".{name}.")
+            written = Path(path)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            written.replace(self.path / name)
+        except OSError as error:
+            raise _unusable(self.path, error) from error
+        finally:
+            if written is not None:
+                written.unlink(missing_ok=True)
+
+
+def _unusable(path: Path, error: OSError) -> UnusableFolderError:
+    why = error.strerror or str(error)
+    return UnusableFolderError(f"--to: found {str(path)!r} ({why}), expected a folder that can be written")

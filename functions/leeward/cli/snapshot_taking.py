@@ -1,0 +1,172 @@
+"""`leeward snapshot --to DIR --cluster NAME`: writes the folder that every command reads with `--snapshot DIR`.
+
+Decides how it is asked for and told; what each file holds is decided in `leeward.capture`."""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group as Rows
+from rich.console import RenderableType
+from rich.table import Table
+
+from leeward.capture.taking import Capture
+from leeward.cli.output import emit
+from leeward.cli.raw_files import FILES
+from leeward.cli.snapshot import POLICY_FILE
+from leeward.cli.snapshot_folder import SnapshotFolder, UnusableFolderError
+from leeward.errors import InvalidInputError, LeewardError, ObjectGoneError
+
+LONG_SECONDS = 5.0  # then every file is told as it comes, also where nobody may be watching
+POLICIES_COMMAND = "aws ssm get-parameters-by-path"
+_DESCRIPTION = """Writes a cluster down as the raw output of kubectl and aws: one file a command, only what belongs to
+the cluster, with the policies that are deployed for it. All commands work on the folder with --snapshot DIR, without
+credentials. Values of environment variables, commands and their arguments are left out. A file that cannot be read is
+named with the call that failed; the others are written all the same, and the exit code is 1. Nothing is changed in
+AWS or in the cluster."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Taken:
+    """`files`: elements by file name; `missing`: why, by file name."""
+
+    to: Path
+    files: dict[str, int] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+
+
+def add_parser(subparsers: Any) -> None:
+    """The verb and its folder."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "snapshot", help="write a cluster down, for working offline", description=_DESCRIPTION
+    )
+    parser.add_argument(
+        "--to", metavar="DIR", type=Path, required=True, help="the folder; files of an earlier snapshot are replaced"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, write and tell; 1 where a file is missing."""
+    if arguments.snapshot is not None:
+        raise InvalidInputError("snapshot: found --snapshot, expected --cluster NAME: it is live alone")
+    if arguments.cluster is None:
+        raise InvalidInputError("snapshot: found no --cluster, expected --cluster NAME")
+    folder = SnapshotFolder(arguments.to)
+    from leeward.adapters import wiring  # late: offline needs no AWS library
+
+    ports = wiring.command_line_ports(arguments.cluster, arguments.region, arguments.account)
+    capture = Capture(ports, wiring.command_line_raw(arguments.region), arguments.cluster, arguments.now)
+    _check_cluster(capture, arguments.cluster)
+    taken = take(capture, folder, Progress(watched=sys.stderr.isatty()))
+    emit(to_json(taken), arguments.output, lambda: _table(taken))
+    return 1 if taken.missing else 0
+
+
+class Progress:
+    """Lines on standard error. `watched`: by a person, who sees every file from the first on."""
+
+    def __init__(self, *, watched: bool, clock: Callable[[], float] = time.monotonic) -> None:
+        self._watched, self._clock, self._began = watched, clock, clock()
+
+    def wrote(self, name: str, count: int) -> None:
+        """A file is there."""
+        if self._watched or self._clock() - self._began >= LONG_SECONDS:
+            _say(f"{name}: {count}")
+
+    def warn(self, sentence: str) -> None:
+        """Whoever watches or not."""
+        _say(sentence)
+
+
+def take(capture: Capture, folder: SnapshotFolder, progress: Progress) -> Taken:
+    """Every file that a snapshot may have."""
+    taken = Taken(to=folder.path)
+    for name, file in FILES.items():
+
+        def write(name: str = name) -> int:
+            return folder.put(name, capture.document(name))
+
+        _one(taken, f"{name}.json", file.command, write, folder, progress)
+        for remark in capture.remarks:
+            progress.warn(remark)
+        capture.remarks.clear()
+    _policies(taken, capture, folder, progress)
+    for name in _strangers(capture):
+        progress.warn(
+            f"auto-scaling-groups.json is without {name}: nodes are of it, and it does not bear the cluster's tag, so "
+            "that live commands do not see it either"
+        )
+    return taken
+
+
+def to_json(taken: Taken) -> dict[str, Any]:
+    """docs/command-line.md; `docs/schema/snapshot.json` describes it."""
+    missing = [{"file": name, "why": why} for name, why in taken.missing.items()]
+    return {"to": str(taken.to), "files": taken.files, "missing": missing}
+
+
+def _check_cluster(capture: Capture, name: str) -> None:
+    """Before anything is written. One whose description may not be read may be there all the same."""
+    try:
+        capture.document("cluster")
+    except ObjectGoneError as error:
+        raise InvalidInputError(
+            f"--cluster: found no cluster {name!r} in this account and Region ({error}), expected the name of one"
+        ) from error
+    except LeewardError:
+        return
+
+
+def _one(
+    taken: Taken, name: str, command: str, write: Callable[[], int], folder: SnapshotFolder, progress: Progress
+) -> None:
+    try:
+        taken.files[name] = write()
+    except UnusableFolderError:
+        raise
+    except LeewardError as error:
+        folder.remove(name)
+        taken.missing[name] = str(error)
+        progress.warn(f"{name} ({command}) is left out: {error}")
+    else:
+        progress.wrote(name, taken.files[name])
+
+
+def _policies(taken: Taken, capture: Capture, folder: SnapshotFolder, progress: Progress) -> None:
+    """Where none is deployed there is nothing to write, and whoever tries Leeward puts their own there."""
+    documents: list[Any] = []
+
+    def write() -> int:
+        documents.extend(capture.policies())
+        return folder.put_policies(documents) if documents else 0
+
+    _one(taken, POLICY_FILE, POLICIES_COMMAND, write, folder, progress)
+    if POLICY_FILE in taken.files and not documents:
+        del taken.files[POLICY_FILE]
+        there = "the one that is there stays" if (folder.path / POLICY_FILE).exists() else "put yours there"
+        progress.warn(f"{POLICY_FILE} is not written: no policy is deployed for the cluster; {there}")
+
+
+def _strangers(capture: Capture) -> list[str]:
+    try:
+        return capture.strangers()
+    except LeewardError:
+        return []
+
+
+def _say(sentence: str) -> None:
+    print(f"leeward: {sentence}", file=sys.stderr)
+
+
+def _table(taken: Taken) -> RenderableType:
+    table = Table(title=f"written to {taken.to}", title_justify="left", title_style="bold")
+    table.add_column("file", overflow="fold")
+    table.add_column("elements", justify="right")
+    for name, count in taken.files.items():
+        table.add_row(name, str(count))
+    left = [f"left out: {name}: {why}" for name, why in taken.missing.items()]
+    return Rows(table, *left)
