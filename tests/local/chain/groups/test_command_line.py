@@ -15,6 +15,7 @@ from local import fleet
 from local.demo import scenario
 
 pytestmark = pytest.mark.local
+LOOKING = ("plan", "plan --method consolidation", "drift", "budget", "blockers", "zones")
 
 SCHEMA = Draft202012Validator(json.loads(Path("docs/schema/run-record.json").read_text()))
 TOLD = "leeward-node-termination: succeeded with Terminated"
@@ -121,7 +122,7 @@ def test_what_an_uninstall_would_take_off_is_told_and_a_cluster_that_is_not_paus
 
 def test_a_snapshot_answers_offline_what_the_cluster_answers_live(stack, crew, leeward, tmp_path):
     """One node is behind its group's image, one pod's budget lets nobody go, and its password stays at home."""
-    team = crew(2, name="written", hook=True)
+    team = crew(2, hook=True)
     workload = fleet.deployment("written", 2, grace=1)
     workload["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "PASSWORD", "value": "not-for-files"}]
     team.run_pods(workload, fleet.budget("written", maxUnavailable=0), instance=team.instances[0])
@@ -138,14 +139,17 @@ def test_a_snapshot_answers_offline_what_the_cluster_answers_live(stack, crew, l
     assert not [path.name for path in folder.iterdir() if "not-for-files" in path.read_text()]
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     answers = {}
-    for verb in ("plan", "plan --method consolidation", "drift", "budget", "blockers", "zones", f"template {team.group}"):
+    for verb in (*LOOKING, f"template {team.group}"):
         live = leeward(*verb.split(), "--now", now)
         offline = leeward(*verb.split(), "--now", now, "--snapshot", str(folder))
         for code, _, err in (live, offline):
             assert code == 0, err
         answers[verb] = json.loads(live[1])
-        answers[verb].pop("facts", None)  # of zones: when fn sync wrote down what was used
+        if verb == "zones":
+            print(live[1], offline[1])
+            continue
         assert json.loads(offline[1]) == answers[verb], verb
+    assert 0
     drifted = {one["node"]: one["reasons"] for one in answers["drift"]["nodes"]}
     assert [one["field"] for one in drifted[team.node_name(team.instances[0])]] == ["ami"]
     assert "Deployment/written" in {one["owner"] for one in answers["blockers"]["blockers"]}
