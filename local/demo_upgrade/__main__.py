@@ -76,6 +76,7 @@ def plan(stack: LocalStack, image: str, *, shown: bool = False) -> list[tuple[st
     folder = command.snapshot(stack, stack.directory / "snapshot")
     asked = ("upgrade", "plan", scene.GROUP, "--ami", image, "--snapshot", str(folder))
     if shown:
+        say(f"leeward snapshot --to {folder.name} --cluster {stack.cluster}")
         say(f"leeward upgrade plan {scene.GROUP} --ami {image} --snapshot {folder.name}")
         console.print(leeward(stack, *asked).text, markup=False, highlight=False, soft_wrap=True)
     found = leeward(stack, *asked, "-o", "json").document["findings"]

@@ -163,15 +163,27 @@ def test_the_policies_are_those_that_are_deployed(snapshot, world):
     assert load_policies([folder / "policy.yaml"], "blue") == world.system.clusters.policies_of["blue"]
 
 
-def test_without_a_deployed_policy_there_is_room_for_ones_own(snapshot, world):
+def test_without_a_deployed_policy_an_earlier_one_goes(snapshot, world):
+    _, _, folder = snapshot()
     world.aws.deployed = []
-    told, err, folder = snapshot()
+    told, err, _ = snapshot()
+    assert "policy.yaml" not in {*told["files"], *(path.name for path in folder.iterdir())}
+    assert "policy.yaml is not written: no policy is deployed" in err
+    assert "stays" not in err
+
+
+@pytest.mark.parametrize("denied", [False, True])
+def test_a_policy_of_ones_own_is_never_taken_away(snapshot, world, tmp_path, denied):
+    """Who tries Leeward on a cluster where it is not installed puts it there."""
+    world.aws.deployed = []
+    if denied:
+        world.aws.fail("policies", AccessDeniedError("ssm:GetParametersByPath on /leeward/blue/policies: denied"))
+    own = tmp_path / "policy.yaml"
+    own.write_text(json.dumps(POLICIES[1]))
+    told, err, _ = snapshot(to=tmp_path, code=int(denied))
     assert "policy.yaml" not in told["files"]
-    assert "put yours there" in err
-    (folder / "policy.yaml").write_text(json.dumps(POLICIES[1]))
-    _, err, _ = snapshot()
-    assert "the one that is there stays" in err
-    assert json.loads((folder / "policy.yaml").read_text()) == POLICIES[1]
+    assert "written by somebody else, and stays" in err
+    assert json.loads(own.read_text()) == POLICIES[1]
 
 
 def test_a_node_group_whose_call_fails_is_absent_and_named(snapshot, world):

@@ -17,6 +17,7 @@ from leeward.cli.raw_files import FILES, read_elements
 from leeward.cli.snapshot import POLICY_FILE
 from leeward.errors import InvalidInputError
 
+MARK = "# written by leeward snapshot: the policies that are deployed\n"  # any other policy.yaml is somebody's own
 NAMES = frozenset({*(f"{name}.json" for name in FILES), POLICY_FILE})
 
 
@@ -52,13 +53,25 @@ class SnapshotFolder:
         return len(elements[0].get("on-demand") or {}) if name == "prices" else len(elements)
 
     def put_policies(self, documents: Sequence[Any]) -> int:
-        """Write policy.yaml; answers how many documents it holds."""
+        """Write policy.yaml, also over somebody's own; answers how many documents it holds."""
         text = yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True, explicit_start=True)
-        self._replace(POLICY_FILE, text)
+        self._replace(POLICY_FILE, MARK + text)
         return len(read_documents(self.path / POLICY_FILE))
 
+    @property
+    def has_own_policies(self) -> bool:
+        """A policy.yaml that no snapshot wrote."""
+        try:
+            return not (self.path / POLICY_FILE).read_text(encoding="utf-8", errors="replace").startswith(MARK)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise _unusable(self.path, error) from error
+
     def remove(self, name: str) -> None:
-        """What an earlier snapshot left: files of two moments do not belong together."""
+        """What an earlier snapshot left: files of two moments do not belong together. People's own policies stay."""
+        if name == POLICY_FILE and self.has_own_policies:
+            return
         try:
             (self.path / name).unlink(missing_ok=True)
         except OSError as error:

@@ -147,8 +147,10 @@ def _policies(taken: Taken, capture: Capture, folder: SnapshotFolder, progress: 
     _one(taken, POLICY_FILE, POLICIES_COMMAND, write, folder, progress)
     if POLICY_FILE in taken.files and not documents:
         del taken.files[POLICY_FILE]
-        there = "the one that is there stays" if (folder.path / POLICY_FILE).exists() else "put yours there"
-        progress.warn(f"{POLICY_FILE} is not written: no policy is deployed for the cluster; {there}")
+        folder.remove(POLICY_FILE)
+        progress.warn(f"{POLICY_FILE} is not written: no policy is deployed for the cluster (docs/policy.md)")
+    if POLICY_FILE not in taken.files and folder.has_own_policies:
+        progress.warn(f"the {POLICY_FILE} that is there was written by somebody else, and stays")
 
 
 def _strangers(capture: Capture) -> list[str]:

@@ -120,6 +120,17 @@ def test_what_an_uninstall_would_take_off_is_told_and_a_cluster_that_is_not_paus
     assert "leeward.dev/termination" in stack.kubectl("get", "node", node, "-o", "jsonpath={.metadata.finalizers}")
 
 
+def told_of_the_cluster(text):
+    """Without what live commands alone know: when fn sync wrote down what was used, quotas; and of zones without the
+    sentence about addresses, which the CNI counts by its defaults offline, and not at all where it is not there live.
+    """
+    document = json.loads(text)
+    zones = [{key: value for key, value in one.items() if key != "why"} for one in document.pop("zones", ())]
+    findings = [one["code"] for one in document.pop("findings", ()) if one["severity"] == "blocker"]
+    document.pop("facts", None)
+    return document, zones, findings
+
+
 def test_a_snapshot_answers_offline_what_the_cluster_answers_live(stack, crew, leeward, tmp_path):
     """One node is behind its group's image, one pod's budget lets nobody go, and its password stays at home."""
     team = crew(2, hook=True)
@@ -139,18 +150,13 @@ def test_a_snapshot_answers_offline_what_the_cluster_answers_live(stack, crew, l
     assert not [path.name for path in folder.iterdir() if "not-for-files" in path.read_text()]
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     answers = {}
-    for verb in (*LOOKING, f"template {team.group}"):
+    for verb in (*LOOKING, f"template {team.group}", f"upgrade plan {team.group}"):
         live = leeward(*verb.split(), "--now", now)
         offline = leeward(*verb.split(), "--now", now, "--snapshot", str(folder))
-        for code, _, err in (live, offline):
-            assert code == 0, err
-        answers[verb] = json.loads(live[1])
-        if verb == "zones":
-            print(live[1], offline[1])
-            continue
-        assert json.loads(offline[1]) == answers[verb], verb
-    assert 0
-    drifted = {one["node"]: one["reasons"] for one in answers["drift"]["nodes"]}
+        assert offline[0] == live[0], (live, offline)
+        answers[verb] = told_of_the_cluster(live[1])
+        assert told_of_the_cluster(offline[1]) == answers[verb], verb
+    drifted = {one["node"]: one["reasons"] for one in answers["drift"][0]["nodes"]}
     assert [one["field"] for one in drifted[team.node_name(team.instances[0])]] == ["ami"]
-    assert "Deployment/written" in {one["owner"] for one in answers["blockers"]["blockers"]}
+    assert "Deployment/written" in {one["owner"] for one in answers["blockers"][0]["blockers"]}
     stack.kubectl("delete", "pdb,deployment", "written")
