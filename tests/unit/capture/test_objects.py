@@ -1,7 +1,9 @@
 """What is kept of Kubernetes objects, and what is not."""
 
+import re
+from pathlib import Path
+
 from leeward.capture.objects import APPLIED, kept
-from leeward.model.pod import Pod
 from leeward.ports_cluster import Listed
 
 
@@ -48,9 +50,7 @@ def test_a_pod_keeps_the_annotations_that_decisions_read():
     assert (found["labels"], "managedFields" in found) == ({"app": "web"}, False)
 
 
-def test_no_decision_asks_a_pod_for_an_annotation_that_is_dropped():
-    """Every constant of the product that looks like an annotation, put on a pod: those that its readers use stay."""
-    source = {"do-not-disrupt", "do-not-evict", "safe-to-evict", "pod-deletion-cost", "config.mirror"}
+def test_every_annotation_that_decisions_read_of_a_pod_is_kept():
     notes = {
         "leeward.dev/do-not-disrupt": "1h",
         "karpenter.sh/do-not-disrupt": "true",
@@ -61,8 +61,17 @@ def test_no_decision_asks_a_pod_for_an_annotation_that_is_dropped():
     }
     raw = a_pod()
     raw["metadata"]["annotations"] = notes
-    assert {key.rpartition("/")[2] for key in notes} == source
-    assert Pod.from_json(kept(Listed.PODS, "v1", "Pod", raw)).annotations == notes
+    assert kept(Listed.PODS, "v1", "Pod", raw)["metadata"]["annotations"] == notes
+
+
+def test_nobody_else_reads_annotations_of_pods():
+    """Who begins to read another one names it in READ_OF_PODS, or offline commands would not see it."""
+    known = {"disruption/opt_outs.py", "disruption/cost.py", "model/pod.py", "scheduling/pods.py"}
+    of_nodes = {"model/node.py"}
+    root = Path("functions/leeward")
+    reads = re.compile(r"pod\w*\.annotations|get\(\"annotations\"\)|self\.annotations")
+    found = {str(path.relative_to(root)) for path in root.rglob("*.py") if reads.search(path.read_text())}
+    assert found == known | of_nodes
 
 
 def test_only_the_cnis_own_daemon_set_keeps_its_variables():

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from leeward.model.times import format_instant
 from local import fleet
-from local.demo import scenario
+from local.demo import ledger, scenario
 
 pytestmark = pytest.mark.local
 LOOKING = ("plan", "plan --method consolidation", "drift", "budget", "blockers", "zones")
@@ -142,6 +142,7 @@ def test_a_snapshot_answers_offline_what_the_cluster_answers_live(stack, crew, l
     ec2.create_launch_template_version(
         LaunchTemplateName=team.group, SourceVersion="1", LaunchTemplateData={"ImageId": other}
     )
+    team.until(lambda: "RUNNING" not in ledger.executions(stack).values(), "the end of what other tests began")
     folder = tmp_path / "cluster"
     code, out, err = leeward("snapshot", "--to", str(folder))
     assert (code, err) == (0, "")
