@@ -71,6 +71,12 @@ def command_line_past(
     return _command_line_ports(settings, clients), past
 
 
+def command_line_raw(region: str | None = None) -> "RawAws":
+    """What `leeward snapshot` reads of AWS, with the caller's own credentials."""
+    raw: RawAws = late("leeward.adapters.aws.raw_output", "AwsRawOutput", AwsClients(region), POLICY_PREFIX)
+    return raw
+
+
 def command_line_templates(region: str | None = None) -> tuple[Nodegroups, LaunchSources]:
     """What `leeward template` reads beside the other ports, with the caller's own credentials."""
     clients = AwsClients(region)
@@ -91,12 +97,6 @@ def _caller_settings(cluster: str, account: str | None, clients: AwsClients) -> 
     else:
         partition = clients.partition
     return _by_name(cluster, region=clients.region, account=owner, partition=partition)
-
-
-def command_line_raw(region: str | None = None) -> "RawAws":
-    """What `leeward snapshot` reads of AWS, with the caller's own credentials."""
-    raw: RawAws = late("leeward.adapters.aws.raw_output", "AwsRawOutput", AwsClients(region), POLICY_PREFIX)
-    return raw
 
 
 def build(
