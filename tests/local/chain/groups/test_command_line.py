@@ -1,11 +1,8 @@
 """The `leeward` command, live against the deployed local stack, with the caller's own credentials."""
 
 import json
-<<<<<<< HEAD
-from pathlib import Path
-=======
 from datetime import UTC, datetime
->>>>>>> 9c473ca (leeward snapshot writes the folder that offline commands read)
+from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
