@@ -28,6 +28,7 @@ _PIP = (
 _LEFT_OUT = (
     "capture",
     "cli",
+    "doctor",
     "report",
     "__pycache__",
     "*.pyc",

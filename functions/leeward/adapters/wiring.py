@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from leeward.adapters.aws.access import Access, AssumedRole, NoAccess, OwnCredentials
 from leeward.adapters.aws.claims import DynamoClaims
 from leeward.adapters.aws.clients import AwsClients
-from leeward.adapters.aws.clusters import EksClusters
+from leeward.adapters.aws.clusters import EksClusters, cluster_client
 from leeward.adapters.aws.dead_letters import SqsDeadLetters
 from leeward.adapters.aws.errors import aws_call
 from leeward.adapters.aws.executions import StepFunctionsExecutions, StepFunctionsRounds, StepFunctionsUpgrades
@@ -27,6 +27,7 @@ from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
 from leeward.ports import Clock, LaunchSources, Nodegroups, Ports
 
 if TYPE_CHECKING:  # a function starts cold without what only the command line reads
+    from leeward.ports_doctor import Deployment
     from leeward.ports_past import PastExecutions
     from leeward.ports_raw import RawAws
 
@@ -75,6 +76,19 @@ def command_line_raw(region: str | None = None) -> "RawAws":
     """What `leeward snapshot` reads of AWS, with the caller's own credentials."""
     raw: RawAws = late("leeward.adapters.aws.raw_output", "AwsRawOutput", AwsClients(region), POLICY_PREFIX)
     return raw
+
+
+def command_line_deployment(region: str | None = None) -> "Deployment":
+    """What `leeward doctor` looks at, with the caller's own credentials."""
+    from leeward.adapters.doctor.deployment import AwsDeployment  # late: no function has it
+    from leeward.adapters.doctor.rbac import ClusterRbac
+
+    clients, clock = AwsClients(region), SystemClock()
+    own = OwnCredentials(clients)
+    return AwsDeployment(
+        clients,
+        lambda name: ClusterRbac(cluster_client(clients, clock, own, cluster=name, region=clients.region)),
+    )
 
 
 def command_line_templates(region: str | None = None) -> tuple[Nodegroups, LaunchSources]:

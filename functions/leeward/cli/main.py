@@ -16,6 +16,7 @@ from leeward import __version__
 from leeward.cli import (
     blockers,
     budget,
+    doctor,
     drain,
     drift,
     explain_event,
@@ -34,8 +35,8 @@ from leeward.cli.output import Output, tolerate_any_terminal
 from leeward.errors import InvalidInputError, LeewardError
 
 VERBS = (
-    *(blockers, budget, drain, drift, explain_event, ips, place, plan, report, snapshot_taking, template, uninstall),
-    *(upgrade, zones),
+    *(blockers, budget, doctor, drain, drift, explain_event, ips, place, plan, report, snapshot_taking, template),
+    *(uninstall, upgrade, zones),
 )
 DONE, REFUSED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 _DESCRIPTION = """Looks after the nodes of Amazon EKS clusters whose nodes live in Auto Scaling groups.

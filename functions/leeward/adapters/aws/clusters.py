@@ -2,7 +2,6 @@
 
 import base64
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from leeward.adapters.aws.access import Access
 from leeward.adapters.aws.clients import AwsClients
@@ -47,6 +46,12 @@ class EksDoor:
         return Endpoint(url=url, ca=base64.b64decode(ca).decode() if ca else None)
 
 
+def cluster_client(clients: AwsClients, clock: Clock, access: Access, *, cluster: str, region: str) -> ClusterClient:
+    """A client of one cluster's API; nothing is called yet."""
+    tokens = TokenSource(clients, clock, access, cluster=cluster, region=region)
+    return ClusterClient(cluster, EksDoor(clients, tokens, cluster=cluster, region=region), clock)
+
+
 class EksClusters:
     """The clusters of the settings. `access` gives the credentials with which to enter one."""
 
@@ -81,9 +86,8 @@ class EksClusters:
 
     def _connected(self, cluster: ServedCluster) -> Kubernetes:
         region = cluster.region or self._clients.region
-        sign = partial(TokenSource, self._clients, self._clock, self._access(cluster))
-        door = EksDoor(self._clients, sign(cluster=cluster.name, region=region), cluster=cluster.name, region=region)
-        return ClusterApi(ClusterClient(cluster.name, door, self._clock))
+        access = self._access(cluster)
+        return ClusterApi(cluster_client(self._clients, self._clock, access, cluster=cluster.name, region=region))
 
     def _known(self, cluster: str) -> ServedCluster:
         if cluster not in self._served:

@@ -1,0 +1,190 @@
+"""`ports_doctor.Deployment`: STS, Lambda, Step Functions, SQS, DynamoDB, Auto Scaling and EKS.
+
+EventBridge and CloudWatch are in `signs.py`."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from typing import Any, TypeVar
+
+from leeward.adapters.aws.batches import pages
+from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.errors import aws_call
+from leeward.adapters.doctor.signs import Signs
+from leeward.doctor.facts import EksCluster, Ended, EventSource, Function, Identity, Queue, Table
+from leeward.errors import ObjectGoneError
+from leeward.model.group import Group
+from leeward.model.times import as_instant
+from leeward.ports_doctor import Rbac
+
+BADLY = ("FAILED", "TIMED_OUT")
+T = TypeVar("T")
+
+
+class AwsDeployment(Signs):
+    """Each method is one call, or one with its pages. `rbac` opens a cluster."""
+
+    def __init__(self, clients: AwsClients, rbac: Callable[[str], Rbac]) -> None:
+        super().__init__(clients)
+        self._rbac = rbac
+
+    def identity(self) -> Identity:
+        """GetCallerIdentity, once."""
+        return self._identity
+
+    def function(self, name: str) -> Function | None:
+        """GetFunction: the only call that tells the reserved concurrency beside the configuration."""
+        answer = self._there(
+            "lambda:GetFunction", name, lambda: self._clients.get("lambda").get_function(FunctionName=name)
+        )
+        if answer is None:
+            return None
+        raw = answer["Configuration"]
+        return Function(
+            state=raw.get("State") or "Active",
+            update=raw.get("LastUpdateStatus") or "Successful",
+            modified=as_instant(raw["LastModified"]) if raw.get("LastModified") else None,
+            concurrency=(answer.get("Concurrency") or {}).get("ReservedConcurrentExecutions"),
+            environment=(raw.get("Environment") or {}).get("Variables") or {},
+        )
+
+    def machine(self, name: str) -> str | None:
+        """DescribeStateMachine."""
+        answer = self._there(
+            "states:DescribeStateMachine",
+            name,
+            lambda: self._clients.get("stepfunctions").describe_state_machine(stateMachineArn=self._machine(name)),
+        )
+        return None if answer is None else str(answer.get("status") or "ACTIVE")
+
+    def failures(self, machine: str, since: datetime) -> Sequence[Ended]:
+        """ListExecutions for each status, the thousand that were started last; DescribeExecution for the newest."""
+        found: list[Ended] = []
+        for status in BADLY:
+            with aws_call("states:ListExecutions", machine):
+                answer = self._clients.get("stepfunctions").list_executions(
+                    stateMachineArn=self._machine(machine), statusFilter=status, maxResults=1000
+                )
+            for raw in answer.get("executions", ()):
+                at = as_instant(raw["stopDate"]) if raw.get("stopDate") else None
+                if at is not None and at >= since:
+                    found.append(Ended(name=raw["name"], status=status, at=at))
+        found.sort(key=lambda ended: ended.at, reverse=True)
+        return [self._explained(machine, one) if place == 0 else one for place, one in enumerate(found)]
+
+    def sources(self, function: str) -> Sequence[EventSource]:
+        """ListEventSourceMappings."""
+        with aws_call("lambda:ListEventSourceMappings", function):
+            listed = pages(self._clients.get("lambda"), "list_event_source_mappings", FunctionName=function)
+            return [_event_source(raw) for page in listed for raw in page.get("EventSourceMappings", ())]
+
+    def queue(self, name: str) -> Queue | None:
+        """GetQueueUrl, GetQueueAttributes."""
+        client = self._clients.get("sqs")
+        found = self._there("sqs:GetQueueUrl", name, lambda: client.get_queue_url(QueueName=name))
+        if found is None:
+            return None
+        url = found["QueueUrl"]
+        with aws_call("sqs:GetQueueAttributes", name):
+            told = client.get_queue_attributes(QueueUrl=url, AttributeNames=["All"]).get("Attributes", {})
+        redrive = json.loads(told.get("RedrivePolicy") or "{}")
+        return Queue(
+            arn=told.get("QueueArn", ""),
+            url=url,
+            messages=int(told.get("ApproximateNumberOfMessages") or 0),
+            dead_letters=str(redrive.get("deadLetterTargetArn") or ""),
+            policy=json.loads(told.get("Policy") or "{}"),
+        )
+
+    def table(self, name: str) -> Table | None:
+        """DescribeTable."""
+        answer = self._there(
+            "dynamodb:DescribeTable", name, lambda: self._clients.get("dynamodb").describe_table(TableName=name)
+        )
+        if answer is None:
+            return None
+        raw = answer["Table"]
+        return Table(
+            status=raw.get("TableStatus", ""),
+            stream=bool((raw.get("StreamSpecification") or {}).get("StreamEnabled")),
+            indexes={one["IndexName"]: one.get("IndexStatus", "") for one in raw.get("GlobalSecondaryIndexes") or ()},
+        )
+
+    def groups(self) -> Sequence[Group]:
+        """DescribeAutoScalingGroups of the whole account and Region, a hundred with each call."""
+        with aws_call("autoscaling:DescribeAutoScalingGroups", "all groups"):
+            listed = pages(
+                self._clients.get("autoscaling"), "describe_auto_scaling_groups", PaginationConfig={"PageSize": 100}
+            )
+            return [Group.from_json(raw) for page in listed for raw in page["AutoScalingGroups"]]
+
+    def cluster(self, name: str) -> EksCluster | None:
+        """DescribeCluster."""
+        answer = self._there("eks:DescribeCluster", name, lambda: self._clients.get("eks").describe_cluster(name=name))
+        if answer is None:
+            return None
+        raw = answer["cluster"]
+        return EksCluster(
+            status=raw.get("status", ""),
+            version=raw.get("version", ""),
+            public=bool((raw.get("resourcesVpcConfig") or {}).get("endpointPublicAccess", True)),
+            authentication=(raw.get("accessConfig") or {}).get("authenticationMode") or "CONFIG_MAP",
+        )
+
+    def entry(self, cluster: str, role: str) -> Sequence[str] | None:
+        """DescribeAccessEntry."""
+        answer = self._there(
+            "eks:DescribeAccessEntry",
+            f"{cluster} {role}",
+            lambda: self._clients.get("eks").describe_access_entry(clusterName=cluster, principalArn=role),
+        )
+        return None if answer is None else tuple(answer["accessEntry"].get("kubernetesGroups") or ())
+
+    def rbac(self, cluster: str) -> Rbac:
+        """Nothing is called yet."""
+        return self._rbac(cluster)
+
+    @cached_property
+    def _identity(self) -> Identity:
+        region = self._clients.region
+        with aws_call("sts:GetCallerIdentity", "the default credentials"):
+            raw = self._clients.get("sts").get_caller_identity()
+        return Identity(account=raw["Account"], region=region, arn=raw["Arn"], partition=raw["Arn"].split(":")[1])
+
+    def _machine(self, name: str) -> str:
+        who = self._identity
+        return f"arn:{who.partition}:states:{who.region}:{who.account}:stateMachine:{name}"
+
+    def _explained(self, machine: str, ended: Ended) -> Ended:
+        arn = f"{self._machine(machine).replace(':stateMachine:', ':execution:', 1)}:{ended.name}"
+        raw = self._there(
+            "states:DescribeExecution",
+            ended.name,
+            lambda: self._clients.get("stepfunctions").describe_execution(executionArn=arn),
+        )
+        told: Mapping[str, Any] = raw or {}
+        return Ended(
+            name=ended.name,
+            status=ended.status,
+            at=ended.at,
+            error=str(told.get("error") or ""),
+            cause=str(told.get("cause") or ""),
+        )
+
+    def _there(self, call: str, on: str, ask: Callable[[], T]) -> T | None:
+        """None for what AWS does not find."""
+        try:
+            with aws_call(call, on):
+                return ask()
+        except ObjectGoneError:
+            return None
+
+
+def _event_source(raw: Mapping[str, Any]) -> EventSource:
+    return EventSource(
+        id=raw.get("UUID", ""),
+        source=raw.get("EventSourceArn", ""),
+        state=raw.get("State", ""),
+        result=raw.get("LastProcessingResult") or "",
+    )

@@ -1,0 +1,59 @@
+"""`ports_doctor.Rbac` on one cluster's API."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from leeward.adapters.kubernetes.answers import Request
+from leeward.adapters.kubernetes.client import ClusterClient
+from leeward.doctor.facts import Binding, ClusterRole, Rule
+from leeward.errors import ObjectGoneError
+
+_RBAC = "/apis/rbac.authorization.k8s.io/v1"
+
+
+class ClusterRbac:
+    """One GET each."""
+
+    def __init__(self, client: ClusterClient) -> None:
+        self._client = client
+
+    def version(self) -> str:
+        """`/version`, which whoever is let in at all may read."""
+        request = Request(verb="get", resource="version", path="/version")
+        return str(self._client.ask(request).get("gitVersion") or "it answers")
+
+    def cluster_role(self, name: str) -> ClusterRole | None:
+        """Its rules one by one."""
+        raw = self._get("clusterroles", f"{_RBAC}/clusterroles/{name}")
+        return None if raw is None else ClusterRole(rules=_rules(raw))
+
+    def binding(self, name: str) -> Binding | None:
+        """Its role, and the groups among its subjects."""
+        raw = self._get("clusterrolebindings", f"{_RBAC}/clusterrolebindings/{name}")
+        if raw is None:
+            return None
+        groups = tuple(one["name"] for one in raw.get("subjects") or () if one.get("kind") == "Group")
+        return Binding(role=(raw.get("roleRef") or {}).get("name", ""), groups=groups)
+
+    def aws_auth(self) -> str | None:
+        """`mapRoles`, a YAML text."""
+        raw = self._get("configmaps", "/api/v1/namespaces/kube-system/configmaps/aws-auth")
+        return None if raw is None else str((raw.get("data") or {}).get("mapRoles") or "")
+
+    def _get(self, resource: str, path: str) -> Mapping[str, Any] | None:
+        try:
+            return self._client.ask(Request(verb="get", resource=resource, path=path))
+        except ObjectGoneError:
+            return None
+
+
+def _rules(raw: Mapping[str, Any]) -> frozenset[Rule]:
+    """A rule with resourceNames allows some objects alone, and none of ours is named beforehand."""
+    return frozenset(
+        (group, resource, verb)
+        for rule in raw.get("rules") or ()
+        if not rule.get("resourceNames")
+        for group in rule.get("apiGroups") or ()
+        for resource in rule.get("resources") or ()
+        for verb in rule.get("verbs") or ()
+    )

@@ -1,0 +1,92 @@
+"""The part of `ports_doctor.Deployment` that EventBridge and CloudWatch tell: rules, alarms and metrics."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from leeward.adapters.aws.batches import pages
+from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.errors import aws_call
+from leeward.doctor.facts import Alarm, Counts
+
+COUNTED = ("Errors", "Throttles")
+MEASURED = timedelta(minutes=5)  # an age that is older says nothing of now
+MINUTE, HOUR = 60, 3600  # seconds of a period
+
+
+class Signs:
+    """One call each, with its pages."""
+
+    def __init__(self, clients: AwsClients) -> None:
+        self._clients = clients
+
+    def rules(self, prefix: str) -> Mapping[str, bool]:
+        """ListRules of the default bus."""
+        with aws_call("events:ListRules", prefix):
+            listed = pages(self._clients.get("events"), "list_rules", NamePrefix=prefix)
+            return {raw["Name"]: raw.get("State") != "DISABLED" for page in listed for raw in page.get("Rules", ())}
+
+    def targets(self, rule: str) -> Sequence[str]:
+        """ListTargetsByRule."""
+        with aws_call("events:ListTargetsByRule", rule):
+            listed = pages(self._clients.get("events"), "list_targets_by_rule", Rule=rule)
+            return [raw["Arn"] for page in listed for raw in page.get("Targets", ())]
+
+    def alarms(self, prefix: str) -> Mapping[str, Alarm]:
+        """DescribeAlarms."""
+        with aws_call("cloudwatch:DescribeAlarms", prefix):
+            listed = pages(self._clients.get("cloudwatch"), "describe_alarms", AlarmNamePrefix=prefix)
+            return {raw["AlarmName"]: _alarm(raw) for page in listed for raw in page.get("MetricAlarms", ())}
+
+    def counts(self, functions: Iterable[str], since: datetime, now: datetime) -> Mapping[str, Counts]:
+        """One GetMetricData for all functions. Without a datum a function was not called, or nothing went wrong."""
+        named = tuple(functions)
+        queries = [
+            _query(f"{metric.lower()}{place}", "AWS/Lambda", metric, {"FunctionName": name}, "Sum", HOUR)
+            for place, name in enumerate(named)
+            for metric in COUNTED
+        ]
+        sums = {name: sum(values) for name, values in self._data(queries, since, now)}
+        return {
+            name: Counts(errors=int(sums.get(f"errors{place}", 0)), throttles=int(sums.get(f"throttles{place}", 0)))
+            for place, name in enumerate(named)
+        }
+
+    def oldest_message(self, queue: str, now: datetime) -> float | None:
+        """The latest minute that SQS has told of."""
+        query = _query("age", "AWS/SQS", "ApproximateAgeOfOldestMessage", {"QueueName": queue}, "Maximum", MINUTE)
+        values = [value for _, found in self._data([query], now - MEASURED, now) for value in found]
+        return values[0] if values else None
+
+    def _data(
+        self, queries: list[dict[str, Any]], since: datetime, now: datetime
+    ) -> Iterator[tuple[str, Sequence[float]]]:
+        """(id, values), the latest first."""
+        with aws_call("cloudwatch:GetMetricData", queries[0]["MetricStat"]["Metric"]["Namespace"]):
+            for page in pages(
+                self._clients.get("cloudwatch"),
+                "get_metric_data",
+                MetricDataQueries=queries,
+                StartTime=since,
+                EndTime=now,
+                ScanBy="TimestampDescending",
+            ):
+                for raw in page.get("MetricDataResults", ()):
+                    yield raw["Id"], raw.get("Values") or ()
+
+
+def _query(
+    name: str, namespace: str, metric: str, dimensions: Mapping[str, str], statistic: str, period: int
+) -> dict[str, Any]:
+    listed = [{"Name": key, "Value": value} for key, value in dimensions.items()]
+    what = {"Namespace": namespace, "MetricName": metric, "Dimensions": listed}
+    return {"Id": name, "MetricStat": {"Metric": what, "Period": period, "Stat": statistic}, "ReturnData": True}
+
+
+def _alarm(raw: Mapping[str, Any]) -> Alarm:
+    return Alarm(
+        state=raw.get("StateValue", ""),
+        reason=raw.get("StateReason") or "",
+        description=raw.get("AlarmDescription") or "",
+        tells=bool(raw.get("AlarmActions")) and raw.get("ActionsEnabled", True),
+    )

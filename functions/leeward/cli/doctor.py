@@ -1,0 +1,107 @@
+"""`leeward doctor [--cluster NAME]`: is the deployment in order, and what is to be done where it is not.
+
+Decides how it is asked for and printed; what is in order is decided in `leeward.doctor`."""
+
+import argparse
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Group as Rows
+from rich.console import RenderableType
+from rich.table import Table
+
+from leeward.cli.output import emit
+from leeward.doctor.checks.account import without_credentials
+from leeward.doctor.diagnosis import diagnose, healthy
+from leeward.doctor.facts import Unread
+from leeward.doctor.finding import PART_OF, Check, Finding, Part, State
+from leeward.doctor.reading import read
+from leeward.errors import InvalidInputError
+
+_DESCRIPTION = """Looks at every part of the deployment (functions, state machines, queues, rules, schedules, alarms,
+runs, clusters, policies, groups) and says whether it is in order, what was found, and what to do about it. It changes
+nothing. Without --cluster it looks into all clusters that the deployment serves. What may not be read is unknown, and
+the permission named. Exit code 1 when something has failed; warnings and unknowns are not."""
+_STYLES = {State.OK: "green", State.WARNING: "yellow", State.FAILED: "bold red", State.UNKNOWN: "cyan"}
+_NAMED = 3  # objects of a line of what is in order
+
+
+def add_parser(subparsers: Any) -> None:
+    """The verb."""
+    subparsers.add_parser(
+        "doctor", help="is the deployment in order, and what to do where it is not", description=_DESCRIPTION
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Look and tell; 1 where something has failed. Raises InvalidInputError for a snapshot."""
+    if arguments.snapshot is not None:
+        raise InvalidInputError(
+            "doctor: found --snapshot, expected --cluster NAME or no cluster at all: a deployment is looked at live"
+        )
+    findings = _findings(arguments)
+    emit(to_json(findings), arguments.output, lambda: _table(findings))
+    return 0 if healthy(findings) else 1
+
+
+def to_json(findings: Iterable[Finding]) -> dict[str, Any]:
+    """docs/command-line.md; `docs/schema/doctor.json` describes it."""
+    return {"findings": [found.to_json() for found in findings]}
+
+
+def _findings(arguments: argparse.Namespace) -> Sequence[Finding]:
+    from leeward.adapters import wiring  # late: --help needs no AWS library
+    from leeward.doctor.gather import gather
+
+    deployment = wiring.command_line_deployment(arguments.region)
+    identity = read("sts:GetCallerIdentity", deployment.identity)
+    if isinstance(identity, Unread):
+        return without_credentials(identity)
+    facts = gather(
+        deployment,
+        lambda cluster: wiring.command_line_ports(cluster, arguments.region, identity.account),
+        identity,
+        asked=arguments.cluster,
+        now=arguments.now,
+    )
+    return diagnose(facts)
+
+
+def _table(findings: Sequence[Finding]) -> RenderableType:
+    parts = [part for part in Part if any(PART_OF[found.check] is part for found in findings)]
+    blocks = [_block(part, [found for found in findings if PART_OF[found.check] is part]) for part in parts]
+    return Rows(*blocks, _summary(findings))
+
+
+def _block(part: Part, findings: Sequence[Finding]) -> RenderableType:
+    """What is in order takes a line for each check, everything else one for each finding, with its way out."""
+    table = Table(
+        title=part.value, title_justify="left", title_style="bold", show_header=False, box=None, pad_edge=False
+    )
+    table.add_column(width=max(map(len, State)), no_wrap=True)
+    table.add_column(width=max(map(len, Check)), no_wrap=True)
+    table.add_column(overflow="fold")
+    for check in dict.fromkeys(found.check for found in findings):
+        mine = [found for found in findings if found.check is check]
+        fine = [found for found in mine if found.state is State.OK]
+        if fine:
+            table.add_row(State.OK.value, check.value, _short(fine), style=_STYLES[State.OK])
+        for found in mine:
+            if found.state is not State.OK:
+                table.add_row(
+                    found.state.value, check.value, f"{found.object}: {found.found}", style=_STYLES[found.state]
+                )
+                table.add_row("", "", f"  {found.fix}")
+    return table
+
+
+def _short(fine: Sequence[Finding]) -> str:
+    if len(fine) == 1:
+        return f"{fine[0].object}: {fine[0].found}"
+    named = ", ".join(found.object for found in fine[:_NAMED])
+    return f"{len(fine)}: {named}{' …' if len(fine) > _NAMED else ''}"
+
+
+def _summary(findings: Sequence[Finding]) -> str:
+    counts = {state: sum(found.state is state for found in findings) for state in State}
+    return ", ".join(f"{counts[state]} {state.value}" for state in reversed(State) if counts[state])

@@ -1,0 +1,22 @@
+"""Which groups of a cluster Leeward looks after."""
+
+from leeward.doctor.facts import Facts, Inside, Refused, Unread
+from leeward.model.group import Group
+from leeward.model.instance import cluster_of
+from leeward.policy.document import NodePolicy
+from leeward.policy.selection import policy_for
+
+
+def tagged(facts: Facts, inside: Inside) -> list[Group]:
+    """The cluster's groups, none where they could not be read."""
+    groups = () if isinstance(facts.groups, Unread) else facts.groups
+    return [group for group in groups if cluster_of(group.tags, [inside.name])]
+
+
+def selected(facts: Facts, inside: Inside) -> list[tuple[Group, NodePolicy]]:
+    """Those of them that a policy selects, with it; none where the policies are not known."""
+    policies = inside.policies
+    if isinstance(policies, (Unread, Refused)):
+        return []
+    found = [(group, policy_for(policies.policies, group.name, group.tags)) for group in tagged(facts, inside)]
+    return [(group, policy) for group, policy in found if policy is not None]

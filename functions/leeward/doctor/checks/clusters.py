@@ -1,0 +1,213 @@
+"""Each cluster: EKS has it, it lets our functions in, they may do there what this version does, and they get there.
+
+What the caller may do says nothing about the functions: their access entry and their ClusterRole are looked at, and
+what fn sync has written down shows whether it got in."""
+
+from collections.abc import Iterator
+
+from leeward.doctor import expected
+from leeward.doctor.facts import Binding, ClusterRole, Facts, Function, Inside, Rule, Unread
+from leeward.doctor.finding import About, Check, Finding
+from leeward.model.facts import FRESH_FOR, FactKind, fresh_for
+from leeward.model.times import format_instant
+
+APPLY = f"kubectl apply -f {expected.ROLE_MANIFEST}"
+FROM_THE_CLUSTER = frozenset({FactKind.NODES, FactKind.CNI})  # what only its API server tells
+_SYNC_LOG = "aws logs tail /aws/lambda/leeward-sync --since 30m"
+_CONFIG_MAP = "CONFIG_MAP"
+
+
+def served(facts: Facts) -> Iterator[Finding]:
+    """The deployment serves it."""
+    if facts.serves is None and not facts.asked:
+        unread = next((found for found in facts.functions.values() if isinstance(found, Unread)), None)
+        about = About(Check.CLUSTER, "all clusters")
+        if unread is not None:
+            yield about.unknown(unread)
+        else:
+            yield about.failed("the functions' setting CLUSTERS cannot be understood", "cdk deploy")
+    elif facts.serves is not None and facts.asked and facts.asked not in facts.serves:
+        yield About(Check.CLUSTER, f"cluster {facts.asked}").failed(
+            f"this deployment serves {', '.join(facts.serves) or 'none'}, not this one",
+            "add it to clusters of the settings and cdk deploy",
+        )
+
+
+def described(inside: Inside) -> Iterator[Finding]:
+    """EKS has it, and it works."""
+    about, found = About(Check.CLUSTER, f"cluster {inside.name}"), inside.described
+    if isinstance(found, Unread):
+        yield about.unknown(found)
+    elif found is None:
+        yield about.failed(
+            "EKS knows no such cluster here", "mend clusters[].name or region in the settings, cdk deploy"
+        )
+    elif found.status in {"ACTIVE", "UPDATING"}:
+        yield about.ok(f"{found.status}, Kubernetes {found.version}")
+    else:
+        yield about.failed(f"its status is {found.status}", f"aws eks describe-cluster --name {inside.name}")
+
+
+def access(inside: Inside) -> Iterator[Finding]:
+    """The role that our functions take on is known to the cluster, as a member of our group."""
+    about, entry = About(Check.ACCESS_ENTRY, f"cluster {inside.name}"), inside.entry
+    group = expected.KUBERNETES_GROUPS[expected.ENTERED_AS]
+    if isinstance(entry, Unread):
+        yield about.unknown(entry)
+    elif entry is None:
+        yield _by_config_map(about, inside, group)
+    elif group not in entry:
+        role = inside.served.role if inside.served else ""
+        named = ", ".join(entry) or "none"
+        yield about.failed(
+            f"the access entry of {role} has the groups {named}, expected {group}",
+            f"aws eks update-access-entry --cluster-name {inside.name} --principal-arn {role} "
+            f"--kubernetes-groups {group}",
+        )
+    else:
+        yield about.ok(f"its access entry has the group {group}")
+
+
+def _by_config_map(about: About, inside: Inside, group: str) -> Finding:
+    """Without an entry the ConfigMap aws-auth may name the role, where the cluster heeds it."""
+    role, mapped = inside.served.role if inside.served else "", inside.aws_auth
+    mode = "" if isinstance(inside.described, Unread) or not inside.described else inside.described.authentication
+    if isinstance(mapped, Unread) and mode != "API":
+        return about.unknown(mapped)
+    if isinstance(mapped, str) and mode != "API" and role in mapped and group in mapped:
+        return about.ok("the ConfigMap aws-auth names its role")
+    if mode == _CONFIG_MAP:
+        return about.failed(
+            f"the ConfigMap kube-system/aws-auth does not name {role}",
+            f"add it to mapRoles with the group {group} (docs/deploy.md, access to the cluster)",
+        )
+    return about.failed(
+        f"the cluster has no access entry for {role}: no function gets in",
+        f"aws eks create-access-entry --cluster-name {inside.name} --principal-arn {role} --kubernetes-groups {group}",
+    )
+
+
+def api_server(inside: Inside) -> Iterator[Finding]:
+    """It answers. A private one cannot be asked from everywhere, which says nothing about the functions."""
+    about, found = About(Check.API_SERVER, f"cluster {inside.name}"), inside.version
+    described = inside.described
+    private = not isinstance(described, Unread) and described is not None and not described.public
+    if not isinstance(found, Unread):
+        yield about.ok(found)
+    elif found.denied or private or isinstance(described, Unread) or described is None:
+        yield about.unknown(found)
+    else:
+        yield about.failed(
+            found.why, f"aws eks describe-cluster --name {inside.name}: look at status, endpoint and publicAccessCidrs"
+        )
+
+
+def roles(inside: Inside) -> Iterator[Finding]:
+    """The cluster's ClusterRoles allow what this version does: that of an older version lacks some of it."""
+    for name, found in inside.roles.items():
+        about = About(Check.CLUSTER_ROLE, f"{name} in cluster {inside.name}")
+        if isinstance(found, Unread):
+            yield about.unknown(found)
+        else:
+            yield _role(about, name, found)
+
+
+def _role(about: About, name: str, found: ClusterRole | None) -> Finding:
+    if found is None:
+        return _unused(about, name, "it is not there")
+    missing = sorted(rule for rule in expected.NEEDED[name] if not _covered(rule, found))
+    beyond = sorted(found.rules - expected.NEEDED[name])
+    if missing:
+        return _unused(about, name, f"it does not allow: {', '.join(map(_said, missing))}")
+    if beyond:
+        return about.warning(f"it allows more than this version needs: {', '.join(map(_said, beyond))}", APPLY)
+    return about.ok(f"{len(found.rules)} rules, as this version needs them")
+
+
+def _unused(about: About, name: str, said: str) -> Finding:
+    """Only one of the two roles is what functions are; the other one is people's and tools' to use."""
+    return about.failed(said, APPLY) if name == expected.ENTERED_AS else about.warning(said, APPLY)
+
+
+def _covered(rule: Rule, role: ClusterRole) -> bool:
+    group, resource, verb = rule
+    return any(
+        have_group in {group, "*"} and have_resource in {resource, "*"} and have_verb in {verb, "*"}
+        for have_group, have_resource, have_verb in role.rules
+    )
+
+
+def _said(rule: Rule) -> str:
+    group, resource, verb = rule
+    return f"{verb} {resource}{f'.{group}' if group else ''}"
+
+
+def bindings(inside: Inside) -> Iterator[Finding]:
+    """Each ClusterRole is bound to its group."""
+    for name, found in inside.bindings.items():
+        about = About(Check.BINDING, f"{name} in cluster {inside.name}")
+        if isinstance(found, Unread):
+            yield about.unknown(found)
+        else:
+            yield _binding(about, name, found)
+
+
+def _binding(about: About, name: str, found: Binding | None) -> Finding:
+    group = expected.KUBERNETES_GROUPS[name]
+    if found is None:
+        return _unused(about, name, "it is not there")
+    if found.role != name:  # what a binding refers to cannot be changed
+        fix = f"kubectl delete clusterrolebinding {name}, then {APPLY}"
+        return about.failed(f"it binds {found.role}, expected {name}", fix)
+    if group not in found.groups:
+        return _unused(about, name, f"it binds {', '.join(found.groups) or 'no group'}, expected {group}")
+    return about.ok(f"bound to {group}")
+
+
+def sync(facts: Facts, inside: Inside) -> Iterator[Finding]:
+    """When fn sync was there last: it keeps the hooks, and writes down what it has seen with every run."""
+    about, found = About(Check.SYNC, f"cluster {inside.name}"), inside.synced
+    if isinstance(found, Unread):
+        yield about.unknown(found)
+        return
+    if not found:
+        said = "fn sync has written nothing down yet"
+        if _just_deployed(facts):
+            yield about.warning(said, "it runs every five minutes: run leeward doctor again")
+        else:
+            yield about.failed(said, _SYNC_LOG)
+        return
+    last = max(found.values())
+    if facts.now - last > FRESH_FOR:
+        yield about.failed(f"fn sync ran last at {format_instant(last)}: hooks are not kept in place", _SYNC_LOG)
+        return
+    old = [kind for kind, at in found.items() if facts.now - at > fresh_for(kind) and kind not in FROM_THE_CLUSTER]
+    if old:
+        named = ", ".join(f"{kind.value} of {format_instant(found[kind])}" for kind in old)
+        yield about.warning(f"what it could not gather anew is old: {named}", f"{_SYNC_LOG}: a warning names the call")
+    else:
+        yield about.ok(f"fn sync ran at {format_instant(last)}")
+
+
+def reach(facts: Facts, inside: Inside) -> Iterator[Finding]:
+    """Whether fn sync gets into the cluster: the only look at it through a function's own eyes."""
+    about, found = About(Check.REACH, f"cluster {inside.name}"), inside.synced
+    if isinstance(found, Unread):
+        yield about.unknown(found)
+        return
+    if not found or facts.now - max(found.values()) > FRESH_FOR:
+        return  # it did not run: nothing is known of the way
+    seen = found.get(FactKind.NODES)
+    if seen is None or facts.now - seen > FRESH_FOR:
+        last = f"since {format_instant(seen)}" if seen else "yet"
+        yield about.failed(
+            f"fn sync runs, and has not got into the cluster {last}",
+            f"{_SYNC_LOG}: a warning says why (access entry, ClusterRole, or port 443 of the cluster's security group)",
+        )
+    else:
+        yield about.ok(f"fn sync saw its nodes at {format_instant(seen)}")
+
+
+def _just_deployed(facts: Facts) -> bool:
+    found = facts.functions.get(expected.SYNC)
+    return isinstance(found, Function) and found.modified is not None and facts.now - found.modified < FRESH_FOR

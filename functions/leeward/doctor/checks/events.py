@@ -1,0 +1,84 @@
+"""Rules, schedules and event sources: what wakes Leeward is there, switched on, and leads where it should."""
+
+from collections.abc import Iterator, Mapping
+
+from leeward.doctor import expected
+from leeward.doctor.checks.functions import REVERT
+from leeward.doctor.facts import EventSource, Facts, Refused, Unread
+from leeward.doctor.finding import About, Check, Finding
+
+_LONGEST = 64  # characters of a rule's name
+_ON_ITS_WAY = frozenset({"Creating", "Enabling", "Updating"})
+
+
+def rules(facts: Facts) -> Iterator[Finding]:
+    """What EventBridge tells us."""
+    yield from _each(facts, Check.RULE, "rule", {**expected.RULES, **_webhooks(facts)})
+
+
+def schedules(facts: Facts) -> Iterator[Finding]:
+    """What Leeward does again and again."""
+    yield from _each(facts, Check.SCHEDULE, "schedule", expected.SCHEDULES)
+
+
+def sources(facts: Facts) -> Iterator[Finding]:
+    """What Lambda reads for our functions."""
+    for function, part in expected.SOURCES.items():
+        about = About(Check.EVENT_SOURCE, f"event source of {function}")
+        listed = facts.sources.get(function, ())
+        if isinstance(listed, Unread):
+            yield about.unknown(listed)
+            continue
+        found = next((one for one in listed if part in one.source), None)
+        yield about.failed("it is not there: nothing reads for it", REVERT) if found is None else _source(about, found)
+
+
+def _source(about: About, found: EventSource) -> Finding:
+    if found.state in _ON_ITS_WAY:
+        return about.warning(f"it is {found.state}", "run leeward doctor again in a minute")
+    if found.state != "Enabled":
+        return about.failed(
+            f"it is {found.state}: nothing reads {found.source}",
+            f"aws lambda update-event-source-mapping --uuid {found.id} --enabled",
+        )
+    if found.result.startswith("PROBLEM"):
+        return about.failed(f"Lambda says: {found.result}", "give the function's role what that names: cdk deploy")
+    return about.ok(found.state)
+
+
+def _each(facts: Facts, check: Check, kind: str, wanted: Mapping[str, str]) -> Iterator[Finding]:
+    if isinstance(facts.rules, Unread):
+        yield About(check, f"all {kind}s").unknown(facts.rules)
+        return
+    for name, target in wanted.items():
+        about = About(check, f"{kind} {name}")
+        if name not in facts.rules:
+            yield about.failed("it is not there", REVERT)
+        elif not facts.rules[name]:
+            yield about.failed("it is disabled", f"aws events enable-rule --name {name}")
+        else:
+            yield _aimed(facts, about, name, target) if target else about.ok("enabled")
+
+
+def _aimed(facts: Facts, about: About, name: str, target: str) -> Finding:
+    found = facts.targets.get(name, ())
+    if isinstance(found, Unread):
+        return about.unknown(found)
+    if any(arn.endswith(target) for arn in found):
+        return about.ok("enabled")
+    named = f"its targets are {', '.join(found)}" if found else "it has no target"
+    return about.failed(f"{named}, expected {target.lstrip(':')}", REVERT)
+
+
+def _webhooks(facts: Facts) -> dict[str, str]:
+    """A rule for each cluster that names a webhook, of whatever target; one whose name had to be cut is not looked for."""
+    named = {}
+    for inside in facts.clusters:
+        name = f"leeward-{inside.name}-told"
+        if (
+            not isinstance(inside.policies, (Unread, Refused))
+            and inside.policies.settings.webhook
+            and len(name) <= _LONGEST
+        ):
+            named[name] = ""
+    return named

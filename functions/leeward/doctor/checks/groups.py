@@ -1,0 +1,90 @@
+"""What works against Leeward in a selected group: suspended processes, instance refreshes, hooks that hold for ever."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from leeward.doctor.checks.chosen import selected
+from leeward.doctor.facts import Facts, Inside, Unread
+from leeward.doctor.finding import About, Check, Finding
+from leeward.model.group import LAUNCHING, RETAINED, TERMINATING, Group, GroupInstance, LifecycleHook
+from leeward.policy.document import NodePolicy
+from leeward.policy.selection import is_ours
+
+NEEDED = ("Launch", "Terminate")  # processes without which no node comes or goes
+HELD: Mapping[str, str] = {"Terminating:Wait": TERMINATING, "Pending:Wait": LAUNCHING}  # state -> the hook's transition
+_SWEEP_LOG = "aws logs tail /aws/lambda/leeward-sweep --since 30m"
+
+
+def processes(facts: Facts, inside: Inside) -> Iterator[Finding]:
+    """Nothing that Leeward needs is suspended."""
+    for group, _ in selected(facts, inside):
+        about = About(Check.PROCESSES, f"group {group.name}")
+        stopped = [process for process in NEEDED if process in group.suspended]
+        if stopped:
+            named = " ".join(stopped)
+            yield about.failed(
+                f"suspended: {', '.join(stopped)}",
+                f"aws autoscaling resume-processes --auto-scaling-group-name {group.name} --scaling-processes {named}",
+            )
+        else:
+            yield about.ok(f"{' and '.join(NEEDED)} work")
+
+
+def refreshes(facts: Facts, inside: Inside) -> Iterator[Finding]:
+    """Somebody else replaces its nodes, by rules of his own."""
+    for group, _ in selected(facts, inside):
+        about = About(Check.INSTANCE_REFRESH, f"group {group.name}")
+        found = inside.refreshes.get(group.name, ())
+        if isinstance(found, Unread):
+            yield about.unknown(found)
+        elif found:
+            yield about.warning(
+                f"instance refresh {found[0]} is running: its nodes are drained by our hook alone",
+                f"wait, or aws autoscaling cancel-instance-refresh --auto-scaling-group-name {group.name}; "
+                "leeward upgrade rolls a group by budgets",
+            )
+        else:
+            yield about.ok("none")
+
+
+def lifecycle(facts: Facts, inside: Inside) -> Iterator[Finding]:
+    """Instances that a hook holds, and that no open termination of ours leads out."""
+    if isinstance(facts.records, Unread):
+        return
+    known = {record.instance for record in facts.records}
+    for group, policy in selected(facts, inside):
+        held = [
+            one for member in group.instances if member.id not in known for one in _held(inside, group, policy, member)
+        ]
+        yield from held
+        if not held:
+            yield About(Check.LIFECYCLE, f"group {group.name}").ok("no hook holds an instance that nobody leads out")
+
+
+def _held(inside: Inside, group: Group, policy: NodePolicy, member: GroupInstance) -> Iterator[Finding]:
+    about = About(Check.LIFECYCLE, f"instance {member.id}")
+    if member.lifecycle == RETAINED:
+        yield about.warning(
+            f"{group.name} retained it when its hook was abandoned: it runs on until somebody ends it",
+            f"aws autoscaling terminate-instance-in-auto-scaling-group --instance-id {member.id} "
+            "--no-should-decrement-desired-capacity",
+        )
+    if member.lifecycle not in HELD:
+        return
+    listed = inside.hooks.get(group.name, ())
+    hooks = [] if isinstance(listed, Unread) else [one for one in listed if one.transition == HELD[member.lifecycle]]
+    yield about.warning(
+        f"it is {member.lifecycle} in {group.name}, by {_named(hooks)}", _answered(inside, policy, hooks)
+    )
+
+
+def _named(hooks: Sequence[LifecycleHook]) -> str:
+    return " or ".join(hook.name for hook in hooks) or "a hook that is not there any more"
+
+
+def _answered(inside: Inside, policy: NodePolicy, hooks: Sequence[LifecycleHook]) -> str:
+    """Of ours the sweep takes care, of others nobody here does."""
+    if any(is_ours(hook, policy, inside.queue_arns) for hook in hooks):
+        return (
+            f"the sweep takes it up within a minute, a launch when its node is Ready; where it stays so, {_SWEEP_LOG}"
+        )
+    return "none of these hooks is ours: see to whoever answers them, or name them in interruption.hooks of the policy"

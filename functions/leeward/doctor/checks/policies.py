@@ -1,0 +1,81 @@
+"""What is written down for each cluster: it can be understood, it selects something, and nothing is switched off."""
+
+from collections.abc import Iterator
+
+from leeward.doctor.facts import Facts, Inside, Refused, Unread
+from leeward.doctor.finding import About, Check, Finding
+from leeward.model.group import Group
+from leeward.model.instance import cluster_of
+from leeward.policy.document import ClusterPolicies
+from leeward.policy.selection import policy_for, selects
+
+_MEND = "mend the policy file that the settings name and cdk deploy"
+
+
+def written(inside: Inside) -> Iterator[Finding]:
+    """There, and understood by this version."""
+    about, found = About(Check.POLICIES, f"cluster {inside.name}"), inside.policies
+    if isinstance(found, Unread):
+        yield about.unknown(found)
+    elif isinstance(found, Refused):
+        yield about.failed(found.why, _MEND)
+    elif not found.policies:
+        yield about.failed(
+            f"there is no policy below /leeward/{inside.name}/policies: no group is selected",
+            "name a policy file in clusters[].policies of the settings and cdk deploy",
+        )
+    else:
+        yield about.ok(", ".join(policy.name for policy in found.policies))
+
+
+def switches(inside: Inside) -> Iterator[Finding]:
+    """What somebody has switched off on purpose, and may have forgotten."""
+    if isinstance(inside.policies, (Unread, Refused)):
+        return
+    about, settings = About(Check.SWITCHES, f"cluster {inside.name}"), inside.policies.settings
+    back = "{} in its ClusterSettings and cdk deploy, when that is over"
+    if settings.paused:
+        yield about.warning("it is paused: nothing is begun there", back.format("paused: false"))
+    if not settings.interruption:
+        yield about.warning(
+            "interruption is off: nodes that are taken back are not drained", back.format("interruption: true")
+        )
+    if not settings.paused and settings.interruption:
+        yield about.ok("not paused")
+
+
+def selection(facts: Facts, inside: Inside) -> Iterator[Finding]:
+    """Each policy selects a group: one with a misspelled name selects none, and nobody says so."""
+    policies = inside.policies
+    if isinstance(policies, (Unread, Refused)) or not policies.policies:
+        return
+    if isinstance(facts.groups, Unread):
+        yield About(Check.SELECTION, f"cluster {inside.name}").unknown(facts.groups)
+        return
+    groups = [group for group in facts.groups if cluster_of(group.tags, [inside.name])]
+    any_selected = any(policy_for(policies.policies, group.name, group.tags) for group in groups)
+    for number, policy in enumerate(policies.policies):
+        about = About(Check.SELECTION, f"policy {policy.name} of cluster {inside.name}")
+        mine = [group.name for group in groups if policy_for(policies.policies, group.name, group.tags) is policy]
+        if mine:
+            yield about.ok(f"selects {', '.join(sorted(mine))}")
+        else:
+            yield _none(about, number, policies, groups, alone=not any_selected)
+
+
+def _none(about: About, number: int, policies: ClusterPolicies, groups: list[Group], *, alone: bool) -> Finding:
+    """Nothing at all is selected there, or only this policy is idle; an earlier one may have taken its groups."""
+    policy = policies.policies[number]
+    would = [group for group in groups if selects(policy.selector, group.name, group.tags)]
+    if would:
+        takers = {policy_for(policies.policies, group.name, group.tags) for group in would}
+        named = ", ".join(sorted(taker.name for taker in takers if taker))
+        return about.warning(
+            f"selects nothing: {named} stands before it and selects its groups",
+            "put it before, or narrow the other's selector",
+        )
+    wanted = [*policy.selector.groups, *(f"{key}={value}" for key, value in policy.selector.tags.items())]
+    said = f"selects nothing: none of the cluster's {len(groups)} groups matches {', '.join(wanted)}"
+    return (
+        about.failed(said, f"{_MEND}, or tag the group") if alone else about.warning(said, f"{_MEND}, or tag the group")
+    )

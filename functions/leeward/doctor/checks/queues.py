@@ -1,0 +1,118 @@
+"""The queues: there, joined, open to our rules, read in time, and nothing lies where nobody looks."""
+
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from leeward.doctor import expected
+from leeward.doctor.checks.functions import REVERT
+from leeward.doctor.facts import Facts, Identity, Queue, Unread
+from leeward.doctor.finding import About, Check, Finding
+
+OLDEST = 60  # seconds a message may wait: half of what a spot warning leaves
+
+
+def queues(facts: Facts) -> Iterator[Finding]:
+    """Each is there; what fails in the first one goes to its dead-letter queue."""
+    for name, found in facts.queues.items():
+        about = About(Check.QUEUE, f"queue {name}")
+        if isinstance(found, Unread):
+            yield about.unknown(found)
+        elif found is None:
+            yield about.failed("it is not there", REVERT)
+        elif name == expected.QUEUE and not found.dead_letters.endswith(f":{expected.DEAD_LETTERS}"):
+            to = found.dead_letters or "nowhere"
+            yield about.failed(f"what fails goes to {to}, expected {expected.DEAD_LETTERS}", REVERT)
+        else:
+            yield about.ok("there")
+
+
+def policy(facts: Facts) -> Iterator[Finding]:
+    """Every rule that fills the queue may send: EventBridge tells nobody when it may not."""
+    about = About(Check.QUEUE_POLICY, f"queue {expected.QUEUE}")
+    found = facts.queues.get(expected.QUEUE)
+    if isinstance(found, Unread):
+        yield about.unknown(found)
+    elif found is not None:
+        missing = [name for name in expected.QUEUE_RULES if not _admits(found, _arn(name, facts.identity))]
+        if missing:
+            yield about.failed(f"its policy does not let these rules send: {', '.join(missing)}", REVERT)
+        else:
+            yield about.ok("our rules may send")
+
+
+def age(facts: Facts) -> Iterator[Finding]:
+    """How long the oldest message waits."""
+    about = About(Check.QUEUE_AGE, f"queue {expected.QUEUE}")
+    seconds = facts.oldest_message
+    if isinstance(seconds, Unread):
+        yield about.unknown(seconds)
+    elif seconds is not None and seconds >= OLDEST:
+        yield about.failed(
+            f"its oldest message has waited for {seconds:.0f} s, half of what a spot warning leaves is {OLDEST} s",
+            "aws logs tail /aws/lambda/leeward-interruption --since 1h --filter-pattern ERROR",
+        )
+    else:
+        yield about.ok("nothing waits" if not seconds else f"the oldest message has waited for {seconds:.0f} s")
+
+
+def dead_letters(facts: Facts) -> Iterator[Finding]:
+    """What could not be read or handled is somebody's to look at; what could not be told concerns no node."""
+    for name in (expected.DEAD_LETTERS, expected.UNDELIVERED):
+        about = About(Check.DEAD_LETTERS, f"queue {name}")
+        found = facts.queues.get(name)
+        if isinstance(found, Unread):
+            yield about.unknown(found)
+        elif found is not None and found.messages:
+            said, fix = _lies(name, found)
+            yield about.failed(said, fix) if name == expected.DEAD_LETTERS else about.warning(said, fix)
+        elif found is not None:
+            yield about.ok("empty")
+
+
+def _lies(name: str, found: Queue) -> tuple[str, str]:
+    look = (
+        f"aws sqs receive-message --queue-url {found.url} --message-attribute-names All --max-number-of-messages 10"
+        " --visibility-timeout 0"
+    )
+    if name == expected.DEAD_LETTERS:
+        said = f"{found.messages} messages could not be read or handled"
+        return said, f"look at them (attribute reason): {look}; mend the cause, then redrive them or delete them"
+    return f"{found.messages} events reached neither bus nor webhook", f"each names its error: {look}"
+
+
+def _arn(rule: str, identity: Identity) -> str:
+    return f"arn:{identity.partition}:events:{identity.region}:{identity.account}:rule/{rule}"
+
+
+def _admits(queue: Queue, rule: str) -> bool:
+    return any(_allows(statement, rule) for statement in _many(queue.policy.get("Statement")))
+
+
+def _allows(statement: Mapping[str, Any], rule: str) -> bool:
+    """For EventBridge, from this rule. A statement without a condition lets every rule in."""
+    if statement.get("Effect") != "Allow":
+        return False
+    principal = statement.get("Principal")
+    services = (
+        _many(principal.get("Service") or principal.get("AWS")) if isinstance(principal, Mapping) else [principal]
+    )
+    if not {"events.amazonaws.com", "*"} & set(services):
+        return False
+    if not any(fnmatchcase("sqs:sendmessage", str(action).lower()) for action in _many(statement.get("Action"))):
+        return False
+    conditions: Mapping[str, Mapping[str, Any]] = statement.get("Condition") or {}
+    sources = [
+        str(source)
+        for tests in conditions.values()
+        for key, values in tests.items()
+        if key.lower() == "aws:sourcearn"
+        for source in _many(values)
+    ]
+    return not conditions or any(fnmatchcase(rule, source) for source in sources)
+
+
+def _many(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return list(value) if isinstance(value, (list, tuple)) else [value]

@@ -1,0 +1,154 @@
+"""Runs: executions that ended badly, and records that stay open although nothing brings them to an end."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from leeward.doctor import expected
+from leeward.doctor.facts import Ended, Facts, Inside, Refused, Round, Unread, Upgrade
+from leeward.doctor.finding import About, Check, Finding
+from leeward.model.termination import CauseKind, TerminationRecord, execution_name
+from leeward.model.times import format_instant
+from leeward.policy.document import DrainPolicy
+from leeward.policy.selection import policy_for
+from leeward.upgrade.record import Wish
+
+SWEPT = timedelta(minutes=20)  # the sweep comes every minute, and rests up to fifteen after failures
+LAUNCH_AND_END = timedelta(minutes=30)  # what a termination takes beside its policy's own times
+LONGEST_ROUND = timedelta(days=1)
+_SWEEP_LOG = "aws logs tail /aws/lambda/leeward-sweep --since 1h: it says why it does not"
+_SHOWN = 160  # characters of a cause
+
+
+def executions(facts: Facts) -> Iterator[Finding]:
+    """Of the last day. What failed is mostly tried again; its cause says what would help."""
+    for machine, found in facts.failures.items():
+        about = About(Check.EXECUTIONS, f"state machine {machine}")
+        if isinstance(found, Unread):
+            yield about.unknown(found)
+        elif found:
+            arn = _execution_arn(facts, machine, found[0].name)
+            yield about.warning(
+                _counted(found), f"read its cause: aws stepfunctions describe-execution --execution-arn {arn}"
+            )
+        else:
+            yield about.ok("none failed or timed out in the last day")
+
+
+def _counted(found: tuple[Ended, ...]) -> str:
+    late = sum(one.status == "TIMED_OUT" for one in found)
+    newest = found[0]
+    said = ": ".join(part for part in (newest.error, newest.cause[:_SHOWN]) if part)
+    return (
+        f"{len(found) - late} failed and {late} timed out in the last day; the newest is {newest.name} "
+        f"({newest.status} at {format_instant(newest.at)}){f': {said}' if said else ''}"
+    )
+
+
+def _execution_arn(facts: Facts, machine: str, name: str) -> str:
+    who = facts.identity
+    return f"arn:{who.partition}:states:{who.region}:{who.account}:execution:{machine}:{name}"
+
+
+def records(facts: Facts) -> Iterator[Finding]:
+    """Open terminations: each has an execution, or will have one at the next sweep, and does not take too long."""
+    about = About(Check.RECORD, "all terminations")
+    if isinstance(facts.records, Unread) or isinstance(facts.running, Unread):
+        if facts.clusters:
+            unread = facts.records if isinstance(facts.records, Unread) else facts.running
+            yield about.unknown(unread) if isinstance(unread, Unread) else about.ok("")
+        return
+    wrong = [one for record in facts.records for one in _record(facts, record, facts.running)]
+    yield from wrong
+    if not wrong:
+        yield about.ok(f"{len(facts.records)} open, none too old")
+
+
+def _record(facts: Facts, record: TerminationRecord, running: frozenset[str]) -> Iterator[Finding]:
+    about = About(Check.RECORD, f"instance {record.instance}")
+    claimed = record.times.get("claimed", facts.now)
+    name = execution_name(record.instance, record.attempt)
+    if name in running:
+        if facts.now - record.times.get("draining", claimed) > _allowed(facts, record):
+            held = f", blocked by {', '.join(record.blocked_by)}" if record.blocked_by else ""
+            fix = f"leeward blockers {record.subject.node or ''} --cluster {record.subject.cluster}".replace("  ", " ")
+            yield about.warning(f"execution {name} leads it out since {format_instant(claimed)}{held}", fix)
+    elif _waits(record, facts.now):
+        return
+    elif facts.now - max(record.times.values(), default=claimed) > SWEPT:
+        since = format_instant(claimed)
+        why = f": {record.failure}" if record.failure else ""
+        yield about.failed(f"its termination is open since {since} and no execution works on it{why}", _SWEEP_LOG)
+
+
+def _waits(record: TerminationRecord, now: datetime) -> bool:
+    """It rests after a failure, or for budgets: nothing but maintenance to come wants the instance."""
+    far = record.deadline is not None and record.deadline > now
+    return record.times.get("retry", now) > now or (
+        far and all(cause.kind is CauseKind.SCHEDULED_CHANGE for cause in record.causes)
+    )
+
+
+def _allowed(facts: Facts, record: TerminationRecord) -> timedelta:
+    drain = _drain_of(facts, record)
+    return drain.timeout + drain.deregistration_timeout + drain.settle + drain.volume_detach_timeout + LAUNCH_AND_END
+
+
+def _drain_of(facts: Facts, record: TerminationRecord) -> DrainPolicy:
+    """Of its policy, as far as that is known."""
+    for inside in facts.clusters:
+        if inside.name != record.subject.cluster or isinstance(inside.policies, (Unread, Refused)):
+            continue
+        groups = () if isinstance(facts.groups, Unread) else facts.groups
+        tags = next((group.tags for group in groups if group.name == record.subject.group), {})
+        policy = policy_for(inside.policies.policies, record.subject.group or "", tags)
+        if policy is not None:
+            return policy.drain
+    return DrainPolicy()
+
+
+def upgrades(facts: Facts) -> Iterator[Finding]:
+    """Upgrades that were begun and on which nothing works any more."""
+    for inside in facts.clusters:
+        for group, found in inside.upgrades.items():
+            about = About(Check.UPGRADE, f"group {group}")
+            if isinstance(found, Unread):
+                yield about.unknown(found)
+            elif found is not None:
+                yield _upgrade(about, inside, found)
+
+
+def _upgrade(about: About, inside: Inside, found: Upgrade) -> Finding:
+    record = found.record
+    if record.ended is not None:
+        return about.ok("the last one has ended")
+    if found.runs:
+        return about.ok(f"execution {record.execution} works on it")
+    command = f"leeward upgrade {{}} {record.group} --cluster {inside.name}"
+    if record.wish is Wish.PAUSE:
+        return about.warning("its upgrade is paused", command.format("resume"))
+    said = f"its upgrade of {format_instant(record.began)} has not ended and nothing works on it"
+    return about.warning(f"{said}: {record.why}" if record.why else said, f"{command.format('start')}, or abort")
+
+
+def rounds(facts: Facts) -> Iterator[Finding]:
+    """A disruption round is a matter of minutes, of hours where drains are blocked."""
+    for inside in facts.clusters:
+        about = About(Check.ROUND, f"cluster {inside.name}")
+        if isinstance(inside.round, Unread):
+            yield about.unknown(inside.round)
+        elif inside.round is None or not inside.round.record.open:
+            yield about.ok("none is open")
+        else:
+            yield _round(about, inside.round, facts.now)
+
+
+def _round(about: About, found: Round, now: datetime) -> Finding:
+    record, began = found.record, format_instant(found.record.began)
+    if found.runs and now - record.began > LONGEST_ROUND:
+        fix = f"look at what its terminations wait for: execution {record.execution} of {expected.MACHINES[2]}"
+        return about.warning(f"round {record.number} runs since {began}", fix)
+    resting = record.retry is not None and record.retry > now
+    if not found.runs and not resting and now - record.began > SWEPT:
+        said = f"round {record.number} is open since {began} and no execution works on it"
+        return about.failed(f"{said}: {record.why}" if record.why else said, _SWEEP_LOG)
+    return about.ok(f"round {record.number} is open since {began}")

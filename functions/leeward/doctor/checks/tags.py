@@ -1,0 +1,62 @@
+"""The tags by which a group is a cluster's: without them Leeward leaves it alone, and says so nowhere else."""
+
+from collections.abc import Iterator
+
+from leeward.doctor.checks.chosen import selected, tagged
+from leeward.doctor.facts import Facts, Inside, Refused, Unread
+from leeward.doctor.finding import About, Check, Finding
+from leeward.model import keys
+from leeward.model.group import Group
+from leeward.policy.document import ClusterPolicies
+from leeward.policy.selection import selects
+
+
+def tags(facts: Facts, inside: Inside) -> Iterator[Finding]:
+    """A group is the cluster's by its tags, and our roles may change it by the tags' values."""
+    about, policies = About(Check.TAGS, f"cluster {inside.name}"), inside.policies
+    if isinstance(facts.groups, Unread):
+        yield about.unknown(facts.groups)
+        return
+    wrong = [found for group, _ in selected(facts, inside) for found in _value(inside.name, group)]
+    if not isinstance(policies, (Unread, Refused)):
+        nowhere = [group for group in facts.groups if not _names_a_cluster(group)]
+        wrong += [found for group in nowhere for found in _missing(inside, group, policies)]
+    yield from wrong
+    if not wrong:
+        yield about.ok(f"{len(tagged(facts, inside))} groups carry its tag")
+
+
+def _names_a_cluster(group: Group) -> bool:
+    named = any(key.startswith(keys.CLUSTER_TAG_PREFIX) for key in group.tags)
+    return named or any(group.tags.get(key) for key in keys.EKS_CLUSTER_TAGS)
+
+
+def _value(cluster: str, group: Group) -> Iterator[Finding]:
+    key = keys.CLUSTER_TAG_PREFIX + cluster
+    allowed = group.tags.get(key) in {"owned", "shared"} or group.tags.get(keys.EKS_CLUSTER_TAGS[0]) == cluster
+    if not allowed:
+        yield About(Check.TAGS, f"group {group.name}").failed(
+            f"its tag {key} is {group.tags.get(key, '')!r}, expected owned or shared: our roles may not change it",
+            _tag(cluster, group),
+        )
+
+
+def _missing(inside: Inside, group: Group, policies: ClusterPolicies) -> Iterator[Finding]:
+    """Without a tag Leeward leaves it alone, although a policy would select it. Its members show whose it is; where
+    they cannot, only a policy that spells (a part of) its name does.
+    """
+    policy = next((one for one in policies.policies if selects(one.selector, group.name, group.tags)), None)
+    if policy is None:
+        return
+    about = About(Check.TAGS, f"group {group.name}")
+    said = f"it carries no tag of the cluster, so Leeward leaves it alone; policy {policy.name} would select it"
+    fix = _tag(inside.name, group)
+    if not isinstance(inside.members, Unread) and any(member.id in inside.members for member in group.instances):
+        yield about.failed(f"{said}, and its instances are nodes of {inside.name}", fix)
+    elif (isinstance(inside.members, Unread) or not group.instances) and set(policy.selector.groups) - {"*"}:
+        yield about.warning(said, fix)
+
+
+def _tag(cluster: str, group: Group) -> str:
+    what = f"ResourceId={group.name},ResourceType=auto-scaling-group,Key={keys.CLUSTER_TAG_PREFIX}{cluster}"
+    return f"aws autoscaling create-or-update-tags --tags {what},Value=owned,PropagateAtLaunch=true"

@@ -1,0 +1,81 @@
+"""All checks, in the order in which they are told: the outermost first, since what fails there explains the rest."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from leeward.doctor.checks import (
+    account,
+    alarms,
+    clusters,
+    events,
+    functions,
+    groups,
+    hooks,
+    policies,
+    queues,
+    runs,
+    tags,
+)
+from leeward.doctor.facts import Facts, Inside
+from leeward.doctor.finding import Finding, State
+
+OfDeployment = Callable[[Facts], Iterator[Finding]]
+OfCluster = Callable[[Facts, Inside], Iterator[Finding]]
+
+
+def _alone(check: Callable[[Inside], Iterator[Finding]]) -> OfCluster:
+    """A check that needs nothing but the cluster."""
+    return lambda _, inside: check(inside)
+
+
+DEPLOYMENT: tuple[OfDeployment, ...] = (
+    functions.functions,
+    functions.errors,
+    functions.machines,
+    functions.table,
+    events.rules,
+    events.schedules,
+    events.sources,
+    queues.queues,
+    queues.policy,
+    queues.age,
+    queues.dead_letters,
+    alarms.alarms,
+    alarms.actions,
+    runs.executions,
+    runs.records,
+    runs.upgrades,
+    runs.rounds,
+    clusters.served,
+)
+CLUSTER: tuple[OfCluster, ...] = (
+    _alone(clusters.described),
+    _alone(clusters.access),
+    _alone(clusters.api_server),
+    _alone(clusters.roles),
+    _alone(clusters.bindings),
+    clusters.sync,
+    clusters.reach,
+    _alone(policies.written),
+    policies.selection,
+    _alone(policies.switches),
+    tags.tags,
+    hooks.hooks,
+    groups.processes,
+    groups.refreshes,
+    groups.lifecycle,
+)
+
+
+def diagnose(facts: Facts) -> tuple[Finding, ...]:
+    """Every finding. Where nothing is deployed that is one sentence, not one for each part."""
+    who = tuple(account.credentials(facts))
+    if facts.nothing_deployed:
+        return (*who, account.nothing_there(facts.identity))
+    of_deployment = (found for check in DEPLOYMENT for found in check(facts))
+    of_clusters = (found for inside in facts.clusters for check in CLUSTER for found in check(facts, inside))
+    return (*who, *of_deployment, *of_clusters)
+
+
+def healthy(findings: Iterable[Finding]) -> bool:
+    """Nothing has failed; warnings, and what could not be read, are for people to judge."""
+    return all(found.state is not State.FAILED for found in findings)

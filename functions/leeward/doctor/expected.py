@@ -1,0 +1,85 @@
+"""What a deployment of this version consists of, by its fixed names (`tests/infra/test_doctor.py` holds them against
+the template), and what its ClusterRoles allow (against `manifests/cluster-role.yaml`)."""
+
+from collections.abc import Iterable, Mapping
+
+from leeward.doctor.facts import Rule
+
+FUNCTIONS = tuple(
+    f"leeward-{name}"
+    for name in ("interruption", "terminate", "drain", "sweep", "upgrade", "decide", "disrupt", "sync", "telling")
+)
+CAPPED = "leeward-drain"  # its throttles are meant: the state machine waits for its turn
+SYNC = "leeward-sync"
+
+TERMINATIONS = "leeward-node-termination"
+MACHINES = (TERMINATIONS, "leeward-node-group-upgrade", "leeward-disruption-round")
+
+TABLE = "leeward"
+INDEX = "open"
+QUEUE = "leeward-interruption"
+DEAD_LETTERS = "leeward-interruption-dead-letters"
+UNDELIVERED = "leeward-telling-undelivered"
+QUEUES = (QUEUE, DEAD_LETTERS, UNDELIVERED)
+
+PREFIX = "leeward-"  # of all rules and alarms
+_OF_QUEUE = (
+    "spot-interruption",
+    "rebalance-recommendation",
+    "scheduled-change",
+    "state-change",
+    "lifecycle-action",
+    "capacity-reservation",
+    "execution-status",
+)
+QUEUE_RULES: Mapping[str, str] = {f"leeward-{name}": f":{QUEUE}" for name in _OF_QUEUE}
+RULES: Mapping[str, str] = {
+    **QUEUE_RULES,
+    "leeward-upgrade-status": ":function:leeward-upgrade",
+    "leeward-round-status": ":function:leeward-decide",
+}
+"""Rule -> how the ARN of its target ends."""
+SCHEDULES: Mapping[str, str] = {
+    f"leeward-{name}-schedule": f":function:leeward-{name}" for name in ("sweep", "sync", "decide")
+}
+SOURCES: Mapping[str, str] = {"leeward-interruption": f":{QUEUE}", "leeward-telling": f":table/{TABLE}/stream/"}
+"""Function -> what the ARN of its event source contains."""
+
+ALARMS = tuple(
+    f"leeward-{name}"
+    for name in (
+        "dead-letters",
+        "queue-age",
+        *(f"{machine}-{end}" for machine in ("termination", "upgrade", "round") for end in ("failed", "timed-out")),
+        *(f"{name}-stopped" for name in ("sweep", "decide", "sync")),
+        "events-undelivered",
+    )
+)
+
+ROLE_MANIFEST = "manifests/cluster-role.yaml"
+KUBERNETES_GROUPS: Mapping[str, str] = {"leeward-act": "leeward:act", "leeward-read": "leeward:read"}
+"""ClusterRole and ClusterRoleBinding -> the group that is bound."""
+ENTERED_AS = "leeward-act"  # what every function that speaks to Kubernetes is
+
+
+def _rules(group: str, resources: Iterable[str], *verbs: str) -> frozenset[Rule]:
+    return frozenset((group, resource, verb) for resource in resources for verb in verbs)
+
+
+_READ = frozenset().union(
+    _rules("", ["nodes"], "get", "list"),
+    _rules("", ["pods", "persistentvolumes", "persistentvolumeclaims", "namespaces", "services"], "list"),
+    _rules("policy", ["poddisruptionbudgets"], "list"),
+    _rules("apps", ["daemonsets"], "get", "list"),
+    _rules("storage.k8s.io", ["volumeattachments", "storageclasses", "csinodes"], "list"),
+    _rules("discovery.k8s.io", ["endpointslices"], "list"),
+)
+_ACT = _READ.union(
+    _rules("", ["nodes"], "patch", "delete"),
+    _rules("", ["pods"], "get", "delete"),
+    _rules("", ["pods/eviction", "events"], "create"),
+    _rules("apps", ["deployments", "replicasets"], "get"),
+    _rules("apps", ["deployments/scale"], "patch"),
+    _rules("autoscaling", ["horizontalpodautoscalers"], "list"),
+)
+NEEDED: Mapping[str, frozenset[Rule]] = {"leeward-act": _ACT, "leeward-read": _READ}

@@ -1,0 +1,223 @@
+"""What was read of a deployment. A part that could not be read is `Unread`, one that is not there None.
+
+Nothing here says what is in order."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeAlias, TypeVar
+
+from leeward.disruption.record import RoundRecord
+from leeward.model.facts import FactKind
+from leeward.model.group import Group, LifecycleHook
+from leeward.model.termination import TerminationRecord
+from leeward.policy.document import ClusterPolicies
+from leeward.upgrade.record import UpgradeRecord
+
+T = TypeVar("T")
+Rule = tuple[str, str, str]  # (API group, resource, verb), in the words of RBAC
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """A read that gave nothing. `permission` is what it takes; `denied`: that is what was missing."""
+
+    permission: str
+    why: str
+    denied: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """What is written down and cannot be understood, in its own sentences."""
+
+    why: str
+
+
+Read: TypeAlias = T | Unread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Whose credentials these are, and for which Region."""
+
+    account: str
+    region: str
+    arn: str
+    partition: str = "aws"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Function:
+    """`state`, `update` as Lambda says them; `concurrency` is reserved, None where nothing is."""
+
+    state: str = "Active"
+    update: str = "Successful"
+    modified: datetime | None = None
+    concurrency: int | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """Of one function's calls within the last hour."""
+
+    errors: int = 0
+    throttles: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """An execution that ended as it should not. `error`, `cause` empty where they were not asked for."""
+
+    name: str
+    status: str
+    at: datetime
+    error: str = ""
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventSource:
+    """An event source mapping; `result` is what Lambda says of the last try."""
+
+    id: str
+    source: str
+    state: str
+    result: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """`dead_letters` is the ARN that failed messages go to, empty for none; `policy` as SQS has it."""
+
+    arn: str
+    url: str
+    messages: int = 0
+    dead_letters: str = ""
+    policy: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """`indexes`: name -> status; `stream`: its changes can be read."""
+
+    status: str
+    stream: bool
+    indexes: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alarm:
+    """`tells`: it has an action, and actions are switched on."""
+
+    state: str
+    reason: str = ""
+    description: str = ""
+    tells: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EksCluster:
+    """`public`: its API server can be reached from outside its VPC; `authentication` is the mode."""
+
+    status: str
+    version: str = ""
+    public: bool = True
+    authentication: str = "API"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterRole:
+    """A ClusterRole with its rules spelled out; rules that name objects allow too little to count."""
+
+    rules: frozenset[Rule]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """A ClusterRoleBinding: whose role, and for which groups."""
+
+    role: str
+    groups: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upgrade:
+    """A group's upgrade record, and whether an execution works on it."""
+
+    record: UpgradeRecord
+    runs: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """A cluster's disruption round, and whether an execution works on it."""
+
+    record: RoundRecord
+    runs: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """One cluster of the deployment's settings; `role` is the ARN with which the functions enter it."""
+
+    name: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inside:
+    """One cluster. `served` None: what the deployment serves is not known. `entry`: Kubernetes groups of the access
+    entry; `aws_auth` is asked for where there is none. `members`: instances of its nodes. `synced`: when fn sync wrote
+    down what. By group: `hooks`, `refreshes`, `upgrades`.
+    """
+
+    name: str
+    served: Served | None
+    described: Read[EksCluster | None]
+    entry: Read[tuple[str, ...] | None]
+    aws_auth: Read[str | None]
+    version: Read[str]
+    roles: Mapping[str, Read[ClusterRole | None]]
+    bindings: Mapping[str, Read[Binding | None]]
+    members: Read[frozenset[str]]
+    policies: Read[ClusterPolicies] | Refused
+    hooks: Mapping[str, Read[tuple[LifecycleHook, ...]]]
+    refreshes: Mapping[str, Read[tuple[str, ...]]]
+    upgrades: Mapping[str, Read[Upgrade | None]]
+    round: Read[Round | None]
+    synced: Read[Mapping[FactKind, datetime]]
+    queue_arns: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """Everything. `asked`: the only cluster that was asked for; `serves`: names of those that the deployment serves,
+    None where that is not known. `failures` and `machines` by state machine, `sources` and `functions` by function.
+    """
+
+    now: datetime
+    identity: Identity
+    asked: str | None
+    serves: tuple[str, ...] | None
+    functions: Mapping[str, Read[Function | None]]
+    counts: Read[Mapping[str, Counts]]
+    machines: Mapping[str, Read[str | None]]
+    failures: Mapping[str, Read[tuple[Ended, ...]]]
+    sources: Mapping[str, Read[tuple[EventSource, ...]]]
+    queues: Mapping[str, Read[Queue | None]]
+    oldest_message: Read[float | None]
+    table: Read[Table | None]
+    rules: Read[Mapping[str, bool]]
+    targets: Mapping[str, Read[tuple[str, ...]]]
+    alarms: Read[Mapping[str, Alarm]]
+    records: Read[tuple[TerminationRecord, ...]]
+    running: Read[frozenset[str]]
+    groups: Read[tuple[Group, ...]]
+    clusters: tuple[Inside, ...]
+
+    @property
+    def nothing_deployed(self) -> bool:
+        """Not one of the functions is there."""
+        return all(found is None for found in self.functions.values())

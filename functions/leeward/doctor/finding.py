@@ -1,0 +1,147 @@
+"""One sentence about one part of a deployment: what was found, whether that is in order, and the way out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from leeward.doctor.facts import Unread
+
+
+class State(StrEnum):
+    """`failed`: nodes are lost undrained, or something that Leeward is for does not happen. `warning`: somebody should
+    know. `unknown`: it could not be read.
+    """
+
+    OK = "ok"
+    WARNING = "warning"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+class Part(StrEnum):
+    """What belongs together where people read."""
+
+    ACCOUNT = "account"
+    DEPLOYMENT = "deployment"
+    EVENTS = "events and schedules"
+    QUEUES = "queues"
+    ALARMS = "alarms"
+    RUNS = "runs"
+    CLUSTERS = "clusters"
+    POLICIES = "policies"
+    GROUPS = "groups"
+
+
+class Check(StrEnum):
+    """The closed set of checks; each belongs to one part (`PART_OF`)."""
+
+    CREDENTIALS = "credentials"
+    DEPLOYMENT = "deployment"
+    FUNCTION = "function"
+    FUNCTION_ERRORS = "function-errors"
+    STATE_MACHINE = "state-machine"
+    TABLE = "table"
+    RULE = "rule"
+    SCHEDULE = "schedule"
+    EVENT_SOURCE = "event-source"
+    QUEUE = "queue"
+    QUEUE_POLICY = "queue-policy"
+    QUEUE_AGE = "queue-age"
+    DEAD_LETTERS = "dead-letters"
+    ALARM = "alarm"
+    ALARM_ACTIONS = "alarm-actions"
+    EXECUTIONS = "executions"
+    RECORD = "record"
+    UPGRADE = "upgrade"
+    ROUND = "round"
+    CLUSTER = "cluster"
+    ACCESS_ENTRY = "access-entry"
+    API_SERVER = "api-server"
+    CLUSTER_ROLE = "cluster-role"
+    BINDING = "binding"
+    SYNC = "sync"
+    REACH = "reach"
+    POLICIES = "policies"
+    SELECTION = "selection"
+    SWITCHES = "switches"
+    TAGS = "tags"
+    HOOK = "hook"
+    PROCESSES = "processes"
+    INSTANCE_REFRESH = "instance-refresh"
+    LIFECYCLE = "lifecycle"
+
+
+_PARTS: Mapping[Part, tuple[Check, ...]] = {
+    Part.ACCOUNT: (Check.CREDENTIALS,),
+    Part.DEPLOYMENT: (
+        Check.DEPLOYMENT,
+        Check.FUNCTION,
+        Check.FUNCTION_ERRORS,
+        Check.STATE_MACHINE,
+        Check.TABLE,
+    ),
+    Part.EVENTS: (Check.RULE, Check.SCHEDULE, Check.EVENT_SOURCE),
+    Part.QUEUES: (Check.QUEUE, Check.QUEUE_POLICY, Check.QUEUE_AGE, Check.DEAD_LETTERS),
+    Part.ALARMS: (Check.ALARM, Check.ALARM_ACTIONS),
+    Part.RUNS: (Check.EXECUTIONS, Check.RECORD, Check.UPGRADE, Check.ROUND),
+    Part.CLUSTERS: (
+        Check.CLUSTER,
+        Check.ACCESS_ENTRY,
+        Check.API_SERVER,
+        Check.CLUSTER_ROLE,
+        Check.BINDING,
+        Check.SYNC,
+        Check.REACH,
+    ),
+    Part.POLICIES: (Check.POLICIES, Check.SELECTION, Check.SWITCHES),
+    Part.GROUPS: (Check.TAGS, Check.HOOK, Check.PROCESSES, Check.INSTANCE_REFRESH, Check.LIFECYCLE),
+}
+PART_OF: Mapping[Check, Part] = {check: part for part, checks in _PARTS.items() for check in checks}
+AGAIN = "run leeward doctor again; where it stays so, make the call yourself and read what it says"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """`fix` None where there is nothing to do."""
+
+    check: Check
+    object: str
+    state: State
+    found: str
+    fix: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """`docs/schema/doctor.json`."""
+        return {
+            "check": self.check.value,
+            "object": self.object,
+            "state": self.state.value,
+            "found": self.found,
+            "fix": self.fix,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a check looks at, and the four things that it can say of it."""
+
+    check: Check
+    object: str
+
+    def ok(self, found: str) -> Finding:
+        """It is in order."""
+        return Finding(check=self.check, object=self.object, state=State.OK, found=found)
+
+    def warning(self, found: str, fix: str) -> Finding:
+        """Somebody should know."""
+        return Finding(check=self.check, object=self.object, state=State.WARNING, found=found, fix=fix)
+
+    def failed(self, found: str, fix: str) -> Finding:
+        """It is not in order."""
+        return Finding(check=self.check, object=self.object, state=State.FAILED, found=found, fix=fix)
+
+    def unknown(self, unread: Unread) -> Finding:
+        """It could not be read."""
+        fix = f"allow yourself {unread.permission}" if unread.denied else AGAIN
+        return Finding(check=self.check, object=self.object, state=State.UNKNOWN, found=unread.why, fix=fix)

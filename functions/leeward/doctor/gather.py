@@ -1,0 +1,98 @@
+"""Reads a deployment: every read is made, whatever the others give. Changes nothing.
+
+Decides which reads there are, and what permission each takes."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from leeward.doctor import expected
+from leeward.doctor.facts import Facts, Function, Identity, Inside, Read, Served, Unread
+from leeward.doctor.gather_cluster import look_inside
+from leeward.doctor.reading import read, read_each
+from leeward.doctor.served import clusters_of, environment, queue_arns_of
+from leeward.model.group import Group
+from leeward.model.termination import Status, TerminationRecord
+from leeward.ports import Ports
+from leeward.ports_doctor import Deployment
+
+ERRORS_OF = timedelta(hours=1)
+FAILURES_OF = timedelta(days=1)
+NOWHERE = Unread(permission="lambda:GetFunction", why="no cluster of the deployment is known", denied=False)
+
+PortsOf = Callable[[str], Ports]
+
+
+def gather(deployment: Deployment, ports_of: PortsOf, identity: Identity, *, asked: str | None, now: datetime) -> Facts:
+    """`ports_of`: a cluster's ports, by its name; `asked`: the only cluster to look into, all when None."""
+    functions = read_each(expected.FUNCTIONS, "lambda:GetFunction", deployment.function)
+    told = environment(functions.values())
+    served = clusters_of(told)
+    groups = read("autoscaling:DescribeAutoScalingGroups", lambda: tuple(deployment.groups()))
+    inside = _inside(deployment, ports_of, _wanted(served, asked), groups, queue_arns_of(told))
+    first = ports_of(inside[0].name) if inside else None
+    return Facts(
+        now=now,
+        identity=identity,
+        asked=asked,
+        serves=None if served is None else tuple(one.name for one in served),
+        functions=functions,
+        groups=groups,
+        clusters=inside,
+        records=_records(first) if first else NOWHERE,
+        running=read("states:ListExecutions", first.executions.all_running) if first else NOWHERE,
+        **_parts(deployment, functions, now),
+    )
+
+
+def _parts(deployment: Deployment, functions: dict[str, Read[Function | None]], now: datetime) -> dict[str, Any]:
+    """What is neither a cluster's nor a run's."""
+    rules = read("events:ListRules", lambda: deployment.rules(expected.PREFIX))
+    named = (*expected.RULES, *expected.SCHEDULES)
+    there = named if isinstance(rules, Unread) else [name for name in named if name in rules]
+    since = now - FAILURES_OF
+    return {
+        "counts": read("cloudwatch:GetMetricData", lambda: deployment.counts(tuple(functions), now - ERRORS_OF, now)),
+        "machines": read_each(expected.MACHINES, "states:DescribeStateMachine", deployment.machine),
+        "failures": read_each(
+            expected.MACHINES,
+            "states:ListExecutions and states:DescribeExecution",
+            lambda name: tuple(deployment.failures(name, since)),
+        ),
+        "sources": read_each(
+            expected.SOURCES, "lambda:ListEventSourceMappings", lambda name: tuple(deployment.sources(name))
+        ),
+        "queues": read_each(expected.QUEUES, "sqs:GetQueueUrl and sqs:GetQueueAttributes", deployment.queue),
+        "oldest_message": read("cloudwatch:GetMetricData", lambda: deployment.oldest_message(expected.QUEUE, now)),
+        "table": read("dynamodb:DescribeTable", lambda: deployment.table(expected.TABLE)),
+        "rules": rules,
+        "targets": read_each(there, "events:ListTargetsByRule", lambda name: tuple(deployment.targets(name))),
+        "alarms": read("cloudwatch:DescribeAlarms", lambda: deployment.alarms(expected.PREFIX)),
+    }
+
+
+def _wanted(served: tuple[Served, ...] | None, asked: str | None) -> tuple[tuple[str, Served | None], ...]:
+    """A cluster that the deployment does not serve is not looked into: nothing of ours is to be found there."""
+    if served is None:
+        return ((asked, None),) if asked else ()
+    return tuple((one.name, one) for one in served if asked in {None, one.name})
+
+
+def _inside(
+    deployment: Deployment,
+    ports_of: PortsOf,
+    wanted: tuple[tuple[str, Served | None], ...],
+    groups: Read[tuple[Group, ...]],
+    queue_arns: frozenset[str],
+) -> tuple[Inside, ...]:
+    known = () if isinstance(groups, Unread) else groups
+    return tuple(look_inside(name, served, deployment, ports_of(name), known, queue_arns) for name, served in wanted)
+
+
+def _records(ports: Ports) -> Read[tuple[TerminationRecord, ...]]:
+    def look() -> tuple[TerminationRecord, ...]:
+        names = ports.claims.open_instances()
+        found = ports.claims.read_all(names) if names else {}
+        return tuple(record for record in found.values() if record.status is Status.OPEN)
+
+    return read("dynamodb:Query and dynamodb:BatchGetItem", look)

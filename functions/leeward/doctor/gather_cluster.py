@@ -1,0 +1,145 @@
+"""Reads one cluster: what EKS says, what the cluster says, what is written down for it, and its groups."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import partial
+from typing import TypeVar
+
+from leeward.doctor import expected
+from leeward.doctor.facts import Inside, Read, Refused, Round, Served, Unread, Upgrade
+from leeward.doctor.reading import read, read_each
+from leeward.errors import InvalidPolicyError
+from leeward.model.facts import FactKind
+from leeward.model.group import Group
+from leeward.model.instance import cluster_of
+from leeward.policy.document import ClusterPolicies
+from leeward.policy.selection import policy_for
+from leeward.ports import Ports
+from leeward.ports_doctor import Deployment, Rbac
+
+NO_ROLE = Unread(
+    permission="lambda:GetFunction", why="the role that enters the cluster is not known: no function could be read"
+)
+T = TypeVar("T")
+
+
+def look_inside(
+    name: str,
+    served: Served | None,
+    deployment: Deployment,
+    ports: Ports,
+    groups: tuple[Group, ...],
+    queue_arns: frozenset[str],
+) -> Inside:
+    """`groups`: every one that is known, of which those with the cluster's tags are looked at."""
+    entry = _entry(name, served, deployment)
+    rbac, version = _api(name, deployment)
+    asked = _Asker(version)
+    policies = _policies(name, ports)
+    tagged = [group for group in groups if cluster_of(group.tags, [name])]
+    selected = [group for group in tagged if _selects(policies, group)]
+    return Inside(
+        name=name,
+        served=served,
+        described=read("eks:DescribeCluster", lambda: deployment.cluster(name)),
+        entry=entry,
+        aws_auth=asked("get configmaps", rbac.aws_auth) if entry is None else None,
+        version=version,
+        roles=asked.each("get clusterroles", rbac.cluster_role),
+        bindings=asked.each("get clusterrolebindings", rbac.binding),
+        members=asked("list nodes", lambda: _members(name, ports)),
+        policies=policies,
+        hooks=_by_group(tagged, "autoscaling:DescribeLifecycleHooks", lambda group: tuple(ports.groups.hooks(group))),
+        refreshes=_by_group(selected, "autoscaling:DescribeInstanceRefreshes", ports.beforehand.refreshes),
+        upgrades=_by_group(
+            selected, "dynamodb:GetItem and states:DescribeExecution", lambda group: _upgrade(group, ports)
+        ),
+        round=read("dynamodb:GetItem and states:DescribeExecution", lambda: _round(name, ports)),
+        synced=read("dynamodb:BatchGetItem", lambda: _synced(name, ports)),
+        queue_arns=queue_arns or ports.queue_arns,
+    )
+
+
+class _Asker:
+    """Asks the cluster, unless it has not answered already: each try would wait for its time-out again."""
+
+    def __init__(self, version: Read[str]) -> None:
+        self._silent = version if isinstance(version, Unread) else None
+
+    def __call__(self, permission: str, look: Callable[[], T]) -> Read[T]:
+        if self._silent is not None:
+            return self._silent
+        return read(f"{permission} in the cluster", look)
+
+    def each(self, permission: str, look: Callable[[str], T]) -> dict[str, Read[T]]:
+        """Of both ClusterRoles, or of their bindings."""
+        return {name: self(permission, partial(look, name)) for name in expected.NEEDED}
+
+
+def _entry(name: str, served: Served | None, deployment: Deployment) -> Read[tuple[str, ...] | None]:
+    if served is None or not served.role:
+        return NO_ROLE
+    role = served.role
+
+    def look() -> tuple[str, ...] | None:
+        found = deployment.entry(name, role)
+        return None if found is None else tuple(found)
+
+    return read("eks:DescribeAccessEntry", look)
+
+
+def _api(name: str, deployment: Deployment) -> tuple[Rbac, Read[str]]:
+    rbac = deployment.rbac(name)
+    return rbac, read("an access entry of your own (aws eks create-access-entry)", rbac.version)
+
+
+def _policies(name: str, ports: Ports) -> Read[ClusterPolicies] | Refused:
+    try:
+        return read("ssm:GetParametersByPath", lambda: _understood(name, ports))
+    except _NotUnderstoodError as error:
+        return Refused(why=str(error))
+
+
+class _NotUnderstoodError(Exception):
+    """Carries a refusal past `read`: it was read, and is wrong."""
+
+
+def _understood(name: str, ports: Ports) -> ClusterPolicies:
+    try:
+        return ports.clusters.policies(name)
+    except InvalidPolicyError as error:
+        raise _NotUnderstoodError("; ".join(str(error).splitlines())) from error
+
+
+def _selects(policies: Read[ClusterPolicies] | Refused, group: Group) -> bool:
+    if isinstance(policies, (Unread, Refused)):
+        return False
+    return policy_for(policies.policies, group.name, group.tags) is not None
+
+
+def _members(name: str, ports: Ports) -> frozenset[str]:
+    return frozenset(node.instance_id for node in ports.clusters.kubernetes(name).nodes() if node.instance_id)
+
+
+def _by_group(groups: list[Group], permission: str, look: Callable[[str], T]) -> dict[str, Read[T]]:
+    return read_each((group.name for group in groups), permission, look)
+
+
+def _upgrade(group: str, ports: Ports) -> Upgrade | None:
+    record = ports.upgrades.read(group)
+    if record is None:
+        return None
+    runs = record.ended is None and bool(record.execution) and ports.upgrade_executions.running(record.execution)
+    return Upgrade(record=record, runs=runs)
+
+
+def _round(name: str, ports: Ports) -> Round | None:
+    record = ports.rounds.read(name)
+    if record is None:
+        return None
+    runs = record.open and bool(record.execution) and ports.round_executions.running(record.execution)
+    return Round(record=record, runs=runs)
+
+
+def _synced(name: str, ports: Ports) -> Mapping[FactKind, datetime]:
+    return {kind: sheet.synced for kind, sheet in ports.catalog.read(name).items()}

@@ -1,0 +1,32 @@
+"""What a deployment was told of its clusters: the environment that all its functions share."""
+
+import json
+from collections.abc import Iterable
+
+from leeward.doctor.facts import Function, Read, Served, Unread
+
+
+def environment(functions: Iterable[Read[Function | None]]) -> dict[str, str]:
+    """Of the first function that could be read; empty where none could."""
+    for found in functions:
+        if found is not None and not isinstance(found, Unread) and found.environment.get("CLUSTERS"):
+            return dict(found.environment)
+    return {}
+
+
+def clusters_of(told: dict[str, str]) -> tuple[Served, ...] | None:
+    """None where nothing was told, or what was told is no list of clusters."""
+    try:
+        listed = json.loads(told.get("CLUSTERS", ""))
+        return tuple(Served(name=str(raw["name"]), role=str(raw.get("actRole") or "")) for raw in listed)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def queue_arns_of(told: dict[str, str]) -> frozenset[str]:
+    """Where a hook that is ours may notify."""
+    try:
+        topics = [str(topic) for topic in json.loads(told.get("HOOK_TOPICS") or "[]")]
+    except (ValueError, TypeError):
+        topics = []
+    return frozenset(topics) | ({told["QUEUE_ARN"]} if told.get("QUEUE_ARN") else frozenset())
