@@ -50,7 +50,8 @@ def test_json_and_yaml_say_the_same(leeward):
         (
             ["flood"],
             "argument COMMAND: found 'flood', expected one of "
-            "blockers, budget, drain, drift, explain-event, ips, place, plan, report, snapshot, template, uninstall, "
+            "blockers, budget, doctor, drain, drift, explain-event, ips, place, plan, report, snapshot, template, "
+            "uninstall, "
             "upgrade, zones",
         ),
         (["drain", "n", "--bogus"], "found unknown arguments: --bogus, expected none"),

@@ -43,6 +43,8 @@ def test_it_leaves_out_what_lambda_brings_and_what_stays_home(asset):
     assert not [name for name in ("boto3", "botocore", "urllib3", "yaml", "rich") if (asset / name).exists()]
     assert not (asset / "leeward" / "cli").exists()
     assert not (asset / "leeward" / "report").exists()
+    assert not (asset / "leeward" / "doctor").exists()
+    assert not (asset / "leeward" / "adapters" / "doctor").exists()
     assert not (asset / "bin").exists()
     assert not [path for path in files(asset) if path.name.endswith(".asl.json")]
 

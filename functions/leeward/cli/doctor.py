@@ -4,6 +4,7 @@ Decides how it is asked for and printed; what is in order is decided in `leeward
 
 import argparse
 from collections.abc import Iterable, Sequence
+from os.path import commonpath
 from typing import Any
 
 from rich.console import Group as Rows
@@ -96,12 +97,15 @@ def _block(part: Part, findings: Sequence[Finding]) -> RenderableType:
 
 
 def _short(fine: Sequence[Finding]) -> str:
+    """The objects without the words that all of them begin with."""
     if len(fine) == 1:
         return f"{fine[0].object}: {fine[0].found}"
-    named = ", ".join(found.object for found in fine[:_NAMED])
+    same = commonpath([found.object for found in fine]).rpartition(" ")[0]
+    named = ", ".join(found.object.removeprefix(same).strip() for found in fine[:_NAMED])
     return f"{len(fine)}: {named}{' …' if len(fine) > _NAMED else ''}"
 
 
 def _summary(findings: Sequence[Finding]) -> str:
     counts = {state: sum(found.state is state for found in findings) for state in State}
-    return ", ".join(f"{counts[state]} {state.value}" for state in reversed(State) if counts[state])
+    worst_first = (State.FAILED, State.WARNING, State.UNKNOWN, State.OK)
+    return ", ".join(f"{counts[state]} {state.value}" for state in worst_first if counts[state])

@@ -8,9 +8,11 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, TypeVar
 
+from botocore.exceptions import ClientError
+
 from leeward.adapters.aws.batches import pages
 from leeward.adapters.aws.clients import AwsClients
-from leeward.adapters.aws.errors import aws_call
+from leeward.adapters.aws.errors import aws_call, code_of
 from leeward.adapters.doctor.signs import Signs
 from leeward.doctor.facts import EksCluster, Ended, EventSource, Function, Identity, Queue, Table
 from leeward.errors import ObjectGoneError
@@ -108,7 +110,9 @@ class AwsDeployment(Signs):
         return Table(
             status=raw.get("TableStatus", ""),
             stream=bool((raw.get("StreamSpecification") or {}).get("StreamEnabled")),
-            indexes={one["IndexName"]: one.get("IndexStatus", "") for one in raw.get("GlobalSecondaryIndexes") or ()},
+            indexes={
+                one["IndexName"]: one.get("IndexStatus") or "ACTIVE" for one in raw.get("GlobalSecondaryIndexes") or ()
+            },
         )
 
     def groups(self) -> Sequence[Group]:
@@ -133,13 +137,18 @@ class AwsDeployment(Signs):
         )
 
     def entry(self, cluster: str, role: str) -> Sequence[str] | None:
-        """DescribeAccessEntry."""
-        answer = self._there(
-            "eks:DescribeAccessEntry",
-            f"{cluster} {role}",
-            lambda: self._clients.get("eks").describe_access_entry(clusterName=cluster, principalArn=role),
-        )
-        return None if answer is None else tuple(answer["accessEntry"].get("kubernetesGroups") or ())
+        """DescribeAccessEntry; none either where the cluster's authentication mode knows no entries."""
+
+        def ask() -> Mapping[str, Any]:
+            try:
+                return dict(self._clients.get("eks").describe_access_entry(clusterName=cluster, principalArn=role))
+            except ClientError as error:
+                if code_of(error) != "InvalidRequestException":
+                    raise
+                return {}
+
+        answer = self._there("eks:DescribeAccessEntry", f"{cluster} {role}", ask)
+        return tuple(answer["accessEntry"].get("kubernetesGroups") or ()) if answer else None
 
     def rbac(self, cluster: str) -> Rbac:
         """Nothing is called yet."""

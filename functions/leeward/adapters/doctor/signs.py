@@ -11,7 +11,7 @@ from leeward.doctor.facts import Alarm, Counts
 
 COUNTED = ("Errors", "Throttles")
 MEASURED = timedelta(minutes=5)  # an age that is older says nothing of now
-MINUTE, HOUR = 60, 3600  # seconds of a period
+MINUTE, FIVE_MINUTES = 60, 300  # seconds of a period, at whose beginnings CloudWatch counts
 
 
 class Signs:
@@ -42,7 +42,7 @@ class Signs:
         """One GetMetricData for all functions. Without a datum a function was not called, or nothing went wrong."""
         named = tuple(functions)
         queries = [
-            _query(f"{metric.lower()}{place}", "AWS/Lambda", metric, {"FunctionName": name}, "Sum", HOUR)
+            _query(f"{metric.lower()}{place}", "AWS/Lambda", metric, {"FunctionName": name}, "Sum", FIVE_MINUTES)
             for place, name in enumerate(named)
             for metric in COUNTED
         ]

@@ -71,7 +71,7 @@ def _aimed(facts: Facts, about: About, name: str, target: str) -> Finding:
 
 
 def _webhooks(facts: Facts) -> dict[str, str]:
-    """A rule for each cluster that names a webhook, of whatever target; one whose name had to be cut is not looked for."""
+    """A rule for each cluster that names a webhook, whatever its target; a name that was cut is not looked for."""
     named = {}
     for inside in facts.clusters:
         name = f"leeward-{inside.name}-told"

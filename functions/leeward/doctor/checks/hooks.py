@@ -1,13 +1,14 @@
 """Our terminate hook on each selected group, as fn sync puts it there: the same rule decides here what is missing."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from leeward.doctor.checks.chosen import selected, tagged
-from leeward.doctor.facts import Facts, Inside, Refused, Unread
+from leeward.doctor.facts import Facts, Inside, Read, Refused, Unread
 from leeward.doctor.finding import About, Check, Finding
 from leeward.model import keys
 from leeward.model.group import TERMINATING, Group, LifecycleHook
-from leeward.policy.document import NodePolicy
+from leeward.policy.document import ClusterPolicies, NodePolicy
 from leeward.policy.selection import is_ours
 from leeward.sync.hooks import HEARTBEAT_TIMEOUT, left_over_hook, missing_hook
 
@@ -17,42 +18,72 @@ _PUT = f"fn sync puts it there within five minutes; if it does not, {_NOW} says 
 
 def hooks(facts: Facts, inside: Inside) -> Iterator[Finding]:
     """Our terminate hook is there as fn sync puts it: without it a scale-in ends nodes undrained."""
-    chosen = {group.name for group, _ in selected(facts, inside)}
-    for group, policy in selected(facts, inside):
-        about = About(Check.HOOK, f"group {group.name}")
-        found = inside.hooks.get(group.name, ())
-        yield about.unknown(found) if isinstance(found, Unread) else _hook(about, inside, group, policy, found)
     policies = inside.policies
     if isinstance(policies, (Unread, Refused)):
         return
+    chosen = {group.name: policy for group, policy in selected(facts, inside)}
     for group in tagged(facts, inside):
-        found = inside.hooks.get(group.name, ())
-        if group.name in chosen or isinstance(found, Unread) or left_over_hook(group, found, policies) is None:
-            continue
-        yield About(Check.HOOK, f"group {group.name}").warning(
+        about, found = About(Check.HOOK, f"group {group.name}"), inside.hooks.get(group.name, ())
+        policy = chosen.get(group.name)
+        if policy is None:
+            yield from _left_over(about, group, found, policies)
+        elif isinstance(found, Unread):
+            yield about.unknown(found)
+        else:
+            yield _hook(about, inside, _Case(group=group, policy=policy, policies=policies, hooks=found))
+
+
+def _left_over(
+    about: About, group: Group, found: Read[tuple[LifecycleHook, ...]], policies: ClusterPolicies
+) -> Iterator[Finding]:
+    if not isinstance(found, Unread) and left_over_hook(group, found, policies) is not None:
+        yield about.warning(
             "our hook is on it and no policy selects it: every scale-in waits for nobody",
             f"fn sync takes it off within five minutes; if it does not, {_NOW} says why",
         )
 
 
-def _hook(about: About, inside: Inside, group: Group, policy: NodePolicy, found: tuple[LifecycleHook, ...]) -> Finding:
-    policies = inside.policies
-    if isinstance(policies, (Unread, Refused)):
-        return about.ok("")
-    ours = [hook for hook in found if hook.transition == TERMINATING and is_ours(hook, policy, inside.queue_arns)]
-    missing = missing_hook(group, found, policies, inside.queue_arns)
-    there = next((hook for hook in found if hook.name == keys.TERMINATE_HOOK), None)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """A selected group with its hooks."""
+
+    group: Group
+    policy: NodePolicy
+    policies: ClusterPolicies
+    hooks: tuple[LifecycleHook, ...]
+
+    @property
+    def there(self) -> LifecycleHook | None:
+        """The hook of our name, whoever put it there."""
+        return next((hook for hook in self.hooks if hook.name == keys.TERMINATE_HOOK), None)
+
+    @property
+    def switched_off(self) -> bool:
+        """fn sync puts none there on purpose."""
+        settings = self.policies.settings
+        return settings.paused or not settings.interruption or not self.policy.interruption.enabled
+
+
+def _hook(about: About, inside: Inside, case: _Case) -> Finding:
+    missing, there = missing_hook(case.group, case.hooks, case.policies, inside.queue_arns), case.there
     if missing is not None and there is None:
         return about.failed("it has no terminate hook of ours: a scale-in ends its nodes undrained", _PUT)
     if missing is not None and there is not None:
         said = f"{there.name} waits {there.heartbeat_timeout} s and then answers {there.default.value}"
         return about.failed(f"{said}, expected {HEARTBEAT_TIMEOUT} s and {missing.default.value}", _PUT)
+    ours = [h for h in case.hooks if h.transition == TERMINATING and is_ours(h, case.policy, inside.queue_arns)]
     if ours:
         return about.ok(", ".join(f"{hook.name}, {hook.heartbeat_timeout} s" for hook in ours))
-    if policies.settings.paused or not policies.settings.interruption or not policy.interruption.enabled:
-        return about.ok("none is put there: interruption is off or the cluster is paused")
+    return (
+        about.ok("none is put there: interruption is off, or the cluster paused")
+        if case.switched_off
+        else _taken(about, case)
+    )
+
+
+def _taken(about: About, case: _Case) -> Finding:
+    delete = f"--auto-scaling-group-name {case.group.name} --lifecycle-hook-name {keys.TERMINATE_HOOK}"
     return about.failed(
         f"its hook {keys.TERMINATE_HOOK} is not marked as ours ({keys.HOOK_MARK}): it is left alone, nobody answers it",
-        f"take it off if nobody else uses it: aws autoscaling delete-lifecycle-hook --auto-scaling-group-name "
-        f"{group.name} --lifecycle-hook-name {keys.TERMINATE_HOOK}; fn sync puts ours there",
+        f"where nobody else uses it: aws autoscaling delete-lifecycle-hook {delete}; fn sync puts ours there",
     )

@@ -68,8 +68,8 @@ def _none(about: About, number: int, policies: ClusterPolicies, groups: list[Gro
     policy = policies.policies[number]
     would = [group for group in groups if selects(policy.selector, group.name, group.tags)]
     if would:
-        takers = {policy_for(policies.policies, group.name, group.tags) for group in would}
-        named = ", ".join(sorted(taker.name for taker in takers if taker))
+        takers = (policy_for(policies.policies, group.name, group.tags) for group in would)
+        named = ", ".join(sorted({taker.name for taker in takers if taker}))
         return about.warning(
             f"selects nothing: {named} stands before it and selects its groups",
             "put it before, or narrow the other's selector",

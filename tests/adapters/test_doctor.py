@@ -1,0 +1,240 @@
+"""What `leeward doctor` reads: AWS's answers and the cluster's, and what is simply not there."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from botocore.stub import ANY
+
+from leeward.adapters.doctor.deployment import AwsDeployment
+from leeward.adapters.doctor.rbac import ClusterRbac
+from leeward.doctor.facts import Binding, Counts, EksCluster, EventSource, Identity
+from leeward.errors import AccessDeniedError
+from tests.adapters.scripted_server import Reply
+
+NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
+ACCOUNT = "111122223333"
+UUID = "4d0a5f2e-1c6b-4d0e-9a63-5b7a2c1f0e9d"
+MACHINE = f"arn:aws:states:us-east-1:{ACCOUNT}:stateMachine:leeward-node-termination"
+
+
+@pytest.fixture
+def deployment(aws):
+    return AwsDeployment(aws.clients, lambda cluster: cluster)
+
+
+def who(aws):
+    arn = f"arn:aws:sts::{ACCOUNT}:assumed-role/ops/pat"
+    aws.expect("sts", "get_caller_identity", {}, {"Account": ACCOUNT, "UserId": "U", "Arn": arn})
+    return Identity(account=ACCOUNT, region="us-east-1", arn=arn)
+
+
+def test_who_calls_is_asked_once(aws, deployment):
+    expected = who(aws)
+    assert deployment.identity() == expected
+    assert deployment.identity() == expected
+
+
+def test_a_function(aws, deployment):
+    answer = {
+        "Configuration": {
+            "State": "Active",
+            "LastUpdateStatus": "Successful",
+            "LastModified": "2026-03-01T12:00:00.000+0000",
+            "Environment": {"Variables": {"CLUSTERS": "[]"}},
+        },
+        "Concurrency": {"ReservedConcurrentExecutions": 0},
+    }
+    aws.expect("lambda", "get_function", {"FunctionName": "leeward-drain"}, answer)
+    found = deployment.function("leeward-drain")
+    assert (found.state, found.concurrency, found.environment) == ("Active", 0, {"CLUSTERS": "[]"})
+    assert found.modified == datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("service", "operation", "code", "method", "arguments"),
+    [
+        ("lambda", "get_function", "ResourceNotFoundException", "function", ["leeward-drain"]),
+        ("dynamodb", "describe_table", "ResourceNotFoundException", "table", ["leeward"]),
+        ("sqs", "get_queue_url", "AWS.SimpleQueueService.NonExistentQueue", "queue", ["leeward-interruption"]),
+        ("sqs", "get_queue_url", "QueueDoesNotExist", "queue", ["leeward-interruption"]),
+        ("eks", "describe_cluster", "ResourceNotFoundException", "cluster", ["blue"]),
+        ("eks", "describe_access_entry", "ResourceNotFoundException", "entry", ["blue", "arn:aws:iam::1:role/r"]),
+        # the cluster's authentication mode is CONFIG_MAP
+        ("eks", "describe_access_entry", "InvalidRequestException", "entry", ["blue", "arn:aws:iam::1:role/r"]),
+    ],
+)
+def test_what_is_not_there_is_none(aws, deployment, service, operation, code, method, arguments):
+    aws.refuse(service, operation, code)
+    assert getattr(deployment, method)(*arguments) is None
+
+
+def test_a_state_machine_that_is_not_there(aws, deployment):
+    who(aws)
+    aws.refuse("stepfunctions", "describe_state_machine", "StateMachineDoesNotExist")
+    assert deployment.machine("leeward-node-termination") is None
+
+
+def test_what_may_not_be_read_names_the_call(aws, deployment):
+    aws.refuse("dynamodb", "describe_table", "AccessDeniedException", "not authorized")
+    with pytest.raises(AccessDeniedError, match="dynamodb:DescribeTable on leeward"):
+        deployment.table("leeward")
+
+
+def execution(name, at):
+    arn = f"{MACHINE.replace('stateMachine', 'execution')}:{name}"
+    raw = {"executionArn": arn, "stateMachineArn": MACHINE, "name": name, "status": "FAILED", "startDate": at}
+    return raw | {"stopDate": at}
+
+
+def test_failures_of_the_last_day_newest_first_and_only_that_one_is_explained(aws, deployment):
+    who(aws)
+    hour = timedelta(hours=1)
+    for status, listed in (
+        ("FAILED", [execution("i-1-1", NOW - 3 * hour), execution("i-0-1", NOW - 30 * hour)]),
+        ("TIMED_OUT", [execution("i-2-1", NOW - hour)]),
+    ):
+        asked = {"stateMachineArn": MACHINE, "statusFilter": status, "maxResults": 1000}
+        aws.expect("stepfunctions", "list_executions", asked, {"executions": listed})
+    newest = {**execution("i-2-1", NOW - hour), "status": "TIMED_OUT", "error": "States.Timeout", "cause": "late"}
+    aws.expect("stepfunctions", "describe_execution", {"executionArn": newest["executionArn"]}, newest)
+    found = deployment.failures("leeward-node-termination", NOW - 24 * hour)
+    assert [(one.name, one.status, one.error) for one in found] == [
+        ("i-2-1", "TIMED_OUT", "States.Timeout"),
+        ("i-1-1", "FAILED", ""),
+    ]
+
+
+def test_a_queue(aws, deployment):
+    url = f"https://sqs.us-east-1.amazonaws.com/{ACCOUNT}/leeward-interruption"
+    aws.expect("sqs", "get_queue_url", {"QueueName": "leeward-interruption"}, {"QueueUrl": url})
+    told = {
+        "QueueArn": "arn:q",
+        "ApproximateNumberOfMessages": "3",
+        "RedrivePolicy": json.dumps({"deadLetterTargetArn": "arn:dead", "maxReceiveCount": 10}),
+        "Policy": json.dumps({"Statement": []}),
+    }
+    asked = {"QueueUrl": url, "AttributeNames": ["All"]}
+    aws.expect("sqs", "get_queue_attributes", asked, {"Attributes": told})
+    found = deployment.queue("leeward-interruption")
+    assert (found.messages, found.dead_letters, found.policy) == (3, "arn:dead", {"Statement": []})
+
+
+def test_event_sources(aws, deployment):
+    raw = {"UUID": UUID, "EventSourceArn": "arn:q", "State": "Enabled", "LastProcessingResult": "OK"}
+    asked = {"FunctionName": "leeward-interruption"}
+    aws.expect("lambda", "list_event_source_mappings", asked, {"EventSourceMappings": [raw]})
+    assert deployment.sources("leeward-interruption") == [
+        EventSource(id=UUID, source="arn:q", state="Enabled", result="OK")
+    ]
+
+
+def test_rules_of_several_pages(aws, deployment):
+    first = {"Rules": [{"Name": "leeward-a", "State": "ENABLED"}], "NextToken": "more"}
+    aws.expect("events", "list_rules", {"NamePrefix": "leeward-"}, first)
+    second = {"Rules": [{"Name": "leeward-b", "State": "DISABLED"}]}
+    aws.expect("events", "list_rules", {"NamePrefix": "leeward-", "NextToken": "more"}, second)
+    assert deployment.rules("leeward-") == {"leeward-a": True, "leeward-b": False}
+
+
+def test_an_alarm_whose_actions_are_switched_off_tells_nobody(aws, deployment):
+    listed = [
+        {"AlarmName": "leeward-a", "StateValue": "OK", "AlarmActions": ["arn:topic"], "ActionsEnabled": True},
+        {"AlarmName": "leeward-b", "StateValue": "ALARM", "AlarmActions": ["arn:topic"], "ActionsEnabled": False},
+        {"AlarmName": "leeward-c", "StateValue": "OK", "AlarmActions": []},
+    ]
+    aws.expect("cloudwatch", "describe_alarms", {"AlarmNamePrefix": "leeward-"}, {"MetricAlarms": listed})
+    found = deployment.alarms("leeward-")
+    assert {name: (alarm.state, alarm.tells) for name, alarm in found.items()} == {
+        "leeward-a": ("OK", True),
+        "leeward-b": ("ALARM", False),
+        "leeward-c": ("OK", False),
+    }
+
+
+def test_the_counts_of_all_functions_are_one_call(aws, deployment):
+    results = [{"Id": "errors0", "Values": [2.0, 1.0]}, {"Id": "throttles1", "Values": [4.0]}]
+    asked = {
+        "MetricDataQueries": ANY,
+        "StartTime": NOW - timedelta(hours=1),
+        "EndTime": NOW,
+        "ScanBy": "TimestampDescending",
+    }
+    aws.expect("cloudwatch", "get_metric_data", asked, {"MetricDataResults": results})
+    found = deployment.counts(["leeward-a", "leeward-b"], NOW - timedelta(hours=1), NOW)
+    assert found == {"leeward-a": Counts(errors=3), "leeward-b": Counts(throttles=4)}
+
+
+@pytest.mark.parametrize(("values", "seconds"), [([70.0, 10.0], 70.0), ([], None)])
+def test_the_age_is_the_latest_that_was_measured(aws, deployment, values, seconds):
+    query = {
+        "Id": "age",
+        "MetricStat": {
+            "Metric": {
+                "Namespace": "AWS/SQS",
+                "MetricName": "ApproximateAgeOfOldestMessage",
+                "Dimensions": [{"Name": "QueueName", "Value": "leeward-interruption"}],
+            },
+            "Period": 60,
+            "Stat": "Maximum",
+        },
+        "ReturnData": True,
+    }
+    asked = {
+        "MetricDataQueries": [query],
+        "StartTime": NOW - timedelta(minutes=5),
+        "EndTime": NOW,
+        "ScanBy": "TimestampDescending",
+    }
+    aws.expect("cloudwatch", "get_metric_data", asked, {"MetricDataResults": [{"Id": "age", "Values": values}]})
+    assert deployment.oldest_message("leeward-interruption", NOW) == seconds
+
+
+def test_a_cluster(aws, deployment):
+    raw = {
+        "status": "ACTIVE",
+        "version": "1.33",
+        "resourcesVpcConfig": {"endpointPublicAccess": False},
+        "accessConfig": {"authenticationMode": "API_AND_CONFIG_MAP"},
+    }
+    aws.expect("eks", "describe_cluster", {"name": "blue"}, {"cluster": raw})
+    assert deployment.cluster("blue") == EksCluster(
+        status="ACTIVE", version="1.33", public=False, authentication="API_AND_CONFIG_MAP"
+    )
+
+
+def test_the_groups_of_an_access_entry(aws, deployment):
+    asked = {"clusterName": "blue", "principalArn": "arn:aws:iam::111122223333:role/r"}
+    aws.expect("eks", "describe_access_entry", asked, {"accessEntry": {"kubernetesGroups": ["leeward:act"]}})
+    assert deployment.entry("blue", asked["principalArn"]) == ("leeward:act",)
+
+
+ROLE = {
+    "rules": [
+        {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get"]},
+        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"], "resourceNames": ["one"]},
+    ]
+}
+
+
+def test_the_rules_of_a_role_are_spelled_out_and_those_for_single_objects_do_not_count(connect):
+    server = connect(Reply(body=ROLE))
+    found = ClusterRbac(server.client).cluster_role("leeward-act")
+    assert found.rules == {("", "nodes", "get"), ("", "pods", "get")}
+    assert server.seen[0].path == "/apis/rbac.authorization.k8s.io/v1/clusterroles/leeward-act"
+
+
+def test_a_binding_and_what_is_not_there(connect):
+    subjects = [{"kind": "Group", "name": "leeward:act"}, {"kind": "User", "name": "pat"}]
+    bound = {"roleRef": {"name": "leeward-act"}, "subjects": subjects}
+    missing = Reply(status=404, body={"message": "not found"})
+    rbac = ClusterRbac(connect(Reply(body=bound), missing, missing).client)
+    assert rbac.binding("leeward-act") == Binding(role="leeward-act", groups=("leeward:act",))
+    assert rbac.cluster_role("leeward-read") is None
+    assert rbac.aws_auth() is None
+
+
+def test_the_config_map_and_the_version(connect):
+    rbac = ClusterRbac(connect(Reply(body={"data": {"mapRoles": "- x"}}), Reply(body={"gitVersion": "v1.33.1"})).client)
+    assert rbac.aws_auth() == "- x"
+    assert rbac.version() == "v1.33.1"

@@ -1,0 +1,195 @@
+"""A deployment in memory as `leeward doctor` sees it: whole from the start, a test takes parts of it away."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from leeward.doctor import expected
+from leeward.doctor.facts import (
+    Alarm,
+    Binding,
+    ClusterRole,
+    Counts,
+    EksCluster,
+    Ended,
+    EventSource,
+    Function,
+    Identity,
+    Queue,
+    Table,
+)
+from leeward.model.group import Group
+from tests.fakes.calls import Calls
+
+ACCOUNT, REGION = "111122223333", "us-east-1"
+WHO = Identity(account=ACCOUNT, region=REGION, arn=f"arn:aws:iam::{ACCOUNT}:user/pat")
+
+
+def arn(service: str, resource: str) -> str:
+    return f"arn:aws:{service}:{REGION}:{ACCOUNT}:{resource}"
+
+
+def act_role(cluster: str) -> str:
+    return f"arn:aws:iam::{ACCOUNT}:role/leeward-{cluster}-act"
+
+
+def a_queue(name: str, *, messages: int = 0) -> Queue:
+    """The first one with its policy and its dead-letter queue."""
+    url = f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{name}"
+    if name != expected.QUEUE:
+        return Queue(arn=arn("sqs", name), url=url, messages=messages)
+    rules = [arn("events", f"rule/{rule}") for rule in expected.QUEUE_RULES]
+    statement = {
+        "Effect": "Allow",
+        "Principal": {"Service": "events.amazonaws.com"},
+        "Action": "sqs:SendMessage",
+        "Condition": {"ArnEquals": {"aws:SourceArn": rules}},
+    }
+    return Queue(
+        arn=arn("sqs", name),
+        url=url,
+        messages=messages,
+        dead_letters=arn("sqs", expected.DEAD_LETTERS),
+        policy={"Statement": [statement]},
+    )
+
+
+class FakeRbac(Calls):
+    """The ClusterRoles of this version, bound."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.roles: dict[str, ClusterRole] = {name: ClusterRole(rules=rules) for name, rules in expected.NEEDED.items()}
+        self.bound: dict[str, Binding] = {
+            name: Binding(role=name, groups=(group,)) for name, group in expected.KUBERNETES_GROUPS.items()
+        }
+        self.map_roles: str | None = None
+
+    def version(self) -> str:
+        """Some server's."""
+        self._call("version")
+        return "v1.33.1"
+
+    def cluster_role(self, name: str) -> ClusterRole | None:
+        """One of `roles`."""
+        self._call("cluster_role")
+        return self.roles.get(name)
+
+    def binding(self, name: str) -> Binding | None:
+        """One of `bound`."""
+        self._call("binding")
+        return self.bound.get(name)
+
+    def aws_auth(self) -> str | None:
+        """`map_roles`."""
+        self._call("aws_auth")
+        return self.map_roles
+
+
+class FakeDeployment(Calls):
+    """Every part is an attribute; `serving` are its clusters, `listed` all groups of the account."""
+
+    def __init__(self, *serving: str, listed: Iterable[Group] = ()) -> None:
+        super().__init__()
+        clusters = ", ".join(f'{{"name": "{name}", "actRole": "{act_role(name)}"}}' for name in serving)
+        told = {"CLUSTERS": f"[{clusters}]", "QUEUE_ARN": arn("sqs", expected.QUEUE), "HOOK_TOPICS": "[]"}
+        self.who = WHO
+        self.functions = {name: Function(environment=told) for name in expected.FUNCTIONS}
+        self.counted: dict[str, Counts] = {}
+        self.machines = dict.fromkeys(expected.MACHINES, "ACTIVE")
+        self.ended: dict[str, list[Ended]] = {}
+        self.read_by = {
+            "leeward-interruption": [EventSource(id="e-1", source=arn("sqs", expected.QUEUE), state="Enabled")],
+            "leeward-telling": [
+                EventSource(id="e-2", source=arn("dynamodb", "table/leeward/stream/2026"), state="Enabled")
+            ],
+        }
+        self.queues = {name: a_queue(name) for name in expected.QUEUES}
+        self.age: float | None = None
+        self.tables = {expected.TABLE: Table(status="ACTIVE", stream=True, indexes={expected.INDEX: "ACTIVE"})}
+        aimed = {**expected.RULES, **expected.SCHEDULES}
+        self.enabled = dict.fromkeys(aimed, True)
+        self.aims = {name: [f"arn:aws:any:{REGION}:{ACCOUNT}{target}"] for name, target in aimed.items()}
+        self.ringing = {name: Alarm(state="OK") for name in expected.ALARMS}
+        self.listed = list(listed)
+        self.known = {name: EksCluster(status="ACTIVE", version="1.33") for name in serving}
+        self.entries = {(name, act_role(name)): ("leeward:act",) for name in serving}
+        self.inside = {name: FakeRbac() for name in serving}
+
+    def identity(self) -> Identity:
+        """`who`."""
+        self._call("identity")
+        return self.who
+
+    def function(self, name: str) -> Function | None:
+        """One of `functions`."""
+        self._call("function")
+        return self.functions.get(name)
+
+    def counts(self, functions: Iterable[str], since: datetime, now: datetime) -> Mapping[str, Counts]:
+        """`counted`; nothing of the others, as CloudWatch has no datum of what did not happen."""
+        self._call("counts")
+        return {name: self.counted[name] for name in functions if name in self.counted}
+
+    def oldest_message(self, queue: str, now: datetime) -> float | None:
+        """`age`."""
+        self._call("oldest_message")
+        return self.age
+
+    def machine(self, name: str) -> str | None:
+        """One of `machines`."""
+        self._call("machine")
+        return self.machines.get(name)
+
+    def failures(self, machine: str, since: datetime) -> Sequence[Ended]:
+        """Those of `ended` since then."""
+        self._call("failures")
+        return [one for one in self.ended.get(machine, ()) if one.at >= since]
+
+    def sources(self, function: str) -> Sequence[EventSource]:
+        """Of `read_by`."""
+        self._call("sources")
+        return self.read_by.get(function, [])
+
+    def queue(self, name: str) -> Queue | None:
+        """One of `queues`."""
+        self._call("queue")
+        return self.queues.get(name)
+
+    def table(self, name: str) -> Table | None:
+        """One of `tables`."""
+        self._call("table")
+        return self.tables.get(name)
+
+    def rules(self, prefix: str) -> Mapping[str, bool]:
+        """`enabled`."""
+        self._call("rules")
+        return {name: on for name, on in self.enabled.items() if name.startswith(prefix)}
+
+    def targets(self, rule: str) -> Sequence[str]:
+        """Of `aims`."""
+        self._call("targets")
+        return self.aims.get(rule, [])
+
+    def alarms(self, prefix: str) -> Mapping[str, Alarm]:
+        """`ringing`."""
+        self._call("alarms")
+        return {name: alarm for name, alarm in self.ringing.items() if name.startswith(prefix)}
+
+    def groups(self) -> Sequence[Group]:
+        """`listed`."""
+        self._call("groups")
+        return self.listed
+
+    def cluster(self, name: str) -> EksCluster | None:
+        """One of `known`."""
+        self._call("cluster")
+        return self.known.get(name)
+
+    def entry(self, cluster: str, role: str) -> Sequence[str] | None:
+        """One of `entries`."""
+        self._call("entry")
+        return self.entries.get((cluster, role))
+
+    def rbac(self, cluster: str) -> FakeRbac:
+        """One of `inside`."""
+        return self.inside.setdefault(cluster, FakeRbac())

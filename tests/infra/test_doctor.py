@@ -1,0 +1,109 @@
+"""What `leeward doctor` expects is what the template makes, no more and no less, and what the manifest allows."""
+
+import json
+from pathlib import Path
+
+import yaml
+
+from leeward.doctor import expected
+from tests.infra.conftest import ROOT
+
+MANIFEST = list(yaml.safe_load_all((ROOT / expected.ROLE_MANIFEST).read_text()))
+
+
+def test_functions_state_machines_queues_and_alarms(template):
+    for kind, named in (
+        ("AWS::Lambda::Function", expected.FUNCTIONS),
+        ("AWS::StepFunctions::StateMachine", expected.MACHINES),
+        ("AWS::SQS::Queue", expected.QUEUES),
+        ("AWS::CloudWatch::Alarm", expected.ALARMS),
+    ):
+        assert set(template.named(kind)) == set(named), kind
+
+
+def test_the_table_and_its_index(template):
+    table = template.named("AWS::DynamoDB::Table")[expected.TABLE]
+    assert [index["IndexName"] for index in table["GlobalSecondaryIndexes"]] == [expected.INDEX]
+    assert table["StreamSpecification"]
+
+
+def test_rules_schedules_and_their_targets(template):
+    rules = template.named("AWS::Events::Rule")
+    wanted = {**expected.RULES, **expected.SCHEDULES}
+    assert set(rules) == set(wanted)
+    for name, rule in rules.items():
+        assert [target["Arn"].endswith(wanted[name]) for target in rule["Targets"]] == [True], name
+        assert ("ScheduleExpression" in rule) == (name in expected.SCHEDULES)
+
+
+def test_event_sources(template):
+    found = template.resources("AWS::Lambda::EventSourceMapping").values()
+    assert {mapping["FunctionName"] for mapping in found} == set(expected.SOURCES)
+
+
+def test_every_rule_that_fills_the_queue_is_one_that_its_policy_admits(template):
+    (document,) = [
+        found["PolicyDocument"]
+        for found in template.resources("AWS::SQS::QueuePolicy").values()
+        if any(queue.endswith(f"/{expected.QUEUE}") for queue in found["Queues"])
+    ]
+    admitted = [
+        source.removesuffix(".Arn")
+        for statement in document["Statement"]
+        if statement.get("Sid") == "OurRules"
+        for source in statement["Condition"]["ArnEquals"]["aws:SourceArn"]
+    ]
+    assert {source.rpartition("/")[2] for source in admitted} == set(expected.QUEUE_RULES)
+
+
+def test_only_the_capped_function_is_excused_its_throttles(template):
+    reserved = {
+        name
+        for name, function in template.named("AWS::Lambda::Function").items()
+        if "ReservedConcurrentExecutions" in function
+    }
+    assert reserved == {expected.CAPPED, "leeward-interruption"}
+
+
+def test_every_function_that_enters_a_cluster_is_what_the_doctor_looks_for(template):
+    functions = template.named("AWS::Lambda::Function").values()
+    access = {function["Environment"]["Variables"]["KUBERNETES_ACCESS"] for function in functions}
+    assert access == {"act", "none"}
+    assert expected.ENTERED_AS == "leeward-act"
+
+
+def test_the_rules_of_the_cluster_roles():
+    for document in MANIFEST:
+        if document["kind"] != "ClusterRole":
+            continue
+        allowed = {
+            (group, resource, verb)
+            for rule in document["rules"]
+            for group in rule["apiGroups"]
+            for resource in rule["resources"]
+            for verb in rule["verbs"]
+        }
+        assert expected.NEEDED[document["metadata"]["name"]] == allowed
+
+
+def test_the_bindings():
+    bound = {
+        document["roleRef"]["name"]: document["subjects"][0]["name"]
+        for document in MANIFEST
+        if document["kind"] == "ClusterRoleBinding"
+    }
+    assert dict(expected.KUBERNETES_GROUPS) == bound
+
+
+def test_the_manifest_is_where_the_doctor_says():
+    assert Path(expected.ROLE_MANIFEST).exists()
+
+
+def test_what_functions_are_told_is_what_the_doctor_reads(template):
+    from leeward.doctor.served import clusters_of, queue_arns_of
+
+    told = template.named("AWS::Lambda::Function")["leeward-sync"]["Environment"]["Variables"]
+    told = {name: value if isinstance(value, str) else json.dumps(value) for name, value in told.items()}
+    served = clusters_of(told)
+    assert [one.role.rpartition("/")[2] for one in served] == [f"leeward-{one.name}-act" for one in served]
+    assert [arn.rpartition(":")[2] for arn in queue_arns_of(told)] == [expected.QUEUE]

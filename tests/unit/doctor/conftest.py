@@ -1,0 +1,10 @@
+"""What the tests of the checks take."""
+
+import pytest
+
+from tests.unit.doctor.patient import Patient
+
+
+@pytest.fixture
+def patient():
+    return Patient()

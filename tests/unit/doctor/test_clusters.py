@@ -1,0 +1,172 @@
+"""Each cluster: known, entered, answered by, with the rights of this version, and seen by fn sync."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from leeward.doctor.facts import Binding, ClusterRole, EksCluster, Function
+from leeward.doctor.finding import Check, State
+from leeward.errors import AccessDeniedError, ClusterUnreachableError
+from leeward.model.facts import FactKind
+from tests.fakes.builders import CLUSTER
+from tests.fakes.clock import START
+from tests.fakes.deployment import act_role
+
+ROLE = act_role(CLUSTER)
+
+
+def test_a_cluster_that_eks_does_not_know(patient):
+    patient.deployment.known.clear()
+    assert patient.trouble(Check.CLUSTER).state is State.FAILED
+
+
+@pytest.mark.parametrize(("status", "fine"), [("UPDATING", True), ("FAILED", False), ("CREATING", False)])
+def test_what_eks_says_of_it(patient, status, fine):
+    patient.deployment.known[CLUSTER] = EksCluster(status=status)
+    assert bool(patient.troubles()) is not fine
+
+
+def test_without_an_access_entry_no_function_gets_in(patient):
+    patient.deployment.entries.clear()
+    found = patient.trouble(Check.ACCESS_ENTRY)
+    assert found.fix == (
+        f"aws eks create-access-entry --cluster-name {CLUSTER} --principal-arn {ROLE} --kubernetes-groups leeward:act"
+    )
+
+
+def test_an_access_entry_of_another_group(patient):
+    patient.deployment.entries[CLUSTER, ROLE] = ("leeward:read",)
+    found = patient.trouble(Check.ACCESS_ENTRY)
+    assert "leeward:read, expected leeward:act" in found.found
+    assert found.fix.startswith("aws eks update-access-entry")
+
+
+MAPPED = f"- rolearn: {ROLE}\n  username: leeward-act\n  groups: ['leeward:act']\n"
+
+
+@pytest.mark.parametrize(
+    ("mode", "mapped", "fine"),
+    [
+        ("CONFIG_MAP", MAPPED, True),
+        ("API_AND_CONFIG_MAP", MAPPED, True),
+        ("API", MAPPED, False),  # the cluster does not heed the ConfigMap
+        ("CONFIG_MAP", "", False),
+        ("CONFIG_MAP", None, False),
+    ],
+)
+def test_the_config_map_stands_in_for_an_access_entry(patient, mode, mapped, fine):
+    patient.deployment.entries.clear()
+    patient.deployment.known[CLUSTER] = EksCluster(status="ACTIVE", authentication=mode)
+    patient.rbac.map_roles = mapped
+    assert bool(patient.troubles()) is not fine
+
+
+def test_a_public_api_server_that_does_not_answer(patient):
+    """It is asked once, not once for each thing that it would tell."""
+    patient.rbac.fail("version", ClusterUnreachableError("blue: get version (/version): timed out"))
+    states = {found.check: found.state for found in patient.troubles()}
+    assert states == {
+        Check.API_SERVER: State.FAILED,
+        Check.CLUSTER_ROLE: State.UNKNOWN,
+        Check.BINDING: State.UNKNOWN,
+    }
+    assert (patient.rbac.asked["version"], patient.rbac.asked["cluster_role"]) == (1, 0)
+
+
+def test_a_private_api_server_that_does_not_answer_says_nothing_of_the_functions(patient):
+    patient.deployment.known[CLUSTER] = EksCluster(status="ACTIVE", public=False)
+    patient.rbac.fail("version", ClusterUnreachableError("blue: get version (/version): timed out"))
+    assert {found.state for found in patient.troubles()} == {State.UNKNOWN}
+
+
+def test_a_caller_without_access_is_told_to_get_it(patient):
+    patient.rbac.fail("version", AccessDeniedError("blue: the token is not accepted"))
+    troubles = patient.troubles()
+    assert {found.state for found in troubles} == {State.UNKNOWN}
+    assert all("access entry of your own" in found.fix for found in troubles)
+
+
+def test_a_role_of_an_older_version_lacks_what_is_named(patient):
+    rules = patient.rbac.roles["leeward-act"].rules - {
+        ("discovery.k8s.io", "endpointslices", "list"),
+        ("", "nodes", "patch"),
+    }
+    patient.rbac.roles["leeward-act"] = ClusterRole(rules=rules)
+    found = patient.trouble(Check.CLUSTER_ROLE)
+    assert (found.object, found.state) == ("leeward-act in cluster blue", State.FAILED)
+    assert found.found == "it does not allow: patch nodes, list endpointslices.discovery.k8s.io"
+    assert found.fix == "kubectl apply -f manifests/cluster-role.yaml"
+
+
+def test_a_role_that_allows_more_is_a_warning(patient):
+    rules = patient.rbac.roles["leeward-act"].rules | {("", "secrets", "list")}
+    patient.rbac.roles["leeward-act"] = ClusterRole(rules=rules)
+    found = patient.trouble(Check.CLUSTER_ROLE)
+    assert (found.state, "list secrets" in found.found) == (State.WARNING, True)
+
+
+def test_wildcards_allow_what_is_needed(patient):
+    patient.rbac.roles["leeward-act"] = ClusterRole(rules=frozenset({("*", "*", "*")}))
+    assert patient.trouble(Check.CLUSTER_ROLE).state is State.WARNING
+
+
+def test_the_role_that_no_function_wears_is_a_warning(patient):
+    del patient.rbac.roles["leeward-read"]
+    assert patient.trouble(Check.CLUSTER_ROLE).state is State.WARNING
+
+
+@pytest.mark.parametrize(
+    ("binding", "words"),
+    [
+        (None, "not there"),
+        (Binding(role="leeward-act", groups=("leeward:read",)), "leeward:read, expected leeward:act"),
+        (Binding(role="view", groups=("leeward:act",)), "binds view, expected leeward-act"),
+    ],
+)
+def test_a_binding(patient, binding, words):
+    patient.rbac.bound = (
+        {**patient.rbac.bound, "leeward-act": binding}
+        if binding
+        else {"leeward-read": patient.rbac.bound["leeward-read"]}
+    )
+    found = patient.trouble(Check.BINDING)
+    assert (found.state, words in found.found) == (State.FAILED, True)
+
+
+def test_when_fn_sync_ran_last_is_seen_from_what_it_writes(patient):
+    later = START + timedelta(minutes=16)
+    found = patient.trouble(Check.SYNC, now=later)
+    assert found.found == "fn sync ran last at 2026-03-02T10:00:00Z: hooks are not kept in place"
+
+
+def test_a_sync_that_runs_and_does_not_get_into_the_cluster(patient):
+    later = START + timedelta(minutes=16)
+    patient.synced(*set(FactKind) - {FactKind.NODES, FactKind.CNI}, at=later)
+    found = patient.trouble(Check.REACH, now=later)
+    assert (found.state, "443" in found.fix) == (State.FAILED, True)
+
+
+def test_facts_that_could_not_be_gathered_anew(patient):
+    later = START + timedelta(minutes=80)
+    patient.synced(*set(FactKind) - {FactKind.PRICES}, at=later)
+    found = patient.trouble(Check.SYNC, now=later)
+    assert (found.state, found.found) == (
+        State.WARNING,
+        "what it could not gather anew is old: prices of 2026-03-02T10:00:00Z",
+    )
+
+
+@pytest.mark.parametrize(("minutes", "state"), [(3, State.WARNING), (30, State.FAILED)])
+def test_a_deployment_of_this_minute_has_not_synced_yet(patient, minutes, state):
+    functions = patient.deployment.functions
+    functions["leeward-sync"] = replace(functions["leeward-sync"], modified=START - timedelta(minutes=minutes))
+    patient.system.catalog.__init__()
+    assert patient.trouble(Check.SYNC).state is state
+
+
+def test_a_cluster_is_looked_into_also_where_the_settings_could_not_be_read(patient):
+    patient.deployment.functions = {name: Function() for name in patient.deployment.functions}
+    checks = {found.check: found.state for found in patient.findings(asked=CLUSTER)}
+    assert checks[Check.ACCESS_ENTRY] is State.UNKNOWN
+    assert checks[Check.HOOK] is State.OK

@@ -1,0 +1,188 @@
+"""Policies and the groups that they select."""
+
+from dataclasses import replace
+
+import pytest
+
+from leeward.doctor.finding import Check, State
+from leeward.errors import AccessDeniedError, InvalidPolicyError
+from leeward.model import keys
+from leeward.model.group import LAUNCHING, GroupInstance, HookResult, LifecycleHook
+from leeward.model.termination import Cause, CauseKind
+from tests.fakes.builders import CLUSTER, GROUP, ZONE, a_group, a_policy, a_subject, our_hook, policies
+from tests.fakes.clock import START
+from tests.unit.doctor.patient import NODE, Patient
+
+TAG = keys.CLUSTER_TAG_PREFIX + CLUSTER
+
+
+def test_policies_that_cannot_be_understood_are_told_in_their_own_words(patient):
+    said = "/leeward/blue/policies/00-web: spec.drain.timeout: found 1x, expected a duration\nand another"
+    patient.system.clusters.fail("policies", InvalidPolicyError(said))
+    found = patient.trouble(Check.POLICIES)
+    assert (found.state, found.found) == (State.FAILED, said.replace("\n", "; "))
+
+
+def test_policies_that_may_not_be_read(patient):
+    patient.system.clusters.fail("policies", AccessDeniedError("ssm:GetParametersByPath on it: AccessDenied"))
+    assert patient.trouble(Check.POLICIES).fix == "allow yourself ssm:GetParametersByPath"
+
+
+def test_a_cluster_without_any_policy():
+    patient = Patient(written=replace(policies(), policies=()))
+    assert {found.check for found in patient.troubles() if found.state is State.FAILED} == {Check.POLICIES}
+
+
+def test_the_only_policy_selects_nothing():
+    found, left_over = Patient(written=policies(a_policy("web", "wbe-*"))).troubles()
+    assert (found.check, found.state) == (Check.SELECTION, State.FAILED)
+    assert "none of the cluster's 1 groups matches wbe-*" in found.found
+    assert (left_over.check, left_over.state) == (Check.HOOK, State.WARNING)
+
+
+def test_one_idle_policy_beside_others_is_a_warning():
+    found = Patient(written=policies(a_policy(), a_policy("batch", "batch-*"))).trouble(Check.SELECTION)
+    assert (found.object, found.state) == ("policy batch of cluster blue", State.WARNING)
+
+
+def test_a_policy_behind_one_that_takes_its_groups_is_told_so():
+    found = Patient(written=policies(a_policy("all", "*"), a_policy("web", "web-*"))).trouble(Check.SELECTION)
+    assert (found.object, found.found) == (
+        "policy web of cluster blue",
+        "selects nothing: all stands before it and selects its groups",
+    )
+
+
+@pytest.mark.parametrize("switch", [{"paused": True}, {"interruption": False}])
+def test_what_is_switched_off_is_a_warning_and_no_hook_is_missed(switch):
+    patient = Patient(written=policies(a_policy(), **switch))
+    patient.system.groups.hooks_of.clear()
+    assert patient.trouble(Check.SWITCHES).state is State.WARNING
+
+
+def test_a_group_without_our_hook(patient):
+    patient.system.groups.hooks_of.clear()
+    found = patient.trouble(Check.HOOK)
+    assert (found.object, found.state) == (f"group {GROUP}", State.FAILED)
+    assert "leeward-sync" in found.fix
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"heartbeat_timeout": 3600}, "waits 3600 s and then answers CONTINUE, expected 300 s and CONTINUE"),
+        ({"default": HookResult.ABANDON}, "waits 300 s and then answers ABANDON, expected 300 s and CONTINUE"),
+        ({"metadata": None}, "not marked as ours"),
+    ],
+)
+def test_a_hook_that_is_not_as_fn_sync_puts_it(patient, change, words):
+    patient.system.groups.hooks_of[GROUP] = [replace(our_hook(), **change)]
+    found = patient.trouble(Check.HOOK)
+    assert (found.state, words in found.found) == (State.FAILED, True)
+
+
+def test_a_hook_that_the_policy_names_will_do():
+    patient = Patient(written=policies(a_policy(hooks=["mine"])))
+    patient.system.groups.hooks_of[GROUP] = [replace(our_hook(), name="mine", metadata=None)]
+    assert patient.troubles() == []
+
+
+def test_a_hook_that_notifies_our_queue_will_do(patient):
+    queue = patient.deployment.functions["leeward-sync"].environment["QUEUE_ARN"]
+    patient.system.groups.hooks_of[GROUP] = [replace(our_hook(), name="direct", metadata=None, target_arn=queue)]
+    assert patient.troubles() == []
+
+
+def test_our_hook_on_a_group_that_nothing_selects(patient):
+    patient.system.groups.by_name["batch"] = a_group("batch")
+    patient.system.groups.hooks_of["batch"] = [our_hook("batch")]
+    found = patient.trouble(Check.HOOK)
+    assert (found.object, found.state) == ("group batch", State.WARNING)
+
+
+def test_hooks_that_may_not_be_read(patient):
+    patient.system.groups.fail("hooks", AccessDeniedError("autoscaling:DescribeLifecycleHooks: denied"))
+    assert patient.trouble(Check.HOOK).fix == "allow yourself autoscaling:DescribeLifecycleHooks"
+
+
+def test_a_tag_with_a_value_that_our_roles_do_not_accept(patient):
+    patient.has_group(tags={TAG: "true"})
+    found = patient.trouble(Check.TAGS)
+    assert (found.state, "'true', expected owned or shared" in found.found) == (State.FAILED, True)
+    assert f"Key={TAG},Value=owned" in found.fix
+
+
+def test_the_tag_of_a_managed_group_will_do(patient):
+    patient.has_group(tags={"eks:cluster-name": CLUSTER})
+    assert patient.troubles() == []
+
+
+def test_a_group_without_a_tag_whose_instances_are_nodes_of_the_cluster(patient):
+    patient.system.groups.by_name["web-b"] = replace(a_group("web-b", NODE), tags={})
+    found = patient.trouble(Check.TAGS)
+    assert (found.object, found.state) == ("group web-b", State.FAILED)
+    assert f"nodes of {CLUSTER}" in found.found
+
+
+def test_an_empty_group_without_a_tag_that_a_policy_names(patient):
+    patient.system.groups.by_name["web-b"] = replace(a_group("web-b"), tags={})
+    assert patient.trouble(Check.TAGS).state is State.WARNING
+
+
+@pytest.mark.parametrize("tags", [{keys.CLUSTER_TAG_PREFIX + "green": "owned"}, {"eks:cluster-name": "green"}])
+def test_another_clusters_group_of_that_name_is_none_of_ours(patient, tags):
+    patient.system.groups.by_name["web-b"] = replace(a_group("web-b", NODE), tags=tags)
+    assert patient.troubles() == []
+
+
+def test_a_group_of_strangers_is_not_claimed_for_a_policy_that_takes_all():
+    patient = Patient(written=policies(a_policy("all", "*")))
+    patient.system.groups.by_name["database"] = replace(a_group("database", "i-0other"), tags={})
+    assert patient.troubles() == []
+
+
+@pytest.mark.parametrize("process", ["Launch", "Terminate"])
+def test_a_process_without_which_nothing_comes_or_goes(patient, process):
+    patient.has_group(suspended=("AZRebalance", process))
+    found = patient.trouble(Check.PROCESSES)
+    assert found.found == f"suspended: {process}"
+    assert found.fix.endswith(f"--auto-scaling-group-name {GROUP} --scaling-processes {process}")
+
+
+def test_an_instance_refresh(patient):
+    patient.system.beforehand.model.running[GROUP] = ("refresh-1",)
+    found = patient.trouble(Check.INSTANCE_REFRESH)
+    assert (found.state, "refresh-1" in found.found) == (State.WARNING, True)
+
+
+def member(lifecycle):
+    return (GroupInstance(id=NODE, zone=ZONE, lifecycle=lifecycle),)
+
+
+def test_an_instance_that_our_hook_holds_and_nobody_leads_out(patient):
+    patient.has_group(instances=member("Terminating:Wait"))
+    found = patient.trouble(Check.LIFECYCLE)
+    assert (found.object, found.state) == (f"instance {NODE}", State.WARNING)
+    assert "leeward-terminate" in found.found
+    assert "sweep" in found.fix
+
+
+def test_one_that_a_termination_of_ours_leads_out_is_in_order(patient):
+    patient.has_group(instances=member("Terminating:Wait"))
+    cause = Cause(id="event", kind=CauseKind.ASG_TERMINATE, at=START)
+    patient.system.claims.claim(a_subject(NODE), cause, START)
+    assert patient.troubles() == []
+
+
+def test_one_that_somebody_elses_launch_hook_holds(patient):
+    theirs = LifecycleHook(name="bake", group=GROUP, transition=LAUNCHING)
+    patient.system.groups.hooks_of[GROUP].append(theirs)
+    patient.has_group(instances=member("Pending:Wait"))
+    found = patient.trouble(Check.LIFECYCLE)
+    assert ("by bake" in found.found, "none of these hooks is ours" in found.fix) == (True, True)
+
+
+def test_one_that_its_group_has_retained(patient):
+    patient.has_group(instances=member("Terminating:Retained"), retains=True)
+    patient.system.groups.hooks_of[GROUP] = [replace(our_hook(), default=HookResult.ABANDON)]
+    assert "retained" in patient.trouble(Check.LIFECYCLE).found

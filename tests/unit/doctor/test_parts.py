@@ -1,0 +1,326 @@
+"""What is deployed: each part that is missing, switched off or aimed elsewhere is named with its way out."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from leeward.doctor import expected
+from leeward.doctor.diagnosis import diagnose, healthy
+from leeward.doctor.facts import Alarm, Counts, EventSource, Function, Table
+from leeward.doctor.finding import PART_OF, Check, State
+from leeward.errors import AccessDeniedError, AwsUnavailableError
+from tests.fakes.builders import a_policy, policies
+from tests.fakes.clock import START
+from tests.fakes.deployment import a_queue, arn
+from tests.unit.doctor.patient import Patient
+
+
+def test_where_everything_is_in_order_nothing_else_is_said(patient):
+    findings = patient.findings()
+    assert patient.troubles() == []
+    assert healthy(findings)
+    assert all(found.fix is None and found.found for found in findings)
+    assert {found.check for found in findings} == set(Check) - {Check.DEPLOYMENT, Check.UPGRADE}
+
+
+def test_every_check_belongs_to_a_part():
+    assert set(PART_OF) == set(Check)
+
+
+def test_where_nothing_is_deployed_one_sentence_says_so(patient):
+    patient.deployment.functions.clear()
+    found = patient.trouble(Check.DEPLOYMENT)
+    assert "cdk deploy" in found.fix
+    assert "us-east-1" in found.object
+
+
+def test_a_function_that_is_not_there(patient):
+    del patient.deployment.functions["leeward-drain"]
+    found = patient.trouble(Check.FUNCTION)
+    assert (found.object, found.state, found.found) == ("function leeward-drain", State.FAILED, "it is not there")
+
+
+@pytest.mark.parametrize(
+    ("changes", "state", "words"),
+    [
+        ({"concurrency": 0}, State.FAILED, "nothing can call it"),
+        ({"state": "Failed"}, State.FAILED, "Failed"),
+        ({"update": "Failed"}, State.FAILED, "last update Failed"),
+        ({"update": "InProgress"}, State.WARNING, "InProgress"),
+    ],
+)
+def test_a_function_that_cannot_run(patient, changes, state, words):
+    sync = patient.deployment.functions["leeward-sync"]
+    patient.deployment.functions["leeward-sync"] = replace(sync, **changes)
+    found = patient.trouble(Check.FUNCTION)
+    assert found.state is state
+    assert words in found.found
+
+
+def test_an_idle_function_and_one_with_reserved_concurrency_are_in_order(patient):
+    sync = patient.deployment.functions["leeward-sync"]
+    patient.deployment.functions["leeward-sync"] = replace(sync, state="Inactive", concurrency=10)
+    assert patient.troubles() == []
+
+
+def test_errors_are_a_warning_that_names_the_log(patient):
+    patient.deployment.counted["leeward-sweep"] = Counts(errors=3)
+    found = patient.trouble(Check.FUNCTION_ERRORS)
+    assert (found.state, found.found) == (State.WARNING, "3 errors and 0 throttles in the last hour")
+    assert "aws logs tail /aws/lambda/leeward-sweep" in found.fix
+
+
+def test_throttles_of_the_capped_function_are_meant(patient):
+    patient.deployment.counted = {"leeward-drain": Counts(throttles=40), "leeward-interruption": Counts(throttles=1)}
+    assert patient.trouble(Check.FUNCTION_ERRORS).object == "function leeward-interruption"
+
+
+@pytest.mark.parametrize("status", [None, "DELETING"])
+def test_a_state_machine(patient, status):
+    patient.deployment.machines[expected.MACHINES[1]] = status
+    assert patient.trouble(Check.STATE_MACHINE).object == "state machine leeward-node-group-upgrade"
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (None, "not there"),
+        (Table(status="ARCHIVED", stream=True, indexes={"open": "ACTIVE"}), "ARCHIVED"),
+        (Table(status="ACTIVE", stream=False, indexes={"open": "ACTIVE"}), "no stream"),
+        (Table(status="ACTIVE", stream=True, indexes={}), "no index open"),
+        (Table(status="ACTIVE", stream=True, indexes={"open": "CREATING"}), "open is CREATING"),
+    ],
+)
+def test_a_table(patient, table, words):
+    patient.deployment.tables = {"leeward": table} if table else {}
+    found = patient.trouble(Check.TABLE)
+    assert (found.state, words in found.found) == (State.FAILED, True)
+
+
+def test_a_rule_that_is_switched_off(patient):
+    patient.deployment.enabled["leeward-spot-interruption"] = False
+    found = patient.trouble(Check.RULE)
+    assert (found.object, found.found) == ("rule leeward-spot-interruption", "it is disabled")
+    assert found.fix == "aws events enable-rule --name leeward-spot-interruption"
+
+
+def test_a_schedule_that_is_switched_off(patient):
+    patient.deployment.enabled["leeward-sweep-schedule"] = False
+    assert patient.trouble(Check.SCHEDULE).fix == "aws events enable-rule --name leeward-sweep-schedule"
+
+
+@pytest.mark.parametrize(
+    ("targets", "words"),
+    [([], "no target"), ([arn("sqs", "other-queue")], "other-queue, expected leeward-interruption")],
+)
+def test_a_rule_that_leads_elsewhere(patient, targets, words):
+    patient.deployment.aims["leeward-state-change"] = targets
+    assert words in patient.trouble(Check.RULE).found
+
+
+def test_a_rule_that_is_not_there(patient):
+    del patient.deployment.enabled["leeward-lifecycle-action"]
+    assert patient.trouble(Check.RULE).found == "it is not there"
+
+
+def test_the_rule_of_a_webhook_is_looked_for_where_a_cluster_names_one():
+    written = policies(a_policy())
+    written = replace(written, settings=replace(written.settings, webhook="https://example.com/hook"))
+    patient = Patient(written=written)
+    assert patient.trouble(Check.RULE).object == "rule leeward-blue-told"
+    patient.deployment.enabled["leeward-blue-told"] = True
+    assert patient.troubles() == []
+
+
+@pytest.mark.parametrize(
+    ("sources", "state", "words"),
+    [
+        ([], State.FAILED, "not there"),
+        (
+            [EventSource(id="e-1", source=arn("sqs", "leeward-interruption"), state="Disabled")],
+            State.FAILED,
+            "Disabled",
+        ),
+        (
+            [EventSource(id="e-1", source=arn("sqs", "leeward-interruption"), state="Enabling")],
+            State.WARNING,
+            "Enabling",
+        ),
+        (
+            [
+                EventSource(
+                    id="e-1",
+                    source=arn("sqs", "leeward-interruption"),
+                    state="Enabled",
+                    result="PROBLEM: Function call failed",
+                )
+            ],
+            State.FAILED,
+            "PROBLEM",
+        ),
+    ],
+)
+def test_what_reads_the_queue(patient, sources, state, words):
+    patient.deployment.read_by["leeward-interruption"] = sources
+    found = patient.trouble(Check.EVENT_SOURCE)
+    assert (found.state, words in found.found) == (state, True)
+    if "Disabled" in found.found:
+        assert found.fix == "aws lambda update-event-source-mapping --uuid e-1 --enabled"
+
+
+def test_a_queue_without_its_dead_letter_queue(patient):
+    queues = patient.deployment.queues
+    queues[expected.QUEUE] = replace(queues[expected.QUEUE], dead_letters="")
+    assert "nowhere" in patient.trouble(Check.QUEUE).found
+
+
+def test_a_queue_that_is_not_there_is_named_once(patient):
+    del patient.deployment.queues[expected.DEAD_LETTERS]
+    assert patient.trouble(Check.QUEUE).object == f"queue {expected.DEAD_LETTERS}"
+
+
+def without_rule(policy, name):
+    (statement,) = policy["Statement"]
+    sources = [one for one in statement["Condition"]["ArnEquals"]["aws:SourceArn"] if not one.endswith(name)]
+    return {"Statement": [{**statement, "Condition": {"ArnEquals": {"aws:SourceArn": sources}}}]}
+
+
+def test_a_queue_policy_that_keeps_one_rule_out_names_it(patient):
+    queues = patient.deployment.queues
+    queue = queues[expected.QUEUE]
+    queues[expected.QUEUE] = replace(queue, policy=without_rule(queue.policy, "leeward-spot-interruption"))
+    found = patient.trouble(Check.QUEUE_POLICY)
+    assert found.found == "its policy does not let these rules send: leeward-spot-interruption"
+
+
+@pytest.mark.parametrize(
+    ("change", "admitted"),
+    [
+        ({"Condition": {"ArnLike": {"aws:SourceArn": arn("events", "rule/leeward-*")}}}, True),
+        ({"Condition": {}}, True),
+        ({"Action": ["sqs:*"], "Principal": "*"}, True),
+        ({"Effect": "Deny"}, False),
+        ({"Principal": {"Service": "sns.amazonaws.com"}}, False),
+        ({"Action": "sqs:ReceiveMessage"}, False),
+        ({"Condition": {"StringEquals": {"aws:PrincipalTag/team": "web"}}}, False),
+    ],
+)
+def test_what_a_queue_policy_may_look_like(patient, change, admitted):
+    queues = patient.deployment.queues
+    (statement,) = queues[expected.QUEUE].policy["Statement"]
+    queues[expected.QUEUE] = replace(queues[expected.QUEUE], policy={"Statement": {**statement, **change}})
+    assert bool(patient.troubles()) is not admitted
+
+
+def test_messages_that_wait_too_long(patient):
+    patient.deployment.age = 59.0
+    assert patient.troubles() == []
+    patient.deployment.age = 61.0
+    assert patient.trouble(Check.QUEUE_AGE).state is State.FAILED
+
+
+def test_dead_letters_are_counted_and_the_way_to_look_at_them_is_told(patient):
+    patient.deployment.queues[expected.DEAD_LETTERS] = a_queue(expected.DEAD_LETTERS, messages=4)
+    found = patient.trouble(Check.DEAD_LETTERS)
+    assert (found.state, found.found) == (State.FAILED, "4 messages could not be read or handled")
+    assert "aws sqs receive-message --queue-url https://sqs." in found.fix
+
+
+def test_events_that_were_told_to_nobody_concern_no_node(patient):
+    patient.deployment.queues[expected.UNDELIVERED] = a_queue(expected.UNDELIVERED, messages=1)
+    assert patient.trouble(Check.DEAD_LETTERS).state is State.WARNING
+
+
+def test_an_alarm_says_itself_what_to_do(patient):
+    patient.deployment.ringing["leeward-sync-stopped"] = Alarm(state="ALARM", reason="no data", description="Look.")
+    found = patient.trouble(Check.ALARM)
+    assert (found.state, found.found, found.fix) == (State.FAILED, "it is in ALARM: no data", "Look.")
+
+
+def test_an_alarm_without_data_does_not_ring_and_one_that_is_missing_does(patient):
+    patient.deployment.ringing["leeward-queue-age"] = Alarm(state="INSUFFICIENT_DATA")
+    assert patient.troubles() == []
+    del patient.deployment.ringing["leeward-queue-age"]
+    assert patient.trouble(Check.ALARM).object == "alarm leeward-queue-age"
+
+
+def test_alarms_that_nobody_hears(patient):
+    patient.deployment.ringing = {name: Alarm(state="OK", tells=False) for name in expected.ALARMS}
+    found = patient.trouble(Check.ALARM_ACTIONS)
+    assert (found.state, "alarmTopic" in found.fix) == (State.WARNING, True)
+
+
+READS = {
+    "function": "lambda:GetFunction",
+    "counts": "cloudwatch:GetMetricData",
+    "machine": "states:DescribeStateMachine",
+    "failures": "states:ListExecutions",
+    "sources": "lambda:ListEventSourceMappings",
+    "queue": "sqs:GetQueueAttributes",
+    "table": "dynamodb:DescribeTable",
+    "rules": "events:ListRules",
+    "targets": "events:ListTargetsByRule",
+    "alarms": "cloudwatch:DescribeAlarms",
+    "groups": "autoscaling:DescribeAutoScalingGroups",
+    "cluster": "eks:DescribeCluster",
+    "entry": "eks:DescribeAccessEntry",
+}
+
+
+@pytest.mark.parametrize(("method", "permission"), READS.items())
+def test_what_may_not_be_read_is_unknown_and_the_permission_named(patient, method, permission):
+    """Everything else is read all the same."""
+    patient.deployment.fail(method, AccessDeniedError(f"{permission} on it: AccessDenied: not authorized"))
+    findings = patient.findings(asked="blue")
+    unknown = [found for found in findings if found.state is State.UNKNOWN]
+    assert unknown
+    assert all(found.fix.startswith("allow yourself ") for found in unknown)
+    assert any(permission in found.fix for found in unknown)
+    assert healthy(findings)
+    assert {found.check for found in findings} >= {Check.FUNCTION, Check.RULE, Check.QUEUE, Check.CLUSTER, Check.TABLE}
+
+
+def test_what_failed_on_the_way_is_unknown_as_well_and_no_permission_is_to_blame(patient):
+    patient.deployment.fail("table", AwsUnavailableError("dynamodb:DescribeTable on leeward: it did not answer"))
+    found = patient.trouble(Check.TABLE)
+    assert (found.state, "run leeward doctor again" in found.fix) == (State.UNKNOWN, True)
+
+
+def test_every_read_is_denied_and_nothing_but_unknowns_is_told(patient):
+    for fake in (patient.deployment, patient.rbac, patient.system.claims, patient.system.groups):
+        for method in [name for name in dir(fake) if not name.startswith("_") and callable(getattr(fake, name))]:
+            fake.fail(method, AccessDeniedError(f"{method}: not allowed"))
+    for fake in (patient.system.kubernetes, patient.system.catalog, patient.system.upgrades, patient.system.rounds):
+        fake.fail("nodes", AccessDeniedError("nodes: not allowed"))
+        fake.fail("read", AccessDeniedError("read: not allowed"))
+    findings = patient.findings(asked="blue")
+    assert {found.state for found in findings} <= {State.UNKNOWN, State.OK}
+    assert sum(found.state is State.UNKNOWN for found in findings) > 20
+
+
+def test_a_deployment_whose_settings_cannot_be_understood(patient):
+    patient.deployment.functions = {name: Function(environment={"CLUSTERS": "?"}) for name in expected.FUNCTIONS}
+    assert patient.trouble(Check.CLUSTER).object == "all clusters"
+
+
+def test_a_cluster_that_is_not_served(patient):
+    found = patient.trouble(Check.CLUSTER, asked="red")
+    assert (found.object, "serves blue" in found.found) == ("cluster red", True)
+
+
+def test_only_the_cluster_that_is_asked_for_is_looked_into():
+    both = Patient(serving=("blue", "green"))
+    both.system.clusters.apis["green"] = both.system.kubernetes
+    both.system.clusters.policies_of["green"] = policies(a_policy(), cluster="green")
+    looked = {found.object for found in both.findings() if found.check is Check.CLUSTER}
+    assert looked == {"cluster blue", "cluster green"}
+    only = {found.object for found in both.findings(asked="blue") if found.check is Check.CLUSTER}
+    assert only == {"cluster blue"}
+
+
+def test_the_hour_and_the_day_end_now(patient):
+    """What is older does not count: the fake gives what was asked for."""
+    facts = patient.facts(now=START + timedelta(minutes=1))
+    assert diagnose(facts)
+    assert facts.now == START + timedelta(minutes=1)
