@@ -4,7 +4,7 @@ Decides how it is asked for and printed; what is in order is decided in `leeward
 
 import argparse
 from collections.abc import Iterable, Sequence
-from os.path import commonpath
+from itertools import takewhile
 from typing import Any
 
 from rich.console import Group as Rows
@@ -100,8 +100,9 @@ def _short(fine: Sequence[Finding]) -> str:
     """The objects without the words that all of them begin with."""
     if len(fine) == 1:
         return f"{fine[0].object}: {fine[0].found}"
-    same = commonpath([found.object for found in fine]).rpartition(" ")[0]
-    named = ", ".join(found.object.removeprefix(same).strip() for found in fine[:_NAMED])
+    words = [found.object.split() for found in fine]
+    same = sum(1 for _ in takewhile(lambda place: len(set(place)) == 1, zip(*words, strict=False)))
+    named = ", ".join(" ".join(one[same:]) for one in words[:_NAMED])
     return f"{len(fine)}: {named}{' …' if len(fine) > _NAMED else ''}"
 
 

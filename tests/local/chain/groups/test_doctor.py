@@ -40,6 +40,7 @@ def as_deployed(stack):
         events.enable_rule(Name=f"leeward-{name}-schedule")
     for document in (READER, READS):
         stack.kubectl("apply", "-f", "-", stdin=json.dumps(document))
+    forget_what_is_cached(stack, "leeward-sync")  # it looks at a group's hooks anew after a minute
     yield
     for name in SCHEDULED:
         events.disable_rule(Name=f"leeward-{name}-schedule")
@@ -91,7 +92,7 @@ def test_a_healthy_deployment_has_nothing_to_mend_and_what_is_broken_is_named_wi
     assert broken[rule]["fix"] == f"aws events enable-rule --name {SPOT}"
     assert "leeward-sync" in broken[hook]["fix"]
 
-    forget_what_is_cached(stack, "leeward-sync")  # it looks at a group's hooks anew after a minute
+    forget_what_is_cached(stack, "leeward-sync")
     called(stack, "sync")
     code, mended = doctor()
     assert (code, failed(mended)) == (0, {})
