@@ -99,6 +99,12 @@ def test_a_role_of_an_older_version_lacks_what_is_named(patient):
     assert found.fix == "kubectl apply -f manifests/cluster-role.yaml"
 
 
+def test_the_same_resource_of_another_api_group_is_another_one(patient):
+    rules = patient.rbac.roles["leeward-act"].rules - {("", "nodes", "patch")} | {("metrics.k8s.io", "nodes", "patch")}
+    patient.rbac.roles["leeward-act"] = ClusterRole(rules=rules)
+    assert patient.trouble(Check.CLUSTER_ROLE).found == "it does not allow: patch nodes"
+
+
 def test_a_role_that_allows_more_is_a_warning(patient):
     rules = patient.rbac.roles["leeward-act"].rules | {("", "secrets", "list")}
     patient.rbac.roles["leeward-act"] = ClusterRole(rules=rules)

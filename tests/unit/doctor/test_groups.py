@@ -1,5 +1,6 @@
 """Policies and the groups that they select."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -93,6 +94,15 @@ def test_a_hook_that_notifies_our_queue_will_do(patient):
     assert patient.troubles() == []
 
 
+def test_a_hook_that_notifies_a_topic_of_the_settings_will_do(patient):
+    topic = "arn:aws:sns:us-east-1:111122223333:hooks"
+    for name, function in patient.deployment.functions.items():
+        told = {**function.environment, "HOOK_TOPICS": json.dumps([topic])}
+        patient.deployment.functions[name] = replace(function, environment=told)
+    patient.system.groups.hooks_of[GROUP] = [replace(our_hook(), name="direct", metadata=None, target_arn=topic)]
+    assert patient.troubles() == []
+
+
 def test_our_hook_on_a_group_that_nothing_selects(patient):
     patient.system.groups.by_name["batch"] = a_group("batch")
     patient.system.groups.hooks_of["batch"] = [our_hook("batch")]
@@ -138,6 +148,7 @@ def test_another_clusters_group_of_that_name_is_none_of_ours(patient, tags):
 def test_a_group_of_strangers_is_not_claimed_for_a_policy_that_takes_all():
     patient = Patient(written=policies(a_policy("all", "*")))
     patient.system.groups.by_name["database"] = replace(a_group("database", "i-0other"), tags={})
+    patient.system.groups.by_name["empty"] = replace(a_group("empty"), tags={})
     assert patient.troubles() == []
 
 

@@ -75,18 +75,16 @@ def _record(facts: Facts, record: TerminationRecord, running: frozenset[str]) ->
             yield about.warning(f"execution {name} leads it out since {format_instant(claimed)}{held}", fix)
     elif _waits(record, facts.now):
         return
-    elif facts.now - max(record.times.values(), default=claimed) > SWEPT:
+    elif facts.now - max(record.times.values(), default=claimed) > SWEPT:  # one that rests has a time that is to come
         since = format_instant(claimed)
         why = f": {record.failure}" if record.failure else ""
         yield about.failed(f"its termination is open since {since} and no execution works on it{why}", _SWEEP_LOG)
 
 
 def _waits(record: TerminationRecord, now: datetime) -> bool:
-    """It rests after a failure, or for budgets: nothing but maintenance to come wants the instance."""
+    """For budgets: nothing but maintenance that is still to come wants the instance."""
     far = record.deadline is not None and record.deadline > now
-    return record.times.get("retry", now) > now or (
-        far and all(cause.kind is CauseKind.SCHEDULED_CHANGE for cause in record.causes)
-    )
+    return far and all(cause.kind is CauseKind.SCHEDULED_CHANGE for cause in record.causes)
 
 
 def _allowed(facts: Facts, record: TerminationRecord) -> timedelta:
