@@ -66,6 +66,13 @@ def test_maintenance_that_lies_ahead_waits_for_budgets(patient):
     assert patient.troubles() == []
 
 
+def test_maintenance_whose_time_has_come_does_not_wait(patient):
+    deadline = START - timedelta(minutes=1)
+    cause = Cause(id="health", kind=CauseKind.SCHEDULED_CHANGE, at=START - HOUR, deadline=deadline)
+    patient.system.claims.claim(a_subject(NODE), cause, START - HOUR)
+    assert patient.trouble(Check.RECORD).state is State.FAILED
+
+
 def test_one_that_an_execution_leads_out_may_take_its_time(claimed):
     claimed.system.executions.open.add(f"{NODE}-1")
     claimed.system.claims.note(NODE, times={"draining": START - timedelta(minutes=50)})
