@@ -30,7 +30,7 @@ _NAMED = 3  # objects of a line of what is in order
 def add_parser(subparsers: Any) -> None:
     """The verb."""
     subparsers.add_parser(
-        "doctor", help="is the deployment in order, and what to do where it is not", description=_DESCRIPTION
+        "doctor", help="show what of the deployment is not in order, and the way out", description=_DESCRIPTION
     )
 
 
