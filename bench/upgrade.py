@@ -101,25 +101,31 @@ def row(figures: Figures, nodes: int, unavailable: str) -> Row:
 
 
 def leeward(figures: Figures, nodes: int, unavailable: str) -> tuple[Measured, float]:
-    """What was measured of our own upgrade, and the bound. Raises RuntimeError for one that fails."""
+    """What was measured of our own upgrade, and the bound. Raises RuntimeError for one that fails.
+
+    It is over when its record says so: an execution whose history is nearly full hands over to another.
+    """
     world = a_world(figures, nodes, unavailable, ours=True)
     found: list[tuple[Measured, float]] = []
     machine = world.system.machines[NODE_GROUP_UPGRADE]
-    name = execution_name(GROUP, 1)
 
     def begin() -> None:
         measure = Measure(world, nodes, lambda: marked_nodes(world))
         bound = the_bound(figures, world, nodes, unavailable)
         template = world.fleet.groups[GROUP].template
         template.add("ami-00000000000000002")
-        started = machine.begin(name, {"group": GROUP, "launchTemplateVersion": "2"})
-        assert started is not None
-        started.on_end.append(lambda _: found.append((measure.result(), bound)))
-        started.on_end.append(lambda _: setattr(world.timeline, "stopped", True))
+        machine.begin(execution_name(GROUP, 1), {"group": GROUP, "launchTemplateVersion": "2"})
+        world.seen = lambda: ended(measure, bound)
+
+    def ended(measure: Measure, bound: float) -> None:
+        record = world.upgrades.get(GROUP)
+        if record is not None and record.ended is not None and not machine.executions and not found:
+            found.append((measure.result(), bound))
+            world.timeline.stopped = True
 
     world.timeline.after(WARM_UP + 1, begin, "the upgrade starts")
     world.run(HOURS, converge=0)
-    if machine.closed.get(name) != "SUCCEEDED" or world.violations:
+    if not found or world.upgrades[GROUP].error or world.violations:
         raise RuntimeError("\n".join(["the upgrade failed", *map(str, world.violations), *list(world.story)[-20:]]))
     return found[0]
 

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from bench.upgrade import Row, by_the_node, row, shown
+from bench.upgrade import Row, by_the_node, leeward, row, shown
 from bench.upgrade_fleet import Figures
 from bench.upgrade_measure import Measured
+from leeward.upgrade import run
 
 NOTHING = Measured(
     seconds=100.0,
@@ -43,6 +44,14 @@ def test_both_sides_roll_the_fleet_and_only_ours_moves_no_pod_twice(capsys):
     assert found.bound <= found.ours.seconds < found.eks.seconds
     shown(found)
     assert "6 nodes, maxUnavailable 50%" in capsys.readouterr().out
+
+
+def test_an_execution_that_hands_over_to_another_is_not_the_end(monkeypatch):
+    figures = Figures.read()
+    in_one, bound = leeward(figures, 6, "50%")
+    monkeypatch.setattr(run, "MOST_ROUNDS", 6)
+    in_several, _ = leeward(figures, 6, "50%")
+    assert bound <= in_one.seconds <= in_several.seconds
 
 
 @pytest.mark.parametrize(
