@@ -15,8 +15,8 @@ if TYPE_CHECKING:
         ClusterRole,
         Counts,
         EksCluster,
-        Ended,
         EventSource,
+        FailedExecution,
         Function,
         Identity,
         Queue,
@@ -68,7 +68,7 @@ class Deployment(Protocol):
         """Status of a state machine."""
         ...
 
-    def failures(self, machine: str, since: datetime) -> Sequence[Ended]:
+    def failures(self, machine: str, since: datetime) -> Sequence[FailedExecution]:
         """Executions that failed or timed out since then, newest first; the newest with its error and cause."""
         ...
 

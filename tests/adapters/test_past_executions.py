@@ -7,7 +7,7 @@ import pytest
 
 from leeward.adapters.aws.past_executions import StepFunctionsPast, steps_of
 from leeward.errors import AccessDeniedError, ThrottledError
-from leeward.model.execution import Ended, Failure, Machine
+from leeward.model.execution import ExecutionStatus, Failure, Machine
 
 BEGIN = datetime(2026, 3, 2, 10, tzinfo=UTC)
 MACHINES = "arn:aws:states:us-east-1:111122223333:stateMachine"
@@ -44,7 +44,7 @@ class TestLook:
         answer = described(input='{"instance":"i-0abc","attempt":2,"v":1}')
         aws.expect("stepfunctions", "describe_execution", {"executionArn": EXECUTION}, answer)
         found = past.look(Machine.TERMINATION, "i-0abc-2")
-        assert (found.status, found.started, found.stopped) == (Ended.RUNNING, BEGIN, None)
+        assert (found.status, found.started, found.stopped) == (ExecutionStatus.RUNNING, BEGIN, None)
         assert found.given == {"instance": "i-0abc", "attempt": 2, "v": 1}
 
     def test_a_failed_one_says_why(self, aws, past):

@@ -10,7 +10,7 @@ import pytest
 from leeward.adapters import wiring
 from leeward.cli import report_live
 from leeward.errors import AccessDeniedError, ThrottledError
-from leeward.model.execution import Ended, Machine
+from leeward.model.execution import ExecutionStatus, Machine
 from leeward.model.group import ScalingActivity
 from leeward.model.termination import Cause, CauseKind, Outcome, execution_name
 from leeward.ports_cluster import Listed
@@ -301,7 +301,7 @@ class TestARound:
             (GROUP, ScalingActivity(at=at(63), cause="", leaves="i-0stranger0", ended=at(80))),
         ]
         given = {"cluster": CLUSTER, "round": 7}
-        system.past.put(an_execution(Machine.ROUND, f"{CLUSTER}-7-1", given=given, status=Ended.SUCCEEDED))
+        system.past.put(an_execution(Machine.ROUND, f"{CLUSTER}-7-1", given=given, status=ExecutionStatus.SUCCEEDED))
         document = report(f"{CLUSTER}-7-1")
         assert [lane["instance"] for lane in document["nodes"]] == [OLD]
         assert "has made way for that of a later one" in document["notes"][0]

@@ -10,8 +10,8 @@ from leeward.doctor.facts import (
     ClusterRole,
     Counts,
     EksCluster,
-    Ended,
     EventSource,
+    FailedExecution,
     Function,
     Identity,
     Queue,
@@ -96,7 +96,7 @@ class FakeDeployment(Calls):
         self.functions = {name: Function(environment=told) for name in expected.FUNCTIONS}
         self.counted: dict[str, Counts] = {}
         self.machines = dict.fromkeys(expected.MACHINES, "ACTIVE")
-        self.ended: dict[str, list[Ended]] = {}
+        self.ended: dict[str, list[FailedExecution]] = {}
         self.read_by = {
             "leeward-interruption": [EventSource(id="e-1", source=arn("sqs", expected.QUEUE), state="Enabled")],
             "leeward-telling": [
@@ -140,7 +140,7 @@ class FakeDeployment(Calls):
         self._call("machine")
         return self.machines.get(name)
 
-    def failures(self, machine: str, since: datetime) -> Sequence[Ended]:
+    def failures(self, machine: str, since: datetime) -> Sequence[FailedExecution]:
         """Those of `ended` since then."""
         self._call("failures")
         return [one for one in self.ended.get(machine, ()) if one.at >= since]

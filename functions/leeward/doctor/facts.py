@@ -67,7 +67,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class FailedExecution:
     """An execution that ended as it should not. `error`, `cause` empty where they were not asked for."""
 
     name: str
@@ -204,7 +204,7 @@ class Facts:
     functions: Mapping[str, Read[Function | None]]
     counts: Read[Mapping[str, Counts]]
     machines: Mapping[str, Read[str | None]]
-    failures: Mapping[str, Read[tuple[Ended, ...]]]
+    failures: Mapping[str, Read[tuple[FailedExecution, ...]]]
     sources: Mapping[str, Read[tuple[EventSource, ...]]]
     queues: Mapping[str, Read[Queue | None]]
     oldest_message: Read[float | None]

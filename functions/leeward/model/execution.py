@@ -22,14 +22,15 @@ class Machine(StrEnum):
         return MACHINE_PREFIX + self.value
 
 
-class Ended(StrEnum):
-    """DescribeExecution's `status`, RUNNING with it."""
+class ExecutionStatus(StrEnum):
+    """As DescribeExecution says it."""
 
     RUNNING = "RUNNING"
     SUCCEEDED = "SUCCEEDED"
     FAILED = "FAILED"
     TIMED_OUT = "TIMED_OUT"
     ABORTED = "ABORTED"
+    PENDING_REDRIVE = "PENDING_REDRIVE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,7 @@ class Execution:
 
     machine: Machine
     name: str
-    status: Ended
+    status: ExecutionStatus
     started: datetime
     stopped: datetime | None = None
     given: Mapping[str, Any] = field(default_factory=dict)

@@ -4,7 +4,7 @@ beside the picture."""
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from leeward.model.execution import Ended, Machine
+from leeward.model.execution import ExecutionStatus, Machine
 from leeward.model.times import format_instant
 from leeward.report.facts import Facts
 from leeward.report.lanes import guessed, node_lanes
@@ -14,11 +14,12 @@ from leeward.report.telling import marks_of
 EARLIER = timedelta(minutes=10)  # a cause that came before that is not what the picture is about
 LEAD = timedelta(seconds=2)  # before the first moment, so that one sees what was
 _WORDS = {
-    Ended.RUNNING: "still running",
-    Ended.SUCCEEDED: "succeeded",
-    Ended.FAILED: "failed",
-    Ended.TIMED_OUT: "ran out of time",
-    Ended.ABORTED: "was stopped",
+    ExecutionStatus.RUNNING: "still running",
+    ExecutionStatus.SUCCEEDED: "succeeded",
+    ExecutionStatus.FAILED: "failed",
+    ExecutionStatus.TIMED_OUT: "ran out of time",
+    ExecutionStatus.ABORTED: "was stopped",
+    ExecutionStatus.PENDING_REDRIVE: "waits to be redriven",
 }
 NO_WORKLOADS = (
     "No workload has a lane: neither AWS nor Kubernetes keeps how many replicas were ready at a time that has passed."
@@ -52,7 +53,7 @@ def _about(facts: Facts) -> str:
     one = facts.execution
     last = facts.steps[-1].state if facts.steps else ""
     how = _WORDS[one.status]
-    if one.status is Ended.RUNNING:
+    if one.status is ExecutionStatus.RUNNING:
         how = f"{how}, drawn up to {format_instant(facts.end)}{f', in {last}' if last else ''}"
     elif last:
         how = f"{how} with {last}"

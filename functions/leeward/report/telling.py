@@ -4,7 +4,7 @@ failed and how it ended; not each of a thousand state transitions."""
 from collections.abc import Iterator
 from datetime import datetime
 
-from leeward.model.execution import Ended, Machine
+from leeward.model.execution import ExecutionStatus, Machine
 from leeward.model.termination import Cause, CauseKind, TerminationRecord
 from leeward.model.times import format_instant
 from leeward.report.facts import Facts
@@ -143,13 +143,13 @@ def _ending(facts: Facts) -> Iterator[Mark]:
     node = facts.name_of(facts.touched[0]) if one.machine is Machine.TERMINATION and facts.touched else None
     reason = f"{one.error}: {message_of(one.cause)}".strip(": ") or "no reason was given"
     match one.status:
-        case Ended.SUCCEEDED | Ended.RUNNING:
+        case ExecutionStatus.SUCCEEDED | ExecutionStatus.RUNNING | ExecutionStatus.PENDING_REDRIVE:
             told = why and one.machine is Machine.TERMINATION  # the other machines' last step says it already
             kind, text = MarkKind.DECISION, f"{last}: {why}" if told else last
-        case Ended.ABORTED:
+        case ExecutionStatus.ABORTED:
             kind, text = MarkKind.EVENT, f"the execution was stopped by somebody: {reason}"
-        case Ended.TIMED_OUT:
+        case ExecutionStatus.TIMED_OUT:
             kind, text = MarkKind.FAULT, f"the execution ran out of time in {last}: {reason}"
-        case Ended.FAILED:
+        case ExecutionStatus.FAILED:
             kind, text = MarkKind.FAULT, f"the execution failed: {reason}"
     yield Mark(at=one.stopped, kind=kind, node=node, text=cut_short(text or "it succeeded"))

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.doctor.facts import Ended
+from leeward.doctor.facts import FailedExecution
 from leeward.doctor.finding import Check, State
 from leeward.errors import AccessDeniedError
 from leeward.model.termination import Cause, CauseKind
@@ -21,9 +21,11 @@ HOUR = timedelta(hours=1)
 def test_failures_of_the_last_day_are_counted_and_the_newest_is_explained(patient):
     machine = "leeward-node-termination"
     patient.deployment.ended[machine] = [
-        Ended(name="i-2-1", status="FAILED", at=START - HOUR, error="PodEvictionFailure", cause="pdb shop/web"),
-        Ended(name="i-1-1", status="TIMED_OUT", at=START - 2 * HOUR),
-        Ended(name="i-0-1", status="FAILED", at=START - 30 * HOUR),
+        FailedExecution(
+            name="i-2-1", status="FAILED", at=START - HOUR, error="PodEvictionFailure", cause="pdb shop/web"
+        ),
+        FailedExecution(name="i-1-1", status="TIMED_OUT", at=START - 2 * HOUR),
+        FailedExecution(name="i-0-1", status="FAILED", at=START - 30 * HOUR),
     ]
     found = patient.trouble(Check.EXECUTIONS)
     assert found.state is State.WARNING

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from leeward.model.execution import Ended, Execution, Failure, Machine, Step
+from leeward.model.execution import Execution, ExecutionStatus, Failure, Machine, Step
 from leeward.model.group import ScalingActivity
 from leeward.model.termination import Cause, CauseKind, Outcome, Replacement, Status, TerminationRecord
 from leeward.report.facts import Facts, SeenEvent, SeenNode, Story
@@ -19,10 +19,12 @@ def at(seconds):
     return TEN + timedelta(seconds=seconds)
 
 
-def an_execution(machine=Machine.TERMINATION, name=f"{OLD}-1", *, stopped=100, status=Ended.SUCCEEDED, **more):
+def an_execution(
+    machine=Machine.TERMINATION, name=f"{OLD}-1", *, stopped=100, status=ExecutionStatus.SUCCEEDED, **more
+):
     given = {"instance": OLD, "attempt": 1} if machine is Machine.TERMINATION else {"group": GROUP}
     end = None if stopped is None else at(stopped)
-    status = Ended.RUNNING if stopped is None else status
+    status = ExecutionStatus.RUNNING if stopped is None else status
     return Execution(machine=machine, name=name, status=status, started=TEN, stopped=end, **{"given": given, **more})
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from leeward.model.execution import Ended, Machine
+from leeward.model.execution import ExecutionStatus, Machine
 from leeward.model.termination import Cause, CauseKind, Outcome
 from leeward.report import lanes, node_marks
 from leeward.report.building import build
@@ -121,7 +121,7 @@ class TestATermination:
         given_back = a_termination(
             times={"claimed": 0, "tainted": 5.5, "draining": 6, "closed": 33}, outcome=Outcome.GIVEN_BACK
         )
-        failed = an_execution(stopped=50, status=Ended.FAILED, error="PodEvictionFailure", cause=BLOCKED)
+        failed = an_execution(stopped=50, status=ExecutionStatus.FAILED, error="PodEvictionFailure", cause=BLOCKED)
         record = drawn(facts_of(failed, steps, records=[given_back]))
         assert spans(record)[-2:] == [("draining", 6, 32), ("ready", 32, 50)]
         assert texts(record, MarkKind.FAULT) == [f"the execution failed: PodEvictionFailure: {BLOCKED}"]
@@ -192,9 +192,13 @@ class TestATermination:
         assert spans(record, NEW) == [("launching", 3, 21), ("ready", 21, 100)]
 
     def test_one_that_was_stopped_says_by_whom_it_was_not(self):
-        stopped = an_execution(stopped=20, status=Ended.ABORTED)
+        stopped = an_execution(stopped=20, status=ExecutionStatus.ABORTED)
         record = drawn(facts_of(stopped, a_story()[:3]))
         assert texts(record, MarkKind.EVENT) == ["the execution was stopped by somebody: no reason was given"]
+
+    @pytest.mark.parametrize("status", ExecutionStatus)
+    def test_whatever_step_functions_says_of_it_can_be_drawn(self, status):
+        assert drawn(facts_of(an_execution(status=status), a_story())).about.startswith(f"{OLD}-1 of ")
 
     def test_no_workload_has_a_lane_and_the_record_says_why(self):
         record = drawn(facts_of())
@@ -351,7 +355,7 @@ class TestAnUpgrade:
             Machine.UPGRADE,
             f"{GROUP}-1",
             stopped=300,
-            status=Ended.FAILED,
+            status=ExecutionStatus.FAILED,
             error="NodeCreationFailure",
             cause="none came",
         )

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 from leeward.adapters.aws.batches import pages
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import aws_call, code_of
-from leeward.model.execution import Ended, Execution, Failure, Machine, Step
+from leeward.model.execution import Execution, ExecutionStatus, Failure, Machine, Step
 from leeward.model.times import as_instant
 
 PAGE = 1000  # events, the most that GetExecutionHistory gives at once
@@ -37,7 +37,7 @@ class StepFunctionsPast:
         return Execution(
             machine=machine,
             name=name,
-            status=Ended(answer["status"]),
+            status=ExecutionStatus(answer["status"]),
             started=as_instant(answer["startDate"]),
             stopped=as_instant(answer["stopDate"]) if answer.get("stopDate") else None,
             given=_document(answer.get("input")),

@@ -14,7 +14,7 @@ from leeward.adapters.aws.batches import pages
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import aws_call, code_of
 from leeward.adapters.doctor.signs import Signs
-from leeward.doctor.facts import EksCluster, Ended, EventSource, Function, Identity, Queue, Table
+from leeward.doctor.facts import EksCluster, EventSource, FailedExecution, Function, Identity, Queue, Table
 from leeward.errors import ObjectGoneError
 from leeward.model.group import Group
 from leeward.model.times import as_instant
@@ -60,9 +60,9 @@ class AwsDeployment(Signs):
         )
         return None if answer is None else str(answer.get("status") or "ACTIVE")
 
-    def failures(self, machine: str, since: datetime) -> Sequence[Ended]:
+    def failures(self, machine: str, since: datetime) -> Sequence[FailedExecution]:
         """ListExecutions for each status, the thousand that were started last; DescribeExecution for the newest."""
-        found: list[Ended] = []
+        found: list[FailedExecution] = []
         for status in BADLY:
             with aws_call("states:ListExecutions", machine):
                 answer = self._clients.get("stepfunctions").list_executions(
@@ -71,7 +71,7 @@ class AwsDeployment(Signs):
             for raw in answer.get("executions", ()):
                 at = as_instant(raw["stopDate"]) if raw.get("stopDate") else None
                 if at is not None and at >= since:
-                    found.append(Ended(name=raw["name"], status=status, at=at))
+                    found.append(FailedExecution(name=raw["name"], status=status, at=at))
         found.sort(key=lambda ended: ended.at, reverse=True)
         return [self._explained(machine, one) if place == 0 else one for place, one in enumerate(found)]
 
@@ -165,7 +165,7 @@ class AwsDeployment(Signs):
         who = self._identity
         return f"arn:{who.partition}:states:{who.region}:{who.account}:stateMachine:{name}"
 
-    def _explained(self, machine: str, ended: Ended) -> Ended:
+    def _explained(self, machine: str, ended: FailedExecution) -> FailedExecution:
         arn = f"{self._machine(machine).replace(':stateMachine:', ':execution:', 1)}:{ended.name}"
         raw = self._there(
             "states:DescribeExecution",
@@ -173,7 +173,7 @@ class AwsDeployment(Signs):
             lambda: self._clients.get("stepfunctions").describe_execution(executionArn=arn),
         )
         told: Mapping[str, Any] = raw or {}
-        return Ended(
+        return FailedExecution(
             name=ended.name,
             status=ended.status,
             at=ended.at,

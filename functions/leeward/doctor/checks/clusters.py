@@ -3,10 +3,10 @@
 What the caller may do says nothing about the functions: their access entry and their ClusterRole are looked at, and
 what fn sync has written down shows whether it got in."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from leeward.doctor import expected
-from leeward.doctor.facts import Binding, ClusterRole, Facts, Function, Inside, Rule, Unread
+from leeward.doctor.facts import Binding, ClusterRole, Facts, Function, Inside, Read, Rule, T, Unread
 from leeward.doctor.finding import About, Check, Finding
 from leeward.model.facts import FRESH_FOR, FactKind, fresh_for
 from leeward.model.times import format_instant
@@ -104,12 +104,18 @@ def api_server(inside: Inside) -> Iterator[Finding]:
 
 def roles(inside: Inside) -> Iterator[Finding]:
     """The cluster's ClusterRoles allow what this version does: that of an older version lacks some of it."""
-    for name, found in inside.roles.items():
-        about = About(Check.CLUSTER_ROLE, f"{name} in cluster {inside.name}")
+    return _each(Check.CLUSTER_ROLE, inside, inside.roles, _role)
+
+
+def _each(
+    check: Check, inside: Inside, there: Mapping[str, Read[T | None]], judged: Callable[[About, str, T | None], Finding]
+) -> Iterator[Finding]:
+    for name, found in there.items():
+        about = About(check, f"{name} in cluster {inside.name}")
         if isinstance(found, Unread):
             yield about.unknown(found)
         else:
-            yield _role(about, name, found)
+            yield judged(about, name, found)
 
 
 def _role(about: About, name: str, found: ClusterRole | None) -> Finding:
@@ -144,12 +150,7 @@ def _said(rule: Rule) -> str:
 
 def bindings(inside: Inside) -> Iterator[Finding]:
     """Each ClusterRole is bound to its group."""
-    for name, found in inside.bindings.items():
-        about = About(Check.BINDING, f"{name} in cluster {inside.name}")
-        if isinstance(found, Unread):
-            yield about.unknown(found)
-        else:
-            yield _binding(about, name, found)
+    return _each(Check.BINDING, inside, inside.bindings, _binding)
 
 
 def _binding(about: About, name: str, found: Binding | None) -> Finding:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from leeward.doctor import expected
-from leeward.doctor.facts import Ended, Facts, Inside, Refused, Round, Unread, Upgrade
+from leeward.doctor.facts import Facts, FailedExecution, Inside, Refused, Round, Unread, Upgrade
 from leeward.doctor.finding import About, Check, Finding
 from leeward.model.termination import CauseKind, TerminationRecord, execution_name
 from leeward.model.times import format_instant
@@ -34,7 +34,7 @@ def executions(facts: Facts) -> Iterator[Finding]:
             yield about.ok("none failed or timed out in the last day")
 
 
-def _counted(found: tuple[Ended, ...]) -> str:
+def _counted(found: tuple[FailedExecution, ...]) -> str:
     late = sum(one.status == "TIMED_OUT" for one in found)
     newest = found[0]
     said = ": ".join(part for part in (newest.error, newest.cause[:_SHOWN]) if part)
