@@ -8,7 +8,6 @@ turns under one budget and all drains / maxUnavailable + settle + termination.""
 import os
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.eks_reference import EksUpdate
@@ -20,7 +19,6 @@ from simulation.definitions import NODE_GROUP_UPGRADE
 from simulation.world import WARM_UP, World
 
 HOURS = 40.0  # no upgrade takes longer
-LONGEST = 100  # nodes one by one: with more, hours of virtual time and a look at thousands of pods every ten seconds
 BOUND = 1.25
 TARGETED = 100  # nodes, for which the targets against EKS are set
 TARGETS = {"1": 0.8}
@@ -62,17 +60,14 @@ class Row:
 
 
 def run() -> bool:
-    """Print the table; whether every target is met. `NODES=20,100` and `SHARES=1,10%` choose some of it; those that are
-    named are run, whatever they take.
+    """Print the table; whether every target is met. `NODES=20,100` and `SHARES=1,10%` choose some of it; 500 one by one
+    take ten minutes of CPU time and more.
     """
     figures = Figures.read()
     sizes = [int(count) for count in _named("NODES")] or figures.nodes
     done: list[Row] = []
     for nodes in sizes:
         for share in _named("SHARES") or figures.unavailable:
-            if share == "1" and nodes > LONGEST and not _named("NODES"):
-                by_the_node(nodes, [one for one in done if one.unavailable == share])
-                continue
             done.append(row(figures, nodes, share))
             shown(done[-1])
     return not any(one.missed for one in done)
@@ -94,8 +89,10 @@ def row(figures: Figures, nodes: int, unavailable: str) -> Row:
     ours, bound = leeward(figures, nodes, unavailable)
     _progress(nodes, unavailable, "EKS")
     reference = eks(figures, nodes, unavailable)
-    _progress(nodes, unavailable, "EKS, node by node as slots become free")
-    kinder = eks(figures, nodes, unavailable, by_slots=True).seconds
+    kinder = reference.seconds  # one by one both readings are the same
+    if parallelism(update_policy(unavailable), nodes) > 1:
+        _progress(nodes, unavailable, "EKS, node by node as slots become free")
+        kinder = eks(figures, nodes, unavailable, by_slots=True).seconds
     cpu = time.process_time() - began
     return Row(nodes=nodes, unavailable=unavailable, ours=ours, eks=reference, kinder=kinder, bound=bound, cpu=cpu)
 
@@ -163,24 +160,6 @@ def the_bound(figures: Figures, world: World, nodes: int, unavailable: str) -> f
     chain = figures.grace + (max(loads.values(), default=1) - 1) * figures.ready
     together = drains / parallelism(update_policy(unavailable), nodes)
     return figures.boot + max(chain, together) + figures.settle + TERMINATION
-
-
-def by_the_node(nodes: int, rows: Sequence[Row]) -> None:
-    """One by one, each node more takes as long as the one before: from the two largest that were run, in one line."""
-    if len(rows) < 2:
-        return
-    small, large = rows[-2:]
-    more = nodes - large.nodes
-    ours, eks = (
-        (getattr(large, side).seconds - getattr(small, side).seconds) / (large.nodes - small.nodes)
-        for side in ("ours", "eks")
-    )
-    found = large.ours.seconds + more * ours, large.eks.seconds + more * eks
-    print(
-        f"{nodes} nodes, maxUnavailable {large.unavailable}: not run (NODES={nodes} SHARES={large.unavailable} does); a"
-        f" node more takes {ours:.1f} s, EKS {eks:.1f} s: {found[0]:,.0f} s, EKS {found[1]:,.0f} s:"
-        f" {found[0] / found[1]:.2f} x"
-    )
 
 
 def shown(row: Row) -> None:

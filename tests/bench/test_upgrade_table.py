@@ -1,10 +1,10 @@
-"""The benchmark of upgrades on a fleet of six nodes: what it counts, and what it says of runs that it leaves out."""
+"""The benchmark of upgrades on a fleet of six nodes: what it counts, and when it ends."""
 
 from dataclasses import replace
 
 import pytest
 
-from bench.upgrade import Row, by_the_node, leeward, row, shown
+from bench.upgrade import Row, leeward, row, shown
 from bench.upgrade_fleet import Figures
 from bench.upgrade_measure import Measured
 from leeward.upgrade import run
@@ -68,10 +68,3 @@ def test_an_execution_that_hands_over_to_another_is_not_the_end(monkeypatch):
 )
 def test_what_is_missed_is_said(given, missed):
     assert a_row(**given).missed == missed
-
-
-def test_a_run_that_is_left_out_is_told_by_what_a_node_more_takes(capsys):
-    by_the_node(500, [a_row(20, 840.0, 2000.0), a_row(100, 3480.0, 9186.0)])
-    assert "a node more takes 33.0 s, EKS 89.8 s: 16,680 s, EKS 45,116 s: 0.37 x" in capsys.readouterr().out
-    by_the_node(500, [a_row(20)])
-    assert not capsys.readouterr().out
