@@ -66,7 +66,11 @@ class AwsClients:
             return self._loaded().create_client(service, region_name=region, config=config)
 
     def _loaded(self) -> Any:
+        """The session. STS is always called on the Region's endpoint: SDKs before botocore 1.40 default to the global
+        one, whose tokens EKS refuses outside us-east-1 and which private networks do not reach.
+        """
         with self._lock:
             if self._session is None:
                 self._session = botocore.session.Session()
+                self._session.set_config_variable("sts_regional_endpoints", "regional")
             return self._session
