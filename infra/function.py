@@ -133,8 +133,8 @@ def function_environment(stack: Stack, scopes: Scopes, *, table: str, queue: str
             "name": cluster.name,
             "region": stack.region,
             "account": stack.account,
-            "readRole": scopes.role(names.cluster_role(cluster.name, "read")),
-            "actRole": scopes.role(names.cluster_role(cluster.name, "act")),
+            "readRole": scopes.cluster_role(cluster.name, "read"),
+            "actRole": scopes.cluster_role(cluster.name, "act"),
         }
         for cluster in scopes.settings.clusters
     ]

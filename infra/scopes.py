@@ -74,7 +74,7 @@ class Scopes:
             Scope.IMAGES: [self._public_parameter("aws/service/eks/*")],
             Scope.INSTANCE_QUOTAS: [self._arn("servicequotas", f"ec2/{code}") for code in INSTANCE_QUOTAS],
             Scope.ALARMS: [self._arn("cloudwatch", "alarm:*")],
-            Scope.ANY_ACT_ROLE: [self.role(names.cluster_role("*", "act"))],
+            Scope.ANY_ACT_ROLE: [self.cluster_role("*", "act")],
             Scope.CLUSTER_GROUPS: [self._arn("autoscaling", "autoScalingGroup:*")],
             Scope.NODE_ROLES: list(self.settings.node_roles) or ["*"],
         }
@@ -91,7 +91,7 @@ class Scopes:
             case Scope.NODE_GROUPS:
                 return [self._arn("eks", f"nodegroup/{name}/*") for name in clusters]
             case Scope.ACT_ROLES:
-                return [self.role(names.cluster_role(name, "act")) for name in clusters]
+                return [self.cluster_role(name, "act") for name in clusters]
             case _:
                 return None
 
@@ -103,8 +103,9 @@ class Scopes:
         """The ARN of one of our rules."""
         return self._arn("events", f"rule/{name}")
 
-    def role(self, name: str) -> str:
-        """The ARN of a role of this account."""
+    def cluster_role(self, cluster: str, access: str) -> str:
+        """The ARN of a cluster's role; `*` for those of every cluster of this Region."""
+        name = names.cluster_role(self._stack.region, cluster, access)
         return self._stack.format_arn(service="iam", region="", resource="role", resource_name=name)
 
     def _arn(self, service: str, resource: str) -> str:

@@ -73,7 +73,7 @@ def test_the_clusters_carry_where_they_are_and_their_roles(everything):
     settings = Settings.from_env(environment(everything, "drain"))
     blue, long_ = settings.clusters
     assert (blue.name, blue.region, blue.account) == ("blue", "us-east-1", "111122223333")
-    assert blue.act_role == "arn:aws:iam::111122223333:role/leeward-blue-act"
+    assert blue.act_role == "arn:aws:iam::111122223333:role/leeward-us-east-1-blue-act"
     assert long_.name == LONG_NAME
     assert settings.hook_topics == (TOPIC,)
 
