@@ -28,7 +28,6 @@ class Scope(StrEnum):
     ROUND_EXECUTIONS = "round-executions"
     ROUND_FUNCTION = "round-function"  # the one that disruption-round calls
     GROUP_TEMPLATES = "group-templates"  # any launch template of this account
-    INSTANCE_QUOTAS = "instance-quotas"  # EC2's two on vCPUs of standard instances
     ALARMS = "alarms"  # CloudWatch's
     IMAGES = "images"  # AWS's own parameters that name its recommended images
     CLUSTER_GROUPS = "cluster-groups"  # Auto Scaling groups tagged for one of the configured clusters

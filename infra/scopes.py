@@ -14,8 +14,6 @@ from infra.permission import Permission, Scope
 from infra.settings import Settings
 from leeward.telling.tidings import SOURCE
 
-INSTANCE_QUOTAS = ("L-1216C47A", "L-34B43A08")  # running on-demand standard instances, standard spot requests
-
 _Condition = Mapping[str, Mapping[str, Any]]
 
 
@@ -71,8 +69,7 @@ class Scopes:
             Scope.ROUND_EXECUTIONS: [self._arn("states", f"execution:{names.ROUND_MACHINE}:*")],
             Scope.ROUND_FUNCTION: [self._arn("lambda", f"function:{names.function('disrupt')}")],
             Scope.GROUP_TEMPLATES: [self._arn("ec2", "launch-template/*")],
-            Scope.IMAGES: [self._public_parameter("aws/service/eks/*")],
-            Scope.INSTANCE_QUOTAS: [self._arn("servicequotas", f"ec2/{code}") for code in INSTANCE_QUOTAS],
+            Scope.IMAGES: [self._public_parameter("aws/service/*")],
             Scope.ALARMS: [self._arn("cloudwatch", "alarm:*")],
             Scope.ANY_ACT_ROLE: [self.cluster_role("*", "act")],
             Scope.CLUSTER_GROUPS: [self._arn("autoscaling", "autoScalingGroup:*")],
