@@ -10,6 +10,7 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from infra import names
+from infra.asset import MODELS
 from infra.permission import Permission, Scope
 from infra.permissions import PERMISSIONS
 from infra.scopes import Scopes
@@ -162,4 +163,5 @@ def function_environment(stack: Stack, scopes: Scopes, *, table: str, queue: str
         "HOOK_TOPICS": stack.to_json_string(list(scopes.settings.sender_topics)),
         "LOG_LEVEL": scopes.settings.log_level,
         "POWERTOOLS_METRICS_NAMESPACE": names.METRICS,
+        "AWS_DATA_PATH": f"/var/task/{MODELS}",
     }
