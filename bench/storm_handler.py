@@ -92,7 +92,7 @@ def ports(directory: Path) -> Ports:
         policy_prefix="/leeward",
         kubernetes_access=KubernetesAccess.ACT,
     )
-    real = build(settings, clients, clock, access=lambda _: OwnCredentials(clients), say=print)
+    real = build(settings, clients, clock, access=lambda _: OwnCredentials(clients), say=print, event_lost=print)
     return replace(real, clusters=OneCluster(ClusterApi(ClusterClient(CLUSTER, Door(directory), clock))))
 
 

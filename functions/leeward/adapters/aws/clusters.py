@@ -53,7 +53,9 @@ def cluster_client(clients: AwsClients, clock: Clock, access: Access, *, cluster
 
 
 class EksClusters:
-    """The clusters of the settings. `access` gives the credentials with which to enter one."""
+    """The clusters of the settings. `access` gives the credentials with which to enter one; `event_lost` is called for
+    each Event that could not be written.
+    """
 
     def __init__(
         self,
@@ -62,12 +64,14 @@ class EksClusters:
         served: Sequence[ServedCluster],
         policies: ParameterStorePolicies,
         access: Callable[[ServedCluster], Access],
+        event_lost: Callable[[str], None],
     ) -> None:
         self._clients = clients
         self._clock = clock
         self._served = {cluster.name: cluster for cluster in served}
         self._policies = policies
         self._access = access
+        self._event_lost = event_lost
         self._apis: dict[str, Kubernetes] = {}
 
     def names(self) -> tuple[str, ...]:
@@ -87,7 +91,8 @@ class EksClusters:
     def _connected(self, cluster: ServedCluster) -> Kubernetes:
         region = cluster.region or self._clients.region
         access = self._access(cluster)
-        return ClusterApi(cluster_client(self._clients, self._clock, access, cluster=cluster.name, region=region))
+        client = cluster_client(self._clients, self._clock, access, cluster=cluster.name, region=region)
+        return ClusterApi(client, self._event_lost)
 
     def _known(self, cluster: str) -> ServedCluster:
         if cluster not in self._served:

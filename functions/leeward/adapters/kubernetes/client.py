@@ -24,7 +24,8 @@ ATTEMPTS = 4
 BUDGET = timedelta(seconds=12)  # no further try is begun after this
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_RETRY_AFTER_SECONDS = 3.0
-PAGE_SIZE = 500
+CONFLICT_PAUSE_SECONDS = 0.02, 0.2  # from and to: who else writes the object has to get out of step with us
+PAGE_SIZE = 500  # of pods some 3 MB
 CONNECTIONS = 16
 
 T = TypeVar("T")
@@ -68,7 +69,9 @@ class ClusterClient:
         return answer.body
 
     def send(self, request: Request) -> Answer:
-        """Any answer but those that a later try may better. Raises ClusterUnreachableError, ThrottledError."""
+        """Any answer but those that a later try may better; every answer to a request that is asked `once`. Raises
+        ClusterUnreachableError, ThrottledError.
+        """
         began = self._clock.now()
         answer: Answer | None = None
         trouble = ""
@@ -78,11 +81,13 @@ class ClusterClient:
                 answer = self._once(request)
             except (urllib3.exceptions.HTTPError, ValueError) as error:  # ValueError: no JSON, a body cut short
                 answer, trouble = None, str(error)
+                if request.once and (attempt > 1 or isinstance(error, urllib3.exceptions.ReadTimeoutError)):
+                    break
             if answer is not None and answer.status == 401 and not refreshed:
                 refreshed = True
                 self._door.token(fresh=True)
                 continue
-            if answer is not None and not (answer.broken or answer.throttled):
+            if answer is not None and (request.once or not (answer.broken or answer.throttled)):
                 return answer
             if not self._wait(answer, attempt, began):
                 break
@@ -99,6 +104,10 @@ class ClusterClient:
         except _ListExpiredError as error:
             raise ClusterUnreachableError(f"{self.cluster}: {request}: the list expired twice: {error}") from error
 
+    def pause_after_conflict(self) -> None:
+        """Wait for a moment of random length before the object is read and written again."""
+        self._clock.sleep(random.uniform(*CONFLICT_PAUSE_SECONDS))
+
     def close(self) -> None:
         """Close the kept connections; the next request opens new ones."""
         if self._pool is not None:
@@ -106,6 +115,10 @@ class ClusterClient:
             self._pool = None
 
     def _pages(self, request: Request, parse: Callable[[Mapping[str, Any]], T]) -> tuple[T, ...]:
+        """No resourceVersion: beside `resourceVersion=0` the API server ignores the limit and answers everything at
+        once, which no function's memory holds. Without it each list is consistent, and since Kubernetes 1.31 its pages
+        come from the watch cache all the same.
+        """
         found: list[T] = []
         query = {**request.query, "limit": str(PAGE_SIZE)}
         while True:
@@ -119,8 +132,7 @@ class ClusterClient:
             rest = (answer.body.get("metadata") or {}).get("continue")
             if not rest:
                 return tuple(found)
-            # the token stands for the version; the API refuses both together
-            query = {name: value for name, value in query.items() if name != "resourceVersion"} | {"continue": rest}
+            query = query | {"continue": rest}
 
     def _once(self, request: Request) -> Answer:
         pool, url = self._connected()
@@ -136,6 +148,7 @@ class ClusterClient:
             body=json.dumps(request.body) if request.body is not None else None,
             headers=headers,
             redirect=False,
+            timeout=_timeout(request.read_seconds or READ_SECONDS),
         )
         return Answer(
             status=response.status,
@@ -164,7 +177,9 @@ class ClusterClient:
 
     def _given_up(self, request: Request, answer: Answer | None, trouble: str) -> Exception:
         if answer is None:
-            self._lost = True  # the cluster may have been made anew under its old name: look it up next time
+            # The cluster may have been made anew under its old name: look it up next time. A webhook that keeps one
+            # eviction waiting says nothing about that.
+            self._lost = self._lost or not request.once
             return ClusterUnreachableError(f"{self.cluster}: {request}: {trouble}")
         if answer.throttled:
             return ThrottledError(f"{self.cluster}: {request}: {answer.message}", answer.retry_after)
@@ -184,9 +199,12 @@ def _pool(endpoint: Endpoint) -> urllib3.PoolManager:
         num_pools=1,
         maxsize=CONNECTIONS,
         retries=False,
-        timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS),
         ssl_context=context,
     )
+
+
+def _timeout(read_seconds: float) -> urllib3.Timeout:
+    return urllib3.Timeout(connect=min(CONNECT_SECONDS, read_seconds), read=read_seconds)
 
 
 def _parsed(status: int, data: bytes) -> Mapping[str, Any]:
