@@ -170,8 +170,8 @@ class Claims(Protocol):
     def begin_attempt(self, instance: str, after: int) -> TerminationRecord:
         """attempt = `after` + 1 if it still is `after` and the record is open; the record as it then stands either way.
 
-        A new attempt (also one that `claim` opens) starts its clocks anew: times draining, until, evicting, drained and
-        retry, `blocked_by` and `failure` go, everything else stays.
+        A new attempt (also one that `claim` opens) starts its clocks anew: times draining, until, evicting, drained,
+        moved and retry, `blocked_by` and `failure` go, everything else stays.
         """
         ...
 
@@ -188,7 +188,7 @@ class Claims(Protocol):
         node: str | None = None,
     ) -> None:
         """Write progress; never touches version, causes or status. `times` and `payers` already set are kept, except
-        the time `retry`.
+        the times `retry` and `moved`.
         """
         ...
 
