@@ -4,7 +4,7 @@ Whoever may patch a Deployment can run any image under any service account there
 say how many."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 from urllib.parse import quote
 
 from leeward.adapters.kubernetes.answers import Request, as_error
@@ -12,6 +12,7 @@ from leeward.adapters.kubernetes.client import ClusterClient
 from leeward.errors import ObjectGoneError
 from leeward.model.deployment import Deployment
 from leeward.model.pod import Pod, controller_of
+from leeward.time_budget import TimeBudget
 
 MERGE_PATCH = "application/merge-patch+json"
 
@@ -21,6 +22,10 @@ class WorkloadApi:
 
     def __init__(self, client: ClusterClient) -> None:
         self._client = client
+
+    def within(self, budget: TimeBudget) -> Self:
+        """The same API over the same connections; calls end with the budget."""
+        return type(self)(self._client.within(budget))
 
     def deployment_of(self, pod: Pod) -> Deployment | None:
         """By way of the pod's ReplicaSet."""
