@@ -165,6 +165,19 @@ class Injector:
         if port != "kubernetes" and self.happens("answer lost", self.faults.lose_answer, "calls"):
             raise AwsUnavailableError(f"{port}.{method}: connection reset, its effect may have come about")
 
+    def answers_after(self, _method: str) -> float:
+        """Seconds that the Kubernetes API takes for one call of this port method."""
+        return 0.0
+
+    def late_write(self, _method: str) -> bool:
+        """Whether a call that its caller gives up still has its effect."""
+        return False
+
+    def pass_time(self, seconds: float) -> None:
+        """Other invocations run meanwhile."""
+        if seconds > 0:
+            self._sleep(seconds)
+
     def disturb(self, verb: str) -> None:
         """Kubernetes' own trouble. Raises ThrottledError, ClusterUnreachableError."""
         if self._timeline.now() < self.api_down_until:

@@ -62,6 +62,8 @@ class FakeKubernetes(FakeNodes):
         self.done: list[str] = []
         self.stuck: set[str] = set()  # keys of pods whose kubelet never confirms their end
         self.guarded: dict[str, Obstacle] = {}  # namespace -> what refuses every eviction and deletion there
+        self.seconds_a_call: dict[str, float] = {}  # by method, "*" for all: how long an answer takes
+        self.take_time: Callable[[float], object] = self.clock.sleep
 
     def pods_on(self, node: str) -> Sequence[Pod]:
         """Those bound to the node."""

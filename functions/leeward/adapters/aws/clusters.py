@@ -14,6 +14,7 @@ from leeward.adapters.settings import ServedCluster
 from leeward.errors import ClusterUnreachableError, InvalidInputError
 from leeward.policy.document import ClusterPolicies
 from leeward.ports import Clock, Kubernetes
+from leeward.time_budget import TimeBudget
 
 
 class EksDoor:
@@ -72,7 +73,7 @@ class EksClusters:
         self._policies = policies
         self._access = access
         self._event_lost = event_lost
-        self._apis: dict[str, Kubernetes] = {}
+        self._apis: dict[str, ClusterApi] = {}
 
     def names(self) -> tuple[str, ...]:
         """In the settings' order."""
@@ -82,13 +83,14 @@ class EksClusters:
         """What is written down for the cluster, cached for 60 s."""
         return self._policies.of_cluster(self._known(cluster).name)
 
-    def kubernetes(self, cluster: str) -> Kubernetes:
+    def kubernetes(self, cluster: str, *, within: TimeBudget | None = None) -> Kubernetes:
         """One client per cluster and process, which keeps its connections; nothing is called yet."""
-        if cluster not in self._apis:
-            self._apis[cluster] = self._connected(self._known(cluster))
-        return self._apis[cluster]
+        api = self._apis.get(cluster)
+        if api is None:
+            api = self._apis.setdefault(cluster, self._connected(self._known(cluster)))
+        return api if within is None else api.within(within)
 
-    def _connected(self, cluster: ServedCluster) -> Kubernetes:
+    def _connected(self, cluster: ServedCluster) -> ClusterApi:
         region = cluster.region or self._clients.region
         access = self._access(cluster)
         client = cluster_client(self._clients, self._clock, access, cluster=cluster.name, region=region)

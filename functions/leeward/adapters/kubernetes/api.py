@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
 from leeward.adapters.kubernetes import bodies
@@ -28,6 +28,7 @@ from leeward.model.node import (
 )
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.ports_cluster import Listed
+from leeward.time_budget import TimeBudget
 
 CONFLICTS = 8  # of a patch, each followed by a pause and a fresh read
 POD_CONFLICTS = 3  # of an eviction: the next turn asks again, and other pods wait
@@ -57,6 +58,10 @@ class ClusterApi(WorkloadApi):
         super().__init__(client)
         self._event_lost = event_lost
         self._no_events_until: datetime | None = None
+
+    def within(self, budget: TimeBudget) -> Self:
+        """The same API over the same connections; calls end with the budget."""
+        return type(self)(self._client.within(budget), self._event_lost)
 
     def nodes(self) -> Sequence[Node]:
         """All nodes."""
