@@ -114,14 +114,14 @@ class Verbs:
 
     def _list(self, call: Call) -> Response:
         limit = call.query.get("limit") or "0"
-        if not limit.isdigit():
-            raise bad_request(f"invalid limit {limit!r}")
+        if not limit.removeprefix("-").isdecimal():
+            raise bad_request(f'strconv.ParseInt: parsing "{limit}": invalid syntax')
         request = ListRequest(
             resource=call.resource.plural,
             namespace=call.namespace,
             labels=call.query.get("labelSelector", ""),
             fields=call.query.get("fieldSelector", ""),
-            limit=int(limit),
+            limit=max(0, int(limit)),
             token=call.query.get("continue", ""),
             resource_version=call.query.get("resourceVersion", ""),
         )
@@ -146,6 +146,8 @@ class Verbs:
         return WatchResponse(watch.lines())
 
     def _create(self, call: Call) -> Response:
+        if not call.body:
+            raise bad_request("the body of the request is empty: unexpected end of JSON input")
         match call.target.subresource:
             case "eviction":
                 return self._evict(call)
