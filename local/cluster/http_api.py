@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from local.cluster import discovery
+from local.cluster import discovery, openapi
 from local.cluster.authn import EKS_PREFIX, Authenticator
 from local.cluster.errors import ApiError, forbidden, method_not_allowed
 from local.cluster.faults import Asked, Fault, Faults, Reset
@@ -138,8 +138,8 @@ class HttpApi:
             return self._health(path)
         with self.verbs.lock:
             self.authorizer.check_path(user, method.lower(), path)
-        if path == discovery.OPENAPI_V2_PATH:
-            return Response(b"", media_type=discovery.OPENAPI_V2_TYPE)
+        if path == openapi.V2_PATH:
+            return Response(b"", media_type=openapi.V2_TYPE)
         found = discovery.document_at(path, self.version)
         if found is None:
             return _no_such_path()

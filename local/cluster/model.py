@@ -168,12 +168,13 @@ class Cluster:
         kind: PatchType = PatchType.STRATEGIC,
         subresource: str | None = None,
         dry_run: bool = False,
+        decode: Callable[[Obj], Obj] = lambda obj: obj,
     ) -> Obj:
-        """Raises 404, 409 (a resourceVersion inside the patch is checked), 422."""
+        """Raises 404, 409 (a resourceVersion inside the patch is checked), 422. `decode` reads the patched object."""
         old = self.world.find(resource, name, _place(resource, namespace))
         if subresource == "scale":
             return self.scale(resource, name, patched(scale_of(old), patch, kind), namespace, dry_run=dry_run)
-        new = patched(old, patch, kind)
+        new = decode(patched(old, patch, kind))
         _check_patched_uid(resource, old, new)
         return self._store(resource, old, new, subresource=subresource, dry_run=dry_run)
 

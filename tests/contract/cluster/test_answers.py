@@ -116,3 +116,25 @@ def test_a_cordoned_node_carries_the_taint_with_its_time(expendable_world):
 
     (taint,) = world.until(tainted, "the taint of a cordoned node")
     assert (taint["key"], "timeAdded" in taint) == ("node.kubernetes.io/unschedulable", True)
+
+
+def test_an_unknown_field_is_dropped_with_a_warning(served_world):
+    body = {"metadata": {"name": "settings", "colour": "red"}, "data": {"a": "1"}, "more": {"b": 2}}
+    reply = served_world.post("configmaps", body)
+    assert reply.code == 201
+    assert "more" not in reply.body
+    assert "colour" not in reply.body["metadata"]
+    assert sorted(reply.warnings) == ['299 - "unknown field \\"metadata.colour\\""', '299 - "unknown field \\"more\\""']
+    changed = served_world.patch("configmaps", "settings", {"more": 1, "data": {"b": "2"}})
+    assert (changed.code, changed.body["data"]) == (200, {"a": "1", "b": "2"})
+    assert "more" not in changed.body
+    assert changed.warnings == ['299 - "unknown field \\"more\\""']
+
+
+def test_a_patch_with_a_value_of_a_wrong_type_is_invalid_and_such_an_object_a_bad_request(served_world):
+    node = served_world.nodes[0]
+    reply = served_world.patch("nodes", node, {"spec": {"unschedulable": "yes"}})
+    assert (reply.code, reply.reason) == (422, "Invalid")
+    assert served_world.patch("nodes", node, {"spec": {"taints": "all"}}).code == 422
+    reply = served_world.post("configmaps", {"metadata": {"name": "settings"}, "immutable": "yes"})
+    assert (reply.code, reply.reason) == (400, "BadRequest")

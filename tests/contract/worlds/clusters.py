@@ -58,6 +58,7 @@ class Reply(NamedTuple):
 
     code: int
     body: Mapping[str, Any]
+    warnings: Sequence[str] = ()
 
     @property
     def reason(self) -> str:
@@ -248,7 +249,7 @@ class ServedCluster:
         data = None if body is None else json.dumps(body).encode()
         headers = {**self._headers, "content-type": content_type}
         answer = self._pool.request(method, self._url + path, body=data, headers=headers)
-        return Reply(answer.status, json.loads(answer.data))
+        return Reply(answer.status, json.loads(answer.data), answer.headers.getlist("warning"))
 
 
 class _Door:
