@@ -49,7 +49,8 @@ class ServerDidNotStart(RuntimeError):
 class ClusterServer:
     """A context manager. `model` may be used directly while holding `lock`; afterwards the controllers follow at once.
 
-    `port` 0 takes a free one. `clock` in seconds since 1970.
+    `port` 0 takes a free one. `clock` in seconds since 1970. For `settings.start_window` seconds after the start no
+    role is known: requests answer 403 and the health check 500, as those of a real server do at first.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class ClusterServer:
             identify=identify,
             entries=tuple(access_entries),
         )
-        self.authorizer = Authorizer(self.model.store)
+        self.authorizer = Authorizer(self.model.store, clock)
         self._clock = clock
         self._hub = WatchHub()
         self._identity = new_identity((host, "127.0.0.1", "localhost"), now=datetime.datetime.now(datetime.UTC))
@@ -117,6 +118,7 @@ class ClusterServer:
         self._server = uvicorn.Server(self._config())
         self._thread = threading.Thread(target=self._run, name=f"cluster-{self.name}", daemon=True)
         self._thread.start()
+        self.authorizer.restart(self.model.world.settings.start_window)
         deadline = time.monotonic() + _START_TIMEOUT
         while not self._server.started:
             if not self._thread.is_alive() or time.monotonic() > deadline:
