@@ -4,7 +4,7 @@ them has died.
 
 Hooks of others are never looked at (docs/designs/which-hooks-are-ours.md)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from leeward.model.group import LAUNCHING, TERMINATING, Group, GroupInstance, HookResult, LifecycleHook
@@ -26,7 +26,7 @@ TERMINATE_WAIT = "Terminating:Wait"
 
 def settle_hooks(sight: Sight, running: frozenset[str], ports: Ports, found: Found) -> None:
     """The most urgent first: those whose time is known to run out, those of which nobody knows, launches that wait for
-    their nodes. `running`: names of open executions.
+    their nodes. `running`: names of open executions. Needs no nodes, so that no heartbeat waits for an API server.
 
     What can be asked for many at once is: a whole zone may end in one minute, and each call is one that can fail.
     """
@@ -42,6 +42,17 @@ def settle_hooks(sight: Sight, running: frozenset[str], ports: Ports, found: Fou
     for group, members in _in(LAUNCH_WAIT, sight.selected):
         with apart(group.name, found):
             _settle_launches(sight, group, members, ports, found)
+
+
+def answer_launches(sight: Sight, ports: Ports, found: Found) -> None:
+    """Let launches go on whose nodes are Ready; an answer that is repeated finds nothing waiting."""
+    for group, members in _in(LAUNCH_WAIT, sight.selected if sight.nodes is not None else ()):
+        with apart(group.name, found):
+            ready = [one for one in members if (node := sight.node_of(one.id)) is not None and node.ready]
+            ours = _ours(LAUNCHING, sight, group, ports) if ready and not _off(sight, group) else ()
+            for member in ready if ours else ():
+                with apart(member.id, found):
+                    _answer(ours, group, member, ports, found)
 
 
 def _in(lifecycle: str, groups: Sequence[Group]) -> Iterator[tuple[Group, list[GroupInstance]]]:
@@ -111,15 +122,16 @@ def _adopted(
 
 
 def _settle_launches(sight: Sight, group: Group, members: Sequence[GroupInstance], ports: Ports, found: Found) -> None:
-    """Answered once the node is Ready, or at once where interruption handling is off; kept waiting until then."""
+    """Answered at once where interruption handling is off, else kept waiting until the node is Ready
+    (`answer_launches`).
+    """
     off, ours = _off(sight, group), _ours(LAUNCHING, sight, group, ports)
     records = ports.claims.read_all([member.id for member in members]) if off else {}
     for member in members if ours else ():
-        node = sight.node_of(member.id)
         with apart(member.id, found):
             if off and _is_open(records.get(member.id)):
                 continue  # a drain that has begun is brought to its end
-            if off or (node is not None and node.ready):
+            if off:
                 _answer(ours, group, member, ports, found)
             else:
                 for hook in ours:
@@ -149,7 +161,7 @@ def _is_open(record: TerminationRecord | None) -> bool:
     return record is not None and record.status is Status.OPEN
 
 
-def _answer(hooks: Sequence[LifecycleHook], group: Group, member: GroupInstance, ports: Ports, found: Found) -> None:
+def _answer(hooks: Iterable[LifecycleHook], group: Group, member: GroupInstance, ports: Ports, found: Found) -> None:
     for hook in hooks:
         ports.groups.complete(group=group.name, hook=hook.name, instance=member.id, result=HookResult.CONTINUE)
         found.answered.append(member.id)
