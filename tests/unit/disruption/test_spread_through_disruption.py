@@ -98,3 +98,10 @@ def test_an_earlier_command_falls_where_the_pods_could_not_start_during_the_drai
 @pytest.mark.parametrize(("more", "goes"), [({}, False), ({"whenUnsatisfiable": "ScheduleAnyway"}, True)])
 def test_a_constraint_that_is_a_preference_holds_no_node(more, goes):
     assert bool(commands(three_replicas(**more))) is goes
+
+
+def test_a_replacement_goes_last_to_a_zone_whose_nodes_others_have_cordoned():
+    fleet = a_fleet().group("web", "large").group("small", "small").node("n0", zone=ZONES[1]).pod("a", "n0", cpu="900m")
+    fleet.node("c0", zone=ZONES[0], cordoned=True).pod("b", "c0", cpu="3800m")
+    commanded = [one.replacements[0].zones for one in commands(fleet)]
+    assert commanded == [(ZONES[1], ZONES[2], ZONES[0])]
