@@ -4,7 +4,6 @@ next start takes up. In every branch AZRebalance is resumed and the maximum size
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 from leeward.errors import ObjectGoneError
@@ -21,15 +20,15 @@ from leeward.upgrade.lease import read, written
 from leeward.upgrade.members import Age, Member
 from leeward.upgrade.ordering import fulfil
 from leeward.upgrade.record import UpgradeRecord, Wish, execution_name
+from leeward.upgrade.rolling import adopted
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.scene import Scene, look, measured
+from leeward.upgrade.settling import nodes_finish, settled
 from leeward.upgrade.taking_back import still_allowed
 from leeward.upgrade.telling import ask_to_pay, tell
 from leeward.upgrade.templates import points_at
 
 REBALANCE = "AZRebalance"
-PATIENCE = timedelta(minutes=15)  # until what others have to pay no longer keeps the upgrade open
-PAUSE = 10  # seconds
 ERRORS = {
     Next.BLOCKED: "PreflightBlocked",
     Next.CREATION_FAILURE: "NodeCreationFailure",
@@ -45,10 +44,11 @@ def scale_down(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """
     record = fulfil(read(run, ports), ports)
     scene = look(record, ports)
+    record = _adopted(record, scene, ports)
     if record.others_scaled is not None and record.debts:
         record = written(without(record, record.debts), ports)
     record = _hand_on(record, scene, scene.preflight.members, ports)
-    return _settled(run, record, scene, ports)
+    return settled(run, record, scene, ports)
 
 
 def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
@@ -57,6 +57,7 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """
     record = fulfil(read(run, ports), ports)
     scene = look(record, ports)
+    record = _adopted(record, scene, ports)
     ends = ports.claims.read_all(record.under_way)
     books = conclude(record, ends)
     if books.record != record:
@@ -70,12 +71,12 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     uncordon((one.node for one in stay if one.node is not None), record, ports)
     held = held_back(record, ends, scene.policy.drain.timeout, ports.clock.now())
     if len(record.under_way) > len(held):
-        return _again(run, f"{len(record.under_way)} nodes finish")
+        return nodes_finish(run, record, held, scene, ports)
     if held:
         record = _parted(record, {old: ends[old] for old in held}, ports)
         record = remarked(record, f"{', '.join(sorted(held))} end when their pods leave: the group was told already")
     record = _hand_on(record, scene, scene.preflight.members, ports)
-    return _settled(run, record, scene, ports)
+    return settled(run, record, scene, ports)
 
 
 def turn_round(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
@@ -230,20 +231,10 @@ def _hand_on(
     return written(remarked(without(record, asked), remark), ports)
 
 
-def _settled(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports) -> Run:
-    """Wait until the desired size is what it was; what others changed, or still owe after a while, is theirs."""
-    now = ports.clock.now()
-    if record.debts or record.raised:
-        return _again(run, "launches are not paid for yet")
-    too_large = scene.group.desired > record.desired and record.others_scaled is None
-    if not too_large:
-        return replace(run, next=Next.RESTORE, why=f"desired size {scene.group.desired}")
-    if not record.why.startswith("scaling down"):
-        record = written(replace(record, phase_since=now, why="scaling down"), ports)
-    if now - (record.phase_since or now) < PATIENCE:
-        return _again(run, f"desired size is {scene.group.desired}, it was {record.desired}")
-    written(remarked(record, f"the desired size is {scene.group.desired}, it was {record.desired}"), ports)
-    return replace(run, next=Next.RESTORE, why="others still owe what is left")
+def _adopted(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
+    """Instances for which the desired size was raised may come after the last drain."""
+    found = adopted(record, scene)
+    return written(found, ports) if found != record else record
 
 
 def _leaving(member: Member, ports: Ports) -> bool:
@@ -256,7 +247,3 @@ def _pods(scene: Scene, member: Member) -> int:
     if member.node is None:
         return 0
     return sum(has_to_leave(pod) for pod in scene.preflight.world.pods_on(member.node.name))
-
-
-def _again(run: Run, why: str) -> Run:
-    return replace(run, next=Next.WAIT, pause=PAUSE, rounds=run.rounds + 1, why=why)

@@ -177,6 +177,12 @@ def policy_zones(world: ClusterSnapshot, group: Group, found: Sequence[Member], 
     return [zone_of(world, member) for member in found] + [one.zone for one in _others(world, group, policy)]
 
 
+def others_disrupting(preflight: Preflight) -> tuple[str, ...]:
+    """Nodes of the policy's other groups that are being disrupted: they hold its budgets too."""
+    found = _others(preflight.world, preflight.group, preflight.policy)
+    return tuple(sorted(one.node for one in found if one.disrupting))
+
+
 def _limits(
     world: ClusterSnapshot,
     group: Group,
