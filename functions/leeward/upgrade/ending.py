@@ -117,9 +117,9 @@ def restore(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """
     record = read(run, ports)
     scene = look(record, ports)
-    members = {one.node.name for one in scene.preflight.members if one.node is not None}
+    members = {one.id for one in scene.group.instances}  # those too that were put into Standby meanwhile
     nodes = ports.clusters.kubernetes(record.cluster).nodes(fresh=True)
-    uncordon((node for node in nodes if node.name in members), record, ports)
+    uncordon((node for node in nodes if node.instance_id in members), record, ports)
     record = give_back_group(record, ports)
     how = Next.ABORTED if record.wish is Wish.ABORT else Next.ROLLED_BACK if record.rolling_back else Next.UPGRADED
     target = f", {record.target.template.told}" if record.target.template else ""
@@ -216,7 +216,7 @@ def _hand_on(
         record = written(remarked(without(record, record.unassigned), what), ports)
     taken = set(record.debts.values())
     free = sorted(
-        (one for one in among if one.instance.id not in taken and not _leaving(one, ports)),
+        (one for one in among if one.instance.id not in taken and _may_go(one, record) and not _leaving(one, ports)),
         key=lambda one: (one.age is Age.OLD and one.instance.id not in record.debts, _pods(scene, one), one.name),
     )
     payers = dict(zip(record.unassigned, (one.instance.id for one in free), strict=False))
@@ -235,6 +235,11 @@ def _adopted(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord
     """Instances for which the desired size was raised may come after the last drain."""
     found = adopted(record, scene)
     return written(found, ports) if found != record else record
+
+
+def _may_go(member: Member, record: UpgradeRecord) -> bool:
+    """A person's protection from scale-in holds; what the upgrade has launched it may terminate."""
+    return not member.instance.protected or member.instance.id in record.debts
 
 
 def _leaving(member: Member, ports: Ports) -> bool:

@@ -174,7 +174,7 @@ def _missing(preflight: Preflight, record: UpgradeRecord) -> int:
         one.instance.id not in record.under_way and (one.age is Age.OLD or (one.node is not None and one.node.ready))
         for one in preflight.members
     )
-    return max(preflight.group.desired - there, 0)
+    return max(preflight.group.desired - preflight.serving_left_out - there, 0)
 
 
 def _with_debts(
