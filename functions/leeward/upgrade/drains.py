@@ -104,7 +104,7 @@ def _nothing_goes(run: Run, turn: Turn, told: str, ports: Ports) -> Run:
     record, preflight = turn.record, turn.scene.preflight
     if turn.held or not to_try(preflight, record):
         reasons = {**record.reasons, **turn.held}
-        causes = [f"{one.message}: {one.fix}" for one in eviction_failures(preflight, reasons)]
+        causes = [f"{one.message}: {one.fix}" for one in eviction_failures(preflight, {*record.failed, *turn.held})]
         said = "; ".join(causes or [f"{old}: {why}" for old, why in reasons.items()])
         return replace(run, next=Next.EVICTION_FAILURE, why=f"pods did not leave: {told}: {said}")
     if preflight.limits.together <= 0:

@@ -16,7 +16,7 @@ from leeward.policy.durations import format_duration
 from leeward.ports import Ports
 from leeward.ports_upgrade import ManagedState, ManagedUpdate
 from leeward.upgrade import managed_target
-from leeward.upgrade.books import remarked
+from leeward.upgrade.books import LONGEST_REASON, MOST_REASONS, remarked
 from leeward.upgrade.control import Move, Permission, permission
 from leeward.upgrade.holding import HELD, seconds_until
 from leeward.upgrade.lease import read, written
@@ -139,7 +139,9 @@ def _rolls(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports) -> Run:
     An Event names what was so at the last look too: a budget that is at its limit for a moment is no news.
     """
     held = blocking_drains(scene.preflight)
-    reasons = {one.node: f"{one.pod or one.node}: {one.object}: {one.fix}"[:300] for one in reversed(held)}
+    kept = frozenset(list(dict.fromkeys(one.node for one in held))[:MOST_REASONS])
+    said = {one.node: f"{one.pod or one.node}: {one.object}: {one.fix}" for one in reversed(held) if one.node in kept}
+    reasons = {node: why[:LONGEST_REASON] for node, why in said.items()}
     for node in [name for name in reasons if name in record.reasons][:MOST_EVENTS]:
         about = scene.preflight.world.node(node)
         if about is not None:
@@ -148,7 +150,9 @@ def _rolls(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports) -> Run:
             )
     old, new = len(scene.preflight.old), len(scene.preflight.members) - len(scene.preflight.old)
     told = [f"EKS update {record.update}: {new} new nodes, {old} old ones"]
-    told += [f"held by {'; '.join(f'{one.pod or one.node}: {one.object}' for one in held)}"] if held else []
+    told += (
+        [f"held by {'; '.join(f'{one.pod or one.node}: {one.object}' for one in held[:MOST_EVENTS])}"] if held else []
+    )
     told += [limits(record)] if limits(record) else []
     if reasons != record.reasons:
         record = written(replace(record, reasons=reasons), ports)
