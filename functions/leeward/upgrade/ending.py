@@ -67,6 +67,7 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if record.previous is not None and not points_at(scene.group, record.previous, ports):
         assert record.previous.template is not None  # what a rollback returns to has one
         ports.group_changes.point_at(scene.group, record.previous.template)
+    record = _rollback_aborted(record, ports)
     stay = [one for one in scene.preflight.old if one.instance.id not in record.under_way]
     uncordon((one.node for one in stay if one.node is not None), record, ports)
     held = held_back(record, ends, scene.policy.drain.timeout, ports.clock.now())
@@ -77,6 +78,19 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         record = remarked(record, f"{', '.join(sorted(held))} end when their pods leave: the group was told already")
     record = _hand_on(record, scene, scene.preflight.members, ports)
     return settled(run, record, scene, ports)
+
+
+def _rollback_aborted(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
+    """An abort returns to what the group launched before: for a rollback that is the version it was to leave."""
+    wanted, before = record.target.template, record.previous.template if record.previous is not None else None
+    if not record.rolling_back or wanted is None or before is None:
+        return record
+    remark = (
+        f"the rollback was aborted: {record.group} launches {before.told}, the version that was rolled back from; to "
+        f"finish it: leeward upgrade start {record.group} --launch-template-version {wanted.version}"
+    )
+    found = remarked(record, remark)
+    return written(found, ports) if found != record else record
 
 
 def turn_round(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:

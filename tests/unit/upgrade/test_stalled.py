@@ -21,7 +21,7 @@ from tests.unit.upgrade.builders import begun
 
 OLD, NEW, NAME = "i-0aaa", "i-0bbb", f"{GROUP}-1"
 MARK = Taint(key=keys.DISRUPTED_TAINT, effect="NoSchedule")
-V1, V2 = (LaunchTemplateRef(id="lt-1", name="web", version=version) for version in "12")
+V1, V2 = (LaunchTemplateRef(id=f"lt-{GROUP}", name=GROUP, version=version) for version in "12")
 RUN = Run(group=GROUP, execution=NAME, next=Next.WAIT)
 
 
