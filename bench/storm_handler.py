@@ -30,6 +30,7 @@ from leeward.interruption.batch import Record, process_batch
 from leeward.policy.document import ClusterPolicies, NodePolicy, Selector
 from leeward.policy.document import ClusterSettings as Switches
 from leeward.ports import Kubernetes, Ports
+from leeward.time_budget import TimeBudget
 
 BATCH = 100
 
@@ -57,7 +58,7 @@ class Door:
 class OneCluster:
     """`ports.Clusters`."""
 
-    def __init__(self, api: Kubernetes) -> None:
+    def __init__(self, api: ClusterApi) -> None:
         self._api = api
         policy = NodePolicy(name=GROUP, selector=Selector(groups=(GROUP,)))
         self._policies = ClusterPolicies(settings=Switches(name=CLUSTER), policies=(policy,))
@@ -70,9 +71,9 @@ class OneCluster:
         """Cached, as in a warm function."""
         return self._policies
 
-    def kubernetes(self, _cluster: str) -> Kubernetes:
+    def kubernetes(self, _cluster: str, *, within: TimeBudget | None = None) -> Kubernetes:
         """Its API."""
-        return self._api
+        return self._api if within is None else self._api.within(within)
 
 
 def ports(directory: Path) -> Ports:
@@ -92,7 +93,7 @@ def ports(directory: Path) -> Ports:
         policy_prefix="/leeward",
         kubernetes_access=KubernetesAccess.ACT,
     )
-    real = build(settings, clients, clock, access=lambda _: OwnCredentials(clients), say=print)
+    real = build(settings, clients, clock, access=lambda _: OwnCredentials(clients), say=print, event_lost=print)
     return replace(real, clusters=OneCluster(ClusterApi(ClusterClient(CLUSTER, Door(directory), clock))))
 
 

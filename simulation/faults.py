@@ -65,7 +65,6 @@ class Faults:
     event_skew_seconds: float = 0  # and the time that a service writes into an event
     index_lag_seconds: float = 0  # how old the table's index of open records may be
     expiry_lag_hours: float = 0  # how late the table deletes what has outlived its time
-    stale_seconds: float = 0  # how old a list of nodes may be
     capacity_error: float = 0  # of one launch
     zone_outages_per_hour: float = 0  # a zone without capacity for some minutes
     subnets_full_per_hour: float = 0  # others leave a subnet a handful of addresses for an hour or so
@@ -106,7 +105,6 @@ class Faults:
             event_skew_seconds=2,
             index_lag_seconds=10,
             expiry_lag_hours=6,
-            stale_seconds=5,
             capacity_error=0.05,
             zone_outages_per_hour=0.3,
             subnets_full_per_hour=0.3,
@@ -192,6 +190,19 @@ class Injector:
             raise Killed(f"after {port}.{method}")
         if port != "kubernetes" and self.happens("answer lost", self.faults.lose_answer, "calls"):
             raise AwsUnavailableError(f"{port}.{method}: connection reset, its effect may have come about")
+
+    def answers_after(self, _method: str) -> float:
+        """Seconds that the Kubernetes API takes for one call of this port method."""
+        return 0.0
+
+    def late_write(self, _method: str) -> bool:
+        """Whether a call that its caller gives up still has its effect."""
+        return False
+
+    def pass_time(self, seconds: float) -> None:
+        """Other invocations run meanwhile."""
+        if seconds > 0:
+            self._sleep(seconds)
 
     def disturb(self, verb: str) -> None:
         """Kubernetes' own trouble. Raises ThrottledError, ClusterUnreachableError."""

@@ -13,7 +13,7 @@ from leeward.disruption.run import RoundRun
 from leeward.errors import LeewardError
 from leeward.interruption.batch import Record, process_batch
 from leeward.interruption.redelivery import redeliver_soon
-from leeward.interruption.side_by_side import in_turn
+from leeward.isolation import in_turn
 from leeward.ports import Ports
 from leeward.sync.once import sync_once
 from leeward.termination import draining, steps

@@ -36,6 +36,7 @@ from leeward.ports_upgrade import (
     UpgradeExecutions,
     Upgrades,
 )
+from leeward.time_budget import TimeBudget
 from local.cluster.model import Cluster
 from simulation import functions
 from simulation.admission import Webhook
@@ -62,6 +63,7 @@ from simulation.faults import FaultyPort, Injector
 from simulation.invocations import Ended, Invocations, SimClock
 from simulation.kubernetes import SimKubernetes
 from simulation.machine import Execution, StateMachine, StepFunctions
+from simulation.timed_calls import TimedKubernetes
 from simulation.timeline import Streams, Timeline
 
 COLD = 0.2  # seconds from a call to the function's first line
@@ -70,11 +72,13 @@ ON_PURPOSE = {name for name in vars(errors) if name.endswith("Error")}  # what t
 
 
 class SimClusters:
-    """`ports.Clusters` of one cluster. `written`: its policies, which may be written anew."""
+    """`ports.Clusters` of one cluster. `written`: its policies, which may be written anew; `gate` knows how long an
+    answer takes.
+    """
 
-    def __init__(self, name: str, policies: ClusterPolicies, kubernetes: Kubernetes) -> None:
+    def __init__(self, name: str, policies: ClusterPolicies, kubernetes: Kubernetes, gate: Injector) -> None:
         self.written = policies
-        self._name, self._kubernetes = name, kubernetes
+        self._name, self._kubernetes, self._gate = name, kubernetes, gate
 
     def names(self) -> tuple[str, ...]:
         """The one."""
@@ -84,9 +88,9 @@ class SimClusters:
         """What is written down."""
         return self.written
 
-    def kubernetes(self, _cluster: str) -> Kubernetes:
-        """Its API."""
-        return self._kubernetes
+    def kubernetes(self, _cluster: str, *, within: TimeBudget | None = None) -> Kubernetes:
+        """Its API; each call takes as long as the gate says, and ends with the budget."""
+        return cast(Kubernetes, TimedKubernetes(self._kubernetes, self._gate, within))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +157,7 @@ class System:
         kubernetes = SimKubernetes(cluster, true_time, gate.disturb, gate.lose_answer)
         kubernetes.admission = Webhook(cluster, gate, self._invocations.sleep)
         behind = cast(Kubernetes, FaultyPort(kubernetes, "kubernetes", self._injector))
-        self.clusters = clusters = SimClusters(name, policies, behind)
+        self.clusters = clusters = SimClusters(name, policies, behind, gate)
         local = {"names": clusters.names, "kubernetes": clusters.kubernetes, "policies": clusters.policies}
         upgrade_runs = SimUpgradeExecutions(self.machines.get(NODE_GROUP_UPGRADE))
         round_runs = SimUpgradeExecutions(self.machines.get(DISRUPTION_ROUND))

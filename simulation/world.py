@@ -119,14 +119,12 @@ class World(Shown):
         self.timeline.afterwards = self._after
         self.timeline.run_until(self.timeline.now() + WARM_UP)
         self.injector.active = True
-        self.kubernetes.stale_seconds = self.injector.faults.stale_seconds
         self._arrivals.begin()
         self._troubles.begin()
         if self._autoscaler:
             self._autoscaler.begin()
         self.timeline.run_until(self.timeline.now() + hours * 3600)
         self.injector.stop()
-        self.kubernetes.stale_seconds = 0.0
         self._arrivals.over = True
         self.system.decides = False
         if self._autoscaler:

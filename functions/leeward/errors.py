@@ -5,7 +5,8 @@ LeewardError
 │   ├── ClusterUnreachableError   the Kubernetes API did not answer, or answered 5xx
 │   ├── ThrottledError            AWS or the Kubernetes API asked to slow down
 │   ├── AwsUnavailableError       an AWS call failed on AWS's side or on the way
-│   └── GroupBusyError            a disruption round holds the group for some minutes
+│   ├── GroupBusyError            a disruption round holds the group for some minutes
+│   └── UnexpectedError           a defect: an exception that is none of these, caught where one item is isolated
 └── TerminalError             the same call will fail again
     ├── AccessDeniedError         a permission is missing, the message names the call
     ├── ObjectGoneError           the object named is not there (any more)
@@ -41,6 +42,12 @@ class AwsUnavailableError(RetryableError):
 
 class GroupBusyError(RetryableError):
     """A disruption round holds the group; it ends within minutes."""
+
+
+class UnexpectedError(RetryableError):
+    """A defect met while one item was handled; `__cause__` is what was raised. It is retried, for what it met may
+    change, and its message names the line.
+    """
 
 
 class TerminalError(LeewardError):

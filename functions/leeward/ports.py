@@ -7,12 +7,13 @@ type checker alone: a function starts cold without the nouns that it never meets
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 from leeward.ports_cluster import EvictionRefusedError, Kubernetes
 from leeward.ports_facts import Catalog, KnownNodegroups, LaunchSources, Network, Nodegroups, PriceList
+from leeward.time_budget import BoundedClusters, TimeBudget
 
 if TYPE_CHECKING:
     from leeward.model.group import Group, HookResult, LifecycleHook, ScalingActivity
@@ -76,8 +77,10 @@ class Clusters(Protocol):
         """What is written down for the cluster, cached for 60 s. Raises InvalidPolicyError."""
         ...
 
-    def kubernetes(self, cluster: str) -> Kubernetes:
-        """A client for the cluster's API, connected when it is first used."""
+    def kubernetes(self, cluster: str, *, within: TimeBudget | None = None) -> Kubernetes:
+        """A client for the cluster's API, connected when it is first used. `within` bounds all of its calls together:
+        one that would last longer raises ClusterUnreachableError.
+        """
         ...
 
 
@@ -170,8 +173,8 @@ class Claims(Protocol):
     def begin_attempt(self, instance: str, after: int) -> TerminationRecord:
         """attempt = `after` + 1 if it still is `after` and the record is open; the record as it then stands either way.
 
-        A new attempt (also one that `claim` opens) starts its clocks anew: times draining, until, evicting, drained and
-        retry, `blocked_by` and `failure` go, everything else stays.
+        A new attempt (also one that `claim` opens) starts its clocks anew: times draining, until, evicting, drained,
+        moved and retry, `blocked_by` and `failure` go, everything else stays.
         """
         ...
 
@@ -188,7 +191,7 @@ class Claims(Protocol):
         node: str | None = None,
     ) -> None:
         """Write progress; never touches version, causes or status. `times` and `payers` already set are kept, except
-        the time `retry`.
+        the times `retry` and `moved`.
         """
         ...
 
@@ -259,6 +262,7 @@ class Redelivery(Protocol):
 class Ports:
     """All of them; a step takes what it needs. `queue_arns`: the interruption queue and the hook topics, for telling
     our hooks. `origins`: (account, region) of every cluster, empty strings for any; no pair at all: not checked.
+    `budget`: what is left of the invocation for remote calls, None without a limit.
     """
 
     clock: Clock
@@ -286,3 +290,13 @@ class Ports:
     round_executions: RoundExecutions
     queue_arns: frozenset[str] = frozenset()
     origins: frozenset[tuple[str, str]] = frozenset()
+    budget: TimeBudget | None = None
+
+    def within(self, budget: TimeBudget) -> Self:
+        """The same ports, whose Kubernetes calls end with the budget or with the present one, whichever is earlier."""
+        narrower = budget.narrower(self.budget)
+        return replace(self, budget=narrower, clusters=BoundedClusters(self.clusters, narrower))
+
+    def for_seconds(self, seconds: float) -> Self:
+        """`within` a budget that begins now."""
+        return self.within(TimeBudget.of(self.clock, seconds))

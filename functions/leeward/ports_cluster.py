@@ -34,8 +34,10 @@ class Listed(StrEnum):
 
 
 class EvictionRefusedError(Exception):
-    """The Eviction API said 429 because of a PodDisruptionBudget; `budgets` are `namespace/name`, where it named them.
+    """This one pod cannot be sent away now; other pods can.
 
+    `budgets`: the PodDisruptionBudgets that forbid it, `namespace/name`, where they were named; empty where an
+    admission webhook, a policy or the server itself refuses it or fails (the message is an `Obstacle`'s sentence).
     `permanent`: the API can never allow it as things stand (several budgets select the pod).
     """
 
@@ -66,12 +68,14 @@ class Workloads(Protocol):
 
 
 class Kubernetes(Workloads, Protocol):
-    """One cluster's API. Raises ClusterUnreachableError, ThrottledError, AccessDeniedError, ObjectGoneError."""
+    """One cluster's API. Raises ClusterUnreachableError, ThrottledError, AccessDeniedError, ObjectGoneError.
 
-    def nodes(self, *, fresh: bool = False) -> Sequence[Node]:
-        """All nodes, from the API server's cache (resourceVersion=0): may be seconds old. `fresh`: as they are now, for
-        who has just written and has to see it.
-        """
+    Lists are consistent: they hold everything that was written before. They are parsed (and cut down) page by page,
+    because a whole cluster's raw pods would not fit into a function's memory.
+    """
+
+    def nodes(self) -> Sequence[Node]:
+        """All nodes."""
         ...
 
     def node(self, name: str) -> Node | None:
@@ -79,11 +83,11 @@ class Kubernetes(Workloads, Protocol):
         ...
 
     def pods_on(self, node: str) -> Sequence[Pod]:
-        """The pods bound to a node, fresh."""
+        """The pods bound to a node."""
         ...
 
     def pods(self) -> Sequence[Pod]:
-        """All pods, from the API server's cache (resourceVersion=0): may be seconds old."""
+        """All pods."""
         ...
 
     def budgets(self) -> Sequence[PodDisruptionBudget]:
@@ -99,13 +103,11 @@ class Kubernetes(Workloads, Protocol):
         ...
 
     def volumes(self) -> Sequence[Mapping[str, Any]]:
-        """All PersistentVolumes as raw JSON, from the API server's cache: name, labels, claim and node affinity."""
+        """All PersistentVolumes as raw JSON: name, labels, claim and node affinity."""
         ...
 
     def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], T]) -> Sequence[T]:
-        """All objects of the resource, raw, from the API server's cache, each parsed (and cut down) as its page comes:
-        a whole cluster's raw pods would not fit into a function's memory.
-        """
+        """All objects of the resource, each parsed from its raw JSON."""
         ...
 
     def seen_events(self, parse: Callable[[Mapping[str, Any]], T], fields: str) -> Sequence[T]:
@@ -115,7 +117,7 @@ class Kubernetes(Workloads, Protocol):
         ...
 
     def attachments(self) -> Sequence[VolumeAttachment]:
-        """All VolumeAttachments, fresh: whoever waits for one to go must not see it gone too late."""
+        """All VolumeAttachments."""
         ...
 
     def label(self, node: Node, labels: Mapping[str, str]) -> Node:
@@ -170,12 +172,15 @@ class Kubernetes(Workloads, Protocol):
         """Ask the Eviction API with the pod's uid as precondition; a pod that is gone or replaced counts as done.
         Without grace seconds the pod's own apply.
 
-        Raises EvictionRefusedError when a PodDisruptionBudget forbids it now.
+        Raises EvictionRefusedError when a PodDisruptionBudget forbids it now, or an admission webhook, a policy or the
+        server refuses this pod or fails; ClusterUnreachableError only where no answer came.
         """
         ...
 
     def delete_pod(self, pod: Pod, grace_seconds: int | None = None) -> None:
-        """Delete without asking any budget (force); uid precondition; gone counts as done."""
+        """Delete without asking any budget (force); uid precondition; gone counts as done. Raises EvictionRefusedError
+        where an admission webhook, a policy or the server refuses this pod or fails.
+        """
         ...
 
     def delete_node(self, node: Node) -> None:
@@ -183,5 +188,7 @@ class Kubernetes(Workloads, Protocol):
         ...
 
     def event(self, about: Node | Pod, *, reason: str, message: str, warning: bool, now: datetime) -> None:
-        """Write an Event; one of the same object and reason is written again at most once in ten minutes."""
+        """Write an Event; one of the same object and reason is written again at most once in ten minutes. Best effort:
+        it never raises and takes two seconds at most.
+        """
         ...

@@ -29,6 +29,11 @@ def defaulted(resource: Resource, obj: Obj, priority_classes: dict[str, int]) ->
     elif resource.kind == "Namespace":
         obj.setdefault("spec", {"finalizers": ["kubernetes"]})
         obj.setdefault("metadata", {}).setdefault("labels", {})["kubernetes.io/metadata.name"] = obj["metadata"]["name"]
+    elif resource.kind == "ValidatingWebhookConfiguration":
+        for webhook in obj.get("webhooks") or []:
+            _webhook(webhook)
+    elif resource.kind == "ValidatingAdmissionPolicy":
+        obj.setdefault("spec", {}).setdefault("failurePolicy", "Fail")
     elif resource.kind == "Node":
         obj.setdefault("spec", {})
         obj.setdefault("status", {})
@@ -43,6 +48,19 @@ def fresh_status(resource: Resource, obj: Obj) -> None:
         obj["status"] = {"phase": _FIRST_PHASES[resource.kind]}
     elif resource.has_status and resource.kind != "Node":
         obj["status"] = {}
+
+
+def _webhook(webhook: Obj) -> None:
+    webhook.setdefault("failurePolicy", "Fail")
+    webhook.setdefault("matchPolicy", "Equivalent")
+    webhook.setdefault("namespaceSelector", {})
+    webhook.setdefault("objectSelector", {})
+    webhook.setdefault("timeoutSeconds", 10)
+    for rule in webhook.get("rules") or []:
+        rule.setdefault("scope", "*")
+    service = (webhook.get("clientConfig") or {}).get("service")
+    if service:
+        service.setdefault("port", 443)
 
 
 def _pod(pod: Obj, priority_classes: dict[str, int]) -> None:

@@ -84,6 +84,12 @@ def forbidden(message: str, details: Obj | None = None) -> ApiError:
     return ApiError(403, "Forbidden", message, details=details)
 
 
+def internal_error(message: str) -> ApiError:
+    return ApiError(
+        500, "InternalError", f"Internal error occurred: {message}", details={"causes": [{"message": message}]}
+    )
+
+
 def unauthorized() -> ApiError:
     return ApiError(401, "Unauthorized", "Unauthorized")
 

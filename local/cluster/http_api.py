@@ -27,6 +27,7 @@ from local.cluster.rbac import Authorizer
 from local.cluster.reviews import review
 from local.cluster.users import User
 from local.cluster.verbs import Call, Verbs, json_response
+from local.cluster.webhook_calls import AwaitsWebhook
 
 _log = logging.getLogger("leeward.local.cluster")
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -90,7 +91,7 @@ class HttpApi:
             return self._plain(user, method, path)
         with self.verbs.lock:
             self.authorizer.check(user, target)
-        return self._resource(user, target, query, request.headers, body)
+        return await self._resource(user, target, query, request.headers, body)
 
     def _fault_response(self, fault: Fault) -> Response:
         """Overload answers in plain text with Retry-After, as API priority and fairness does; 500 is a Status."""
@@ -108,7 +109,7 @@ class HttpApi:
             return await asyncio.to_thread(self.authenticator.user, authorization)
         return self.authenticator.user(authorization)
 
-    def _resource(
+    async def _resource(
         self, user: User, target: Target, query: Mapping[str, str], headers: Mapping[str, str], body: bytes
     ) -> Response:
         if is_review(target):
@@ -118,8 +119,12 @@ class HttpApi:
                 return json_response(review(self.authorizer, user, target.plural, body), 201)
         if target.resource is None:
             raise no_such_path()
-        call = Call(target=target, resource=target.resource, query=query, headers=headers, body=body)
-        return self.verbs.answer(call)
+        call = Call(target=target, resource=target.resource, query=query, headers=headers, body=body, user=user.name)
+        while True:
+            try:
+                return self.verbs.answer(call)
+            except AwaitsWebhook as waiting:
+                await asyncio.to_thread(call.webhooks.fetch, waiting.review)
 
     def _plain(self, user: User, method: str, path: str) -> Response:
         with self.verbs.lock:

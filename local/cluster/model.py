@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from local.cluster.validating.admitter import Admitter
+from local.cluster.validating.attributes import Operation
+
 from .apply import applied
 from .bootstrap import first_objects
 from .budgets import Budgets
@@ -55,6 +58,11 @@ class Cluster:
     def store(self) -> Store:
         """For reading; its objects must not be changed."""
         return self.world.store
+
+    @property
+    def admitter(self) -> Admitter:
+        """Policies and webhooks; a simulation plants refusals here."""
+        return self.world.admitter
 
     @property
     def history(self) -> History:
@@ -108,6 +116,8 @@ class Cluster:
         space = namespace_of(new)
         if space is not None and self.store.find("namespaces", space) is None:
             raise not_found(resource_named("namespaces"), space)
+        self.world.admit(Operation.CREATE, resource, obj=new, dry_run=dry_run)
+        self.world.check_absent(resource, new)
         if not dry_run:
             new = self.store.put(resource, new)
             self._budgets.run()
@@ -180,8 +190,10 @@ class Cluster:
             created = copied(self.world.replace(resource, stored, {**stored, "metadata": created["metadata"]}))
         return created, True
 
-    def _store(self, resource: str, old: Obj, new: Obj, *, subresource: str | None, dry_run: bool) -> Obj:
-        merged = self.world.merged(resource, old, new, subresource=subresource)
+    def _store(
+        self, resource: str, old: Obj, new: Obj, *, subresource: str | None, dry_run: bool, endpoint: str | None = None
+    ) -> Obj:
+        merged = self.world.merged(resource, old, new, subresource=subresource, endpoint=endpoint, dry_run=dry_run)
         if not dry_run:
             merged = self.world.replace(resource, old, merged)
             self._budgets.run()
@@ -201,7 +213,7 @@ class Cluster:
         new: Obj = copied(old)
         new["spec"]["replicas"] = replicas
         new["metadata"].update(resourceVersion=(scale.get("metadata") or {}).get("resourceVersion"))
-        return scale_of(self._store(resource, old, new, subresource=None, dry_run=dry_run))
+        return scale_of(self._store(resource, old, new, subresource=None, endpoint="scale", dry_run=dry_run))
 
     def delete(
         self,
@@ -216,6 +228,7 @@ class Cluster:
         options = options or DeleteOptions()
         obj = self.world.find(resource, name, _place(resource, namespace))
         self.world.check_preconditions(resource, obj, options)
+        self.world.admit(Operation.DELETE, resource, old=obj, dry_run=dry_run)
         if dry_run:
             return obj
         if options.propagation == "Orphan":
@@ -231,8 +244,15 @@ class Cluster:
         self, name: str, namespace: str = "default", *, options: DeleteOptions | None = None, dry_run: bool = False
     ) -> None:
         """The eviction subresource. Raises 404, 429 when a budget forbids it, 500 when several select the pod."""
+        self._admit_eviction(name, namespace, dry_run=dry_run)
         pod = self.world.find("pods", name, namespace)
         evict(self.world, self._budgets, pod, options or DeleteOptions(), dry_run=dry_run)
+
+    def _admit_eviction(self, name: str, namespace: str, *, dry_run: bool) -> None:
+        """The Eviction is judged as a new object, before the pod is looked up; the deletion behind it is not."""
+        metadata = {"name": name, "namespace": namespace}
+        obj = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
+        self.world.admit(Operation.CREATE, "pods", obj=obj, subresource="eviction", dry_run=dry_run)
 
     def bind(self, name: str, node: str, namespace: str = "default") -> None:
         """The binding subresource. Raises 404, 409 for a pod that has a node."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from local.cluster.validating.rules import binding, policy, webhook_configuration
+
 from .errors import invalid
 from .objects import Obj, copied, is_deleting, labels_of, namespace_of
 from .resources import Resource
@@ -215,6 +217,9 @@ def _event(obj: Obj, _old: Obj | None) -> list[Cause]:
 
 
 _RULES = {
+    "ValidatingWebhookConfiguration": webhook_configuration,
+    "ValidatingAdmissionPolicy": policy,
+    "ValidatingAdmissionPolicyBinding": binding,
     "Node": _node,
     "Pod": _pod,
     "Deployment": _workload,

@@ -21,6 +21,7 @@ from local.cluster.resources import Resource
 from local.cluster.selectors import matcher
 from local.cluster.tables import table
 from local.cluster.watch import Watch, WatchHub, WatchRequest, WatchResponse
+from local.cluster.webhook_calls import Answers
 
 
 def json_response(body: Any, code: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -43,6 +44,8 @@ class Call:
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: bytes
+    user: str = ""
+    webhooks: Answers = field(default_factory=Answers)
 
     @property
     def namespace(self) -> str | None:
@@ -75,7 +78,7 @@ class Verbs:
     lists: ListEncoder = field(default_factory=ListEncoder)
 
     def answer(self, call: Call) -> Response:
-        """Raises ApiError for every refusal."""
+        """Raises ApiError for every refusal, AwaitsWebhook when a webhook has to be called first."""
         if call.target.verb == "watch":
             return self._watch(call)
         handlers: dict[str, Callable[[Call], Response]] = {
@@ -90,7 +93,7 @@ class Verbs:
         handler = handlers.get(call.target.verb)
         if handler is None:
             raise method_not_allowed()
-        with self.lock:
+        with self.lock, self.cluster.admitter.request(call.user, call.webhooks):
             return handler(call)
 
     def _get(self, call: Call) -> Response:

@@ -12,6 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from local.cluster.validating.admitter import Admitter
+from local.cluster.validating.attributes import Attributes, Operation
+
 from . import admission, validation
 from .errors import already_exists, bad_request, conflict, modified, not_found
 from .history import Cause, History
@@ -23,6 +26,12 @@ from .timers import ModelTime, Timers
 from .timestamps import parsed, rfc3339
 
 _NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # apimachinery's rand.String: no vowels, no look-alikes
+
+
+_DEFAULTED_AGAIN = frozenset(
+    {"Deployment", "ReplicaSet", "DaemonSet", "StatefulSet"}
+    | {"ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy"}
+)  # kinds whose lists a patch replaces as a whole, defaults included
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +55,7 @@ class World:
         self.random = random.Random(seed)
         self.history = History(self.time, limit=settings.history)
         self.cause: Cause | None = None
+        self.admitter = Admitter(self.store)
 
     def now(self) -> float:
         return self.time.now()
@@ -76,7 +86,7 @@ class World:
         return found
 
     def prepared(self, resource: str, obj: Obj, namespace: str | None = None) -> Obj:
-        """A new object as it would be stored: named, dated, with defaults, valid. Raises 409, 422."""
+        """A new object as it would be stored: named, dated, with defaults, valid. Raises 422."""
         kind = resource_named(resource)
         new: Obj = copied(obj)
         metadata = new.setdefault("metadata", {})
@@ -94,9 +104,39 @@ class World:
             new["spec"].setdefault("storageClassName", self._default_storage_class())
         admission.fresh_status(kind, new)
         validation.check(kind, new, None)
-        if self.store.find(resource, metadata["name"], metadata.get("namespace")) is not None:
-            raise already_exists(kind, metadata["name"])
         return new
+
+    def check_absent(self, resource: str, new: Obj) -> None:
+        """Raises 409 AlreadyExists."""
+        if self.store.at(resource, key_of(new)) is not None:
+            raise already_exists(resource_named(resource), name_of(new))
+
+    def admit(
+        self,
+        operation: Operation,
+        resource: str,
+        *,
+        obj: Obj | None = None,
+        old: Obj | None = None,
+        subresource: str | None = None,
+        dry_run: bool = False,
+    ) -> None:
+        """Raises the ApiError of the first policy or webhook that refuses."""
+        if self.admitter.idle:
+            return
+        about = old or obj or {}
+        self.admitter.check(
+            Attributes(
+                operation=operation,
+                resource=resource_named(resource),
+                name=name_of(about),
+                namespace=namespace_of(about),
+                subresource=subresource or "",
+                obj=obj,
+                old=old,
+                dry_run=dry_run,
+            )
+        )
 
     def _generated(self, resource: str, metadata: Obj) -> str:
         """A free name: five letters are few where thousands of pods come and go, so a taken one is drawn again."""
@@ -106,8 +146,10 @@ class World:
                 return name
 
     def create(self, resource: str, obj: Obj, namespace: str | None = None) -> Obj:
-        """Store a new object. Raises as `prepared`."""
-        return self.store.put(resource, self.prepared(resource, obj, namespace))
+        """For controllers: store a new object. Raises 409, 422."""
+        new = self.prepared(resource, obj, namespace)
+        self.check_absent(resource, new)
+        return self.store.put(resource, new)
 
     def _place(self, kind: Resource, metadata: Obj, namespace: str | None) -> None:
         if not kind.namespaced:
@@ -126,8 +168,20 @@ class World:
         marked = (name_of(entry) for entry in classes if annotations_of(entry).get(DEFAULT_CLASS) == "true")
         return next(marked, "")
 
-    def merged(self, resource: str, old: Obj, new: Obj, *, subresource: str | None = None) -> Obj:
-        """What a write of `new` over `old` would store; `old` itself when nothing changes. Raises 409, 422."""
+    def merged(
+        self,
+        resource: str,
+        old: Obj,
+        new: Obj,
+        *,
+        subresource: str | None = None,
+        endpoint: str | None = None,
+        dry_run: bool = False,
+    ) -> Obj:
+        """What a write of `new` over `old` would store; `old` itself when nothing changes. Raises 409, 422, refusals.
+
+        `endpoint`: the subresource that was asked, where it is not the part of the object that is written (scale).
+        """
         kind = resource_named(resource)
         result: Obj = copied(new)
         metadata = result.setdefault("metadata", {})
@@ -135,14 +189,15 @@ class World:
         _keep_system_fields(metadata, old)
         result["apiVersion"], result["kind"] = kind.api_version, kind.kind
         _keep_other_half(kind, result, old, subresource)
-        if kind.kind in ("Deployment", "ReplicaSet", "DaemonSet", "StatefulSet"):
+        if kind.kind in _DEFAULTED_AGAIN:
             admission.defaulted(kind, result, {})
         if admission.counts_generations(kind) and result.get("spec") != old.get("spec"):
             metadata["generation"] = old["metadata"].get("generation", 1) + 1
-        if result == old:
-            return old
-        validation.check(kind, result, old)
-        return result
+        if result != old:
+            validation.check(kind, result, old)
+        about = endpoint or subresource
+        self.admit(Operation.UPDATE, resource, obj=result, old=old, subresource=about, dry_run=dry_run)
+        return old if result == old else result
 
     def replace(self, resource: str, old: Obj, new: Obj) -> Obj:
         """Store `new`; an object that is being deleted goes away with its last finalizer."""

@@ -9,7 +9,7 @@ from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, S
 from simulation.journal import Journal
 from simulation.open_index import OpenIndex
 
-CLOCKS_OF_AN_ATTEMPT = frozenset({"draining", "until", "evicting", "drained", "retry"})
+CLOCKS_OF_AN_ATTEMPT = frozenset({"draining", "until", "evicting", "drained", "moved", "retry"})
 KEPT = timedelta(days=7)  # the time-to-live of a closed record
 
 
@@ -87,9 +87,10 @@ class SimClaims:
         evicted: int = 0,
         node: str | None = None,
     ) -> None:
-        """Version, causes and status stay; a time that is set stays, except `retry`."""
+        """Version, causes and status stay; a time that is set stays, except `retry` and `moved`."""
         there = self._present(instance)
-        fresh = {name: at for name, at in (times or {}).items() if name == "retry" or name not in there.times}
+        kept = there.times.keys() - {"retry", "moved"}
+        fresh = {name: at for name, at in (times or {}).items() if name not in kept}
         self._put(
             replace(
                 there,

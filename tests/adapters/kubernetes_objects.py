@@ -1,8 +1,8 @@
 """Raw Kubernetes JSON with defaults."""
 
 
-def raw_node(name="node-a", *, uid="uid-a", version="7", taints=(), unschedulable=False):
-    spec = {"providerID": "aws:///us-east-1a/i-0abc", "taints": list(taints)}
+def raw_node(name="node-a", *, uid="uid-a", version="7", taints=(), unschedulable=False, instance="i-0abc"):
+    spec = {"providerID": f"aws:///us-east-1a/{instance}", "taints": list(taints)}
     if unschedulable:
         spec["unschedulable"] = True
     return {

@@ -88,7 +88,7 @@ class TestClusters:
         clock = FakeClock()
         served = [ServedCluster(name="blue"), ServedCluster(name="green")]
         policies = ParameterStorePolicies(aws.clients, clock, "/leeward")
-        clusters = EksClusters(aws.clients, clock, served, policies, access=lambda _: None)
+        clusters = EksClusters(aws.clients, clock, served, policies, access=lambda _: None, event_lost=print)
         aws.expect("ssm", "get_parameters_by_path", {"Path": "/leeward/green/policies"}, {"Parameters": []})
         assert clusters.names() == ("blue", "green")
         assert clusters.policies("green").settings.name == "green"

@@ -1,10 +1,12 @@
 """What each port method asks of the API server, and which answers count as done."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from leeward.errors import AccessDeniedError, ObjectGoneError, ThrottledError
+from leeward.adapters.kubernetes.api import CONFLICTS, POD_CONFLICTS, ClusterApi
+from leeward.errors import AccessDeniedError, ClusterUnreachableError, ObjectGoneError, ThrottledError
+from leeward.model.blocked import Obstacle
 from leeward.model.node import Node, Taint
 from leeward.model.pod import Pod
 from leeward.ports import EvictionRefusedError
@@ -106,6 +108,14 @@ class TestMarking:
         cluster = connect(lambda seen: CONFLICT if seen.method == "PATCH" else Reply(200, raw_node()))
         with pytest.raises(ThrottledError, match="conflicts in a row"):
             cluster.api.mark(a_node(), MARK)
+        assert sum(seen.method == "PATCH" for seen in cluster.seen) == CONFLICTS
+
+    def test_after_a_conflict_a_moment_of_random_length_passes(self, connect):
+        cluster = connect(lambda seen: CONFLICT if seen.method == "PATCH" else Reply(200, raw_node()))
+        with pytest.raises(ThrottledError):
+            cluster.api.mark(a_node(), MARK)
+        assert len(set(cluster.clock.slept)) == CONFLICTS
+        assert all(0.02 <= seconds <= 0.2 for seconds in cluster.clock.slept)
 
     @pytest.mark.parametrize("after", [status(404), Reply(200, raw_node(uid="uid-new"))], ids=["gone", "replaced"])
     def test_a_node_that_went_meanwhile_is_not_marked_in_its_successor(self, connect, after):
@@ -184,24 +194,61 @@ class TestEvicting:
         assert raised.value.permanent
         assert len(cluster.seen) == 1
 
-    def test_throttling_is_not_a_budget(self, connect):
-        cluster = connect(status(429, "too many requests", **{"Retry-After": "30"}))
-        with pytest.raises(ThrottledError):
-            cluster.api.evict(a_pod())
-
     @pytest.mark.parametrize(
-        "answer",
+        ("answer", "sentence"),
         [
-            status(403, 'poddisruptionbudget.policy "web" is forbidden: pdb disruptions allowed is negative'),
-            status(403, 'admission webhook "guard.example" denied the request: not now'),
-            status(400, "admission webhook says no"),
+            (
+                status(403, 'poddisruptionbudget.policy "web" is forbidden: pdb disruptions allowed is negative'),
+                'eviction refused: poddisruptionbudget.policy "web" is forbidden: pdb disruptions allowed is negative '
+                "(HTTP 403)",
+            ),
+            (
+                status(403, 'admission webhook "guard.example" denied the request: not now'),
+                'webhook guard.example denies it: admission webhook "guard.example" denied the request: not now',
+            ),
+            (status(400, "admission says no"), "eviction refused: admission says no (HTTP 400)"),
+            (
+                status(500, 'Internal error occurred: failed calling webhook "guard.example": connection refused'),
+                'webhook guard.example fails: Internal error occurred: failed calling webhook "guard.example": '
+                "connection refused",
+            ),
+            (
+                status(422, "pods \"web-1\" is forbidden: ValidatingAdmissionPolicy 'keep' with binding 'b' denied it"),
+                "policy keep denies it: pods \"web-1\" is forbidden: ValidatingAdmissionPolicy 'keep' with binding 'b' "
+                "denied it",
+            ),
+            (
+                status(504, "couldn't update PodDisruptionBudget due to conflicts", **{"Retry-After": "10"}),
+                "eviction fails: couldn't update PodDisruptionBudget due to conflicts (HTTP 504)",
+            ),
+            (
+                status(429, "too many requests", **{"Retry-After": "30"}),
+                "eviction fails: too many requests (HTTP 429)",
+            ),
+            (status(500, "etcd is away"), "eviction fails: etcd is away (HTTP 500)"),
         ],
-        ids=["negative budget", "webhook", "webhook 400"],
+        ids=["negative budget", "webhook denies", "admission 400", "dead webhook", "policy", "504", "429", "500"],
     )
-    def test_what_admission_says_about_one_pod_does_not_stop_the_others(self, connect, answer):
+    def test_what_one_pod_runs_into_is_named_at_once_and_speaks_for_no_other(self, connect, answer, sentence):
+        cluster = connect(answer)
         with pytest.raises(EvictionRefusedError) as raised:
-            connect(answer).api.evict(a_pod())
-        assert not raised.value.permanent
+            cluster.api.evict(a_pod())
+        assert (str(raised.value), raised.value.budgets, raised.value.permanent) == (sentence, (), False)
+        assert (len(cluster.seen), cluster.clock.slept) == (1, [])
+        assert Obstacle.read(sentence).sentence == sentence
+
+    def test_conflicts_that_last_are_this_pods_alone(self, connect):
+        cluster = connect(lambda seen: Reply(200, raw_pod()) if seen.method == "GET" else CONFLICT)
+        with pytest.raises(EvictionRefusedError, match="eviction fails: the object has been modified"):
+            cluster.api.evict(a_pod())
+        assert sum(seen.method == "POST" for seen in cluster.seen) == POD_CONFLICTS
+        assert sum(cluster.clock.slept) < 1
+
+    def test_a_server_that_does_not_answer_at_all_is_unreachable(self, connect):
+        cluster = connect(RESET)
+        with pytest.raises(ClusterUnreachableError):
+            cluster.api.evict(a_pod())
+        assert len(cluster.seen) == 2
 
     def test_a_missing_permission_is_no_refusal(self, connect):
         said = 'pods "web-1" is forbidden: User "x" cannot create resource "pods/eviction" in API group ""'
@@ -222,6 +269,20 @@ class TestDeleting:
     def test_a_deleted_or_replaced_pod_is_done(self, connect):
         connect(status(404)).api.delete_pod(a_pod())
         connect(CONFLICT, status(404)).api.delete_pod(a_pod())
+
+    def test_a_deletion_passes_admission_too_and_its_failure_is_this_pods_alone(self, connect):
+        dead = status(500, 'Internal error occurred: failed calling webhook "guard.example": connection refused')
+        cluster = connect(dead)
+        with pytest.raises(EvictionRefusedError, match=r"^webhook guard\.example fails"):
+            cluster.api.delete_pod(a_pod())
+        with pytest.raises(EvictionRefusedError, match=r"^deletion fails: slow down \(HTTP 429\)"):
+            connect(status(429, "slow down")).api.delete_pod(a_pod())
+        assert len(cluster.seen) == 1
+
+    def test_a_missing_permission_to_delete_pods_is_no_refusal(self, connect):
+        said = 'pods "web-1" is forbidden: User "x" cannot delete resource "pods" in API group ""'
+        with pytest.raises(AccessDeniedError, match="delete pods"):
+            connect(status(403, said)).api.delete_pod(a_pod())
 
     def test_a_node_is_deleted_by_its_uid(self, connect):
         cluster = connect(Reply(200, {"kind": "Status"}))
@@ -277,6 +338,21 @@ class TestEvents:
         cluster.api.event(a_pod(), reason="R", message="m", warning=False, now=NOW)
         assert len(cluster.seen) == 1
 
-    def test_a_missing_permission_is_named(self, connect):
-        with pytest.raises(AccessDeniedError, match="create events"):
-            connect(status(403, "no")).api.event(a_node(), reason="R", message="m", warning=False, now=NOW)
+    @pytest.mark.parametrize(
+        "answer", [status(403, "policy says no"), status(500, "failed calling webhook"), status(429, "busy"), RESET]
+    )
+    def test_an_event_that_is_refused_or_fails_is_lost_and_fails_nothing(self, connect, answer):
+        lost = []
+        cluster = connect(answer)
+        api = ClusterApi(cluster.client, lost.append)
+        api.event(a_node(), reason="R", message="m", warning=False, now=NOW)
+        assert len(lost) == 1
+        assert lost[0].startswith("Event R about node-a is lost: ")
+        assert sum(cluster.clock.slept) < 1
+
+    def test_after_an_event_without_an_answer_no_other_is_tried_for_half_a_minute(self, connect):
+        cluster = connect(RESET)
+        for seconds in (0, 1, 29, 30):
+            now = NOW + timedelta(seconds=seconds)
+            cluster.api.event(a_node(), reason=f"R{seconds}", message="m", warning=False, now=now)
+        assert len({seen.body["reason"] for seen in cluster.seen}) == 2

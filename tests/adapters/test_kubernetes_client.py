@@ -1,7 +1,10 @@
 """What the client does when an API server, or the way to it, misbehaves."""
 
+import time
 import tracemalloc
+from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
@@ -14,6 +17,7 @@ from leeward.errors import (
     TerminalError,
     ThrottledError,
 )
+from leeward.ports_cluster import Listed
 from tests.adapters.kubernetes_objects import listed, raw_node, raw_pod
 from tests.adapters.scripted_server import GARBAGE, RESET, Reply, status
 from tests.fakes.clock import FakeClock
@@ -116,16 +120,36 @@ def test_a_list_asks_for_small_compressed_pages_and_joins_them(connect):
     assert first.headers["accept-encoding"] == "gzip"
 
 
-def test_the_version_is_not_sent_with_a_continue_token_because_the_api_refuses_both(connect):
+def test_no_list_names_a_version_because_the_api_server_would_ignore_the_limit(connect):
+    """Beside resourceVersion=0 a real server answers everything at once; without it every page is consistent."""
     cluster = connect(Reply(200, listed(more="next")), Reply(200, listed()))
-    cluster.api.nodes()
-    assert [seen.query.get("resourceVersion") for seen in cluster.seen] == ["0", None]
+    api = cluster.api
+    reads = [api.nodes, api.pods, api.budgets, api.daemon_sets, api.volumes, api.attachments]
+    for read in [*reads, *(partial(api.read, what, dict) for what in Listed), lambda: api.pods_on("node-a")]:
+        read()
+    assert len(cluster.seen) >= len(reads) + len(Listed) + 2
+    assert {("resourceVersion" in seen.query, seen.query["limit"]) for seen in cluster.seen} == {(False, "500")}
 
 
-def test_who_has_just_written_a_node_lists_without_a_version_and_sees_it(connect):
-    cluster = connect(Reply(200, listed()))
-    cluster.api.nodes(fresh=True)
-    assert [seen.query.get("resourceVersion") for seen in cluster.seen] == [None]
+def test_a_request_asked_once_brings_back_the_first_answer_whatever_it_is(connect):
+    cluster = connect(status(500, "no"), Reply(200, raw_node()))
+    assert cluster.client.send(replace(NODE, once=True)).status == 500
+    assert (len(cluster.seen), cluster.clock.slept) == (1, [])
+
+
+def test_a_request_asked_once_is_sent_again_where_the_connection_broke(connect):
+    cluster = connect(RESET, Reply(200, raw_node()))
+    assert cluster.client.send(replace(NODE, once=True)).ok
+    assert len(cluster.seen) == 2
+
+
+def test_a_request_asked_once_that_is_not_answered_in_its_time_is_given_up(connect):
+    cluster = connect(lambda _: time.sleep(0.3) or Reply())
+    with pytest.raises(ClusterUnreachableError):
+        cluster.client.send(replace(NODE, once=True, read_seconds=0.05))
+    assert (len(cluster.seen), cluster.door.lookups) == (1, 0)
+    cluster.client.send(NODE)
+    assert cluster.door.lookups == 0  # a slow webhook says nothing about the endpoint
 
 
 def test_an_expired_list_is_begun_again_once_and_counts_nothing_twice(connect):

@@ -13,7 +13,14 @@ NAMED_TESTS = re.findall(r"`(tests/[^`]+)`", FEATURES + DEFECTS)
 
 
 def declared_metrics():
-    modules = ("interruption.metrics", "termination.telemetry", "sync.handler", "upgrade.telemetry", "telling.handler")
+    modules = (
+        "interruption.metrics",
+        "termination.telemetry",
+        "sync.handler",
+        "upgrade.telemetry",
+        "telling.handler",
+        "adapters.kubernetes.telemetry",
+    )
     for name in (f"leeward.{module}" for module in modules):
         module = importlib.import_module(name)
         for constant, value in vars(module).items():

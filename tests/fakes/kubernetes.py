@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
+from leeward.errors import LeewardError
 from leeward.model.attachment import VolumeAttachment
+from leeward.model.blocked import Obstacle
 from leeward.model.deployment import Deployment
 from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
@@ -59,6 +61,9 @@ class FakeKubernetes(FakeNodes):
         self.events: list[WrittenEvent] = []
         self.done: list[str] = []
         self.stuck: set[str] = set()  # keys of pods whose kubelet never confirms their end
+        self.guarded: dict[str, Obstacle] = {}  # namespace -> what refuses every eviction and deletion there
+        self.seconds_a_call: dict[str, float] = {}  # by method, "*" for all: how long an answer takes
+        self.take_time: Callable[[float], object] = self.clock.sleep
 
     def pods_on(self, node: str) -> Sequence[Pod]:
         """Those bound to the node."""
@@ -144,6 +149,7 @@ class FakeKubernetes(FakeNodes):
     def evict(self, pod: Pod, grace_seconds: int | None = None) -> None:
         """429 where a budget allows none; several budgets on one pod forbid it for good; gone counts as done."""
         self._reach("evict")
+        self._admit(pod)
         with self._lock:
             now = self.by_key.get(pod.key)
             if now is None or now.uid != pod.uid or now.deletion is not None:
@@ -156,6 +162,7 @@ class FakeKubernetes(FakeNodes):
     def delete_pod(self, pod: Pod, grace_seconds: int | None = None) -> None:
         """No budget is asked; a shorter grace brings the end of a deleted pod nearer."""
         self._reach("delete_pod")
+        self._admit(pod)
         with self._lock:
             now = self.by_key.get(pod.key)
             if now is None or now.uid != pod.uid:
@@ -164,8 +171,11 @@ class FakeKubernetes(FakeNodes):
             self.done.append(f"delete {pod.key}")
 
     def event(self, about: Node | Pod, *, reason: str, message: str, warning: bool, now: datetime) -> None:
-        """At most one of an object and reason in ten minutes."""
-        self._reach("event")
+        """At most one of an object and reason in ten minutes; lost where the API is away."""
+        try:
+            self._reach("event")
+        except LeewardError:
+            return
         name = about.key if isinstance(about, Pod) else about.name
         with self._lock:
             recent = (e for e in self.events if (e.about, e.reason) == (name, reason) and now - e.at < EVENT_EVERY)
@@ -199,6 +209,10 @@ class FakeKubernetes(FakeNodes):
         """Its pods go with it (pod garbage collection)."""
         super()._remove(node)
         self.by_key = {key: pod for key, pod in self.by_key.items() if pod.node != node}
+
+    def _admit(self, pod: Pod) -> None:
+        if pod.namespace in self.guarded:
+            raise EvictionRefusedError(self.guarded[pod.namespace].sentence)
 
     def _pay(self, pod: Pod) -> None:
         selecting = [budget for budget in self.budget_list if budget.selects(pod)]

@@ -30,7 +30,7 @@ class FakeNodes(Calls):
         self.down = False
         self._lock = RLock()
 
-    def nodes(self, *, fresh: bool = False) -> Sequence[Node]:
+    def nodes(self) -> Sequence[Node]:
         """All of them."""
         self._reach("nodes")
         return tuple(self.by_name.values())

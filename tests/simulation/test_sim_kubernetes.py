@@ -77,7 +77,6 @@ def test_every_request_can_be_disturbed_before_it_does_anything(api, model, dist
         "create pods/eviction": lambda: api.evict(pod),
         "delete pods": lambda: api.delete_pod(pod),
         "delete nodes": lambda: api.delete_node(node),
-        "create events": lambda: api.event(node, reason="R", message="m", warning=False, now=node.created),
     }
     version = model.store.version
     for verb, call in calls.items():
@@ -105,19 +104,7 @@ def test_an_answer_can_be_lost_after_the_request_had_its_effect(model, clock):
     assert lost.requests == ["patch nodes", "delete pods", "create pods/eviction"]
 
 
-def test_the_nodes_of_a_stale_list_are_at_most_so_old(api, clock):
-    api.stale_seconds = 5.0
-    api.nodes()
-    api.mark(api.node("node-a"), MARK)
-    clock.sleep(4)
-    assert not any(node.marked for node in api.nodes())
-    assert api.node("node-a").marked
-    assert [node.name for node in api.nodes(fresh=True) if node.marked] == ["node-a"]
-    clock.sleep(1)
-    assert [node.name for node in api.nodes() if node.marked] == ["node-a"]
-
-
-def test_without_staleness_every_list_is_fresh_and_a_removed_node_is_forgotten(api):
+def test_every_list_is_consistent_and_a_removed_node_is_forgotten(api):
     assert [node.name for node in api.nodes()] == ["node-a", "node-b"]
     api.delete_node(api.node("node-b"))
     assert [node.name for node in api.nodes()] == ["node-a"]

@@ -298,8 +298,8 @@ def test_killed_at_a_port_call_it_comes_to_the_same_end(number, after):
     assert world.at_rest()
 
 
-def test_an_abort_right_after_the_cordons_lifts_those_that_a_list_of_seconds_ago_lacks():
-    world = Upgraded(a_fleet(strategy="MINIMAL"), Faults(stale_seconds=30)).start(launchTemplateVersion="2")
+def test_an_abort_right_after_the_cordons_lifts_those_of_seconds_ago():
+    world = Upgraded(a_fleet(strategy="MINIMAL")).start(launchTemplateVersion="2")
 
     def abort():
         if any("gate app: ready" in line for line in world.world.story) and "abort" not in world.executions:

@@ -131,7 +131,7 @@ def test_several_budgets_on_a_pod_are_named_at_once_as_what_can_never_be_allowed
 
     Walker(system, before=look).run(I)
     at, message = told[0]
-    assert at - START < timedelta(seconds=15)
+    assert timedelta(seconds=30) <= at - START < timedelta(seconds=45)  # before, it might only wait for its turn
     assert message == (
         "cannot drain yet: shop/web-1: pdb shop/also, pdb shop/web "
         "(several select it, which the Eviction API never allows)"

@@ -22,6 +22,7 @@ from leeward.adapters.aws.policies import ParameterStorePolicies
 from leeward.adapters.aws.redelivery import SqsRedelivery
 from leeward.adapters.aws.table import Table
 from leeward.adapters.clock import SystemClock
+from leeward.adapters.kubernetes.telemetry import event_lost
 from leeward.adapters.late import late
 from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
 from leeward.ports import Clock, LaunchSources, Nodegroups, Ports
@@ -48,7 +49,8 @@ def lambda_ports() -> Ports:
     """The ports of this process's function. Raises InvalidInputError naming every wrong setting."""
     settings = Settings.from_env(os.environ)
     clients, clock = AwsClients(), SystemClock()
-    return build(settings, clients, clock, access=_role_of(settings.kubernetes_access, clients, clock), say=_log)
+    access = _role_of(settings.kubernetes_access, clients, clock)
+    return build(settings, clients, clock, access=access, say=_log, event_lost=event_lost)
 
 
 def command_line_ports(cluster: str, region: str | None = None, account: str | None = None) -> Ports:
@@ -98,7 +100,8 @@ def command_line_templates(region: str | None = None) -> tuple[Nodegroups, Launc
 
 
 def _command_line_ports(settings: Settings, clients: AwsClients) -> Ports:
-    return build(settings, clients, SystemClock(), access=lambda _: OwnCredentials(clients), say=_print)
+    own = OwnCredentials(clients)
+    return build(settings, clients, SystemClock(), access=lambda _: own, say=_print, event_lost=_print)
 
 
 def _caller_settings(cluster: str, account: str | None, clients: AwsClients) -> Settings:
@@ -120,15 +123,16 @@ def build(
     *,
     access: Callable[[ServedCluster], Access],
     say: Callable[[str], None],
+    event_lost: Callable[[str], None],
 ) -> Ports:
     """Every adapter, over one set of clients. `access`: with which credentials a cluster is entered; `say` takes what
-    somebody should know although nothing fails.
+    somebody should know although nothing fails, `event_lost` each Event that could not be written.
     """
     policies = ParameterStorePolicies(clients, clock, settings.policy_prefix)
     table = Table(clients, settings.table_name)
     return Ports(
         clock=clock,
-        clusters=EksClusters(clients, clock, settings.clusters, policies, access),
+        clusters=EksClusters(clients, clock, settings.clusters, policies, access, event_lost),
         instances=Ec2Instances(clients),
         network=late("leeward.adapters.aws.network", "Ec2Network", clients),
         price_list=late("leeward.adapters.aws.prices", "AwsPriceList", clients),

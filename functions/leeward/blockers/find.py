@@ -5,6 +5,7 @@ from datetime import datetime
 
 from leeward.blockers.blocker import Blocker
 from leeward.blockers.nodes import of_hooks, of_volumes, of_wishes
+from leeward.blockers.obstacles import of_record
 from leeward.blockers.pods import of_plan, of_pods
 from leeward.blockers.scene import NodeScene
 from leeward.policy.document import DrainPolicy
@@ -14,13 +15,14 @@ from leeward.termination.drain import plan_drain
 def blockers(scene: NodeScene, now: datetime) -> tuple[Blocker, ...]:
     """Everything that holds the node, by pod; what concerns no pod comes last.
 
-    A drain that began now is planned with the policy, without a flag of kubectl's: what it could not evict blocks.
+    A drain that began now is planned with the policy, without a flag of kubectl's: what it could not evict blocks;
+    so does what a drain under way has run into.
     Daemon pods and static pods block no drain, as in kubectl.
     """
     policy = scene.policy.drain if scene.policy else DrainPolicy()
     found = [*of_volumes(scene, policy, now), *of_hooks(scene), *of_wishes(scene)]
     if not scene.gone:
-        found += [*_planned(scene, policy, now), *of_pods(scene, now)]
+        found += [*_planned(scene, policy, now), *of_record(scene, policy), *of_pods(scene, now)]
     return tuple(sorted(found, key=lambda one: (one.pod is None, one.pod or "", one.kind.value, one.object)))
 
 

@@ -97,6 +97,7 @@ class Surroundings:
             deadline=deadline,
             gives_up=gives_up_at(record, chosen),
             detaching=record.times.get("drained") if record else None,
+            blocked_by=record.blocked_by if record else (),
         )
 
 

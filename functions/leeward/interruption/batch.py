@@ -1,25 +1,31 @@
-"""One batch of queue records from body to outcome: parse, look up, decide, mark, then act.
+"""One batch of queue records from body to outcome: parse, look up, decide, claim and start, taint, tell.
 
-Three outcomes a record: done; poison, sent to the dead-letter queue at once; retry, delivered again alone."""
+Three outcomes a record: done; poison, sent to the dead-letter queue at once; retry, delivered again alone.
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+Messages about different clusters are handled side by side, and none of them waits for another's API server. Within a
+cluster, claims and starts come before everything that is written to Kubernetes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
-from leeward.errors import LeewardError
+from leeward.errors import ClusterUnreachableError, LeewardError
 from leeward.interruption.decide import decide, poison
-from leeward.interruption.decision import Action, Decision, RecordOutcome
-from leeward.interruption.effects import Effect, effects_of
+from leeward.interruption.decision import Action, Decision, NodeDecision, RecordOutcome
+from leeward.interruption.effects import Done, Effect, actions_of, claim_key, events_of
 from leeward.interruption.fields import MalformedMessageError
-from leeward.interruption.lookup import Lookup, look_up
-from leeward.interruption.marking import mark_nodes
+from leeward.interruption.lookup import Lookup, look_up_clusters, look_up_instances
+from leeward.interruption.marking import Marking, mark_nodes
 from leeward.interruption.parse import parse
-from leeward.interruption.side_by_side import Each, in_threads
+from leeward.isolation import Executor, attempt, in_threads
 from leeward.model.message import Message
 from leeward.ports import Ports
 
 WORKERS = 16  # calls at a time, in one cluster or to AWS
+CLUSTERS = 16  # clusters at a time
+READ_SECONDS = 4.0  # for the nodes of a cluster; without them the drain finds its node by itself
+WRITE_SECONDS = 3.0  # for taints and Events in a cluster; the drain taints what has none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,52 +73,133 @@ class _Work:
     keys: tuple[str, ...] = ()
 
 
+@dataclass(slots=True)
+class _Part:
+    """Messages that are about the same clusters, by their place in the batch."""
+
+    clusters: frozenset[str]
+    places: list[int] = field(default_factory=list)
+
+
 def process_batch(
-    records: Sequence[Record], ports: Ports, *, workers: int = WORKERS, each: Each = in_threads
+    records: Sequence[Record], ports: Ports, *, workers: int = WORKERS, each: Executor = in_threads
 ) -> BatchResult:
-    """Handle every record; raises nothing that is Leeward's own: a record that fails fails alone.
+    """Handle every record; raises nothing: a record that fails fails alone, whatever it fails with.
 
     Redelivered records and duplicates in one batch do nothing twice: an effect carries the key of its cause.
     """
-    parsed = [_parse(record) for record in records]
-    lookup = look_up([message for message in parsed if isinstance(message, Message)], ports)
-    works = [_decide(record, found, lookup, ports) for record, found in zip(records, parsed, strict=True)]
-    marking = mark_nodes((work.decision for work in works), lookup.world, ports, workers, each)
-    effects: dict[str, Effect] = {}
-    for work in works:
-        own = dict(effects_of(work.decision, lookup.world, marking, ports)) | _dead_letter(work, ports)
-        work.keys = tuple(own)
-        effects.update(own)
-    outcomes = _run(effects, workers, each)
-    unseen = {cluster: f"cluster {cluster} shows no nodes: {error}" for cluster, error in lookup.unseen.items()}
-    return BatchResult(
-        results=tuple(_result(work, outcomes, unseen) for work in works), marked=tuple(sorted(marking.fresh))
-    )
+    parsed = [attempt(partial(parse, record.body, received=record.received)) for record in records]
+    lookup = attempt(lambda: look_up_instances([one for one in parsed if isinstance(one, Message)], ports))
+    if isinstance(lookup, LeewardError):
+        parsed, lookup = [lookup if isinstance(one, Message) else one for one in parsed], Lookup()
+    batch = _Batch(records=records, parsed=parsed, lookup=lookup, ports=ports, workers=workers, each=each)
+    parts = tuple(_parts(parsed, lookup))
+    results: dict[int, RecordResult] = {}
+    marked: set[str] = set()
+    for part, outcome in zip(
+        parts, each(lambda part: attempt(lambda: batch.handle(part)), parts, CLUSTERS), strict=True
+    ):
+        if isinstance(outcome, LeewardError):
+            results |= {place: batch.failed(place, outcome) for place in part.places}
+        else:
+            results |= dict(zip(part.places, outcome[0], strict=True))
+            marked |= outcome[1].fresh.keys()
+    return BatchResult(results=tuple(results[place] for place in range(len(records))), marked=tuple(sorted(marked)))
 
 
-def _parse(record: Record) -> Message | MalformedMessageError:
-    try:
-        return parse(record.body, received=record.received)
-    except MalformedMessageError as error:
-        return error
+def _parts(parsed: Sequence[Message | LeewardError], lookup: Lookup) -> Iterator[_Part]:
+    """Every record in one part; those about no cluster of ours (and what cannot be read) in one of their own."""
+    parts: dict[frozenset[str], _Part] = {}
+    for place, message in enumerate(parsed):
+        found = attempt(partial(lookup.clusters_of, message)) if isinstance(message, Message) else frozenset[str]()
+        clusters = frozenset[str]() if isinstance(found, LeewardError) else found
+        parts.setdefault(clusters, _Part(clusters=clusters)).places.append(place)
+    yield from parts.values()
 
 
-def _decide(record: Record, found: Message | MalformedMessageError, lookup: Lookup, ports: Ports) -> _Work:
-    if isinstance(found, MalformedMessageError):
-        return _Work(record=record, message=None, decision=poison(str(found)))
-    error = lookup.error_for(found)
-    if error is not None:
-        return _Work(record=record, message=found, decision=_again(found, error))
-    return _Work(record=record, message=found, decision=decide(found, lookup.world, now=ports.clock.now()))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Batch:
+    """What the parts of one batch have in common."""
+
+    records: Sequence[Record]
+    parsed: Sequence[Message | LeewardError]
+    lookup: Lookup
+    ports: Ports
+    workers: int
+    each: Executor
+
+    def handle(self, part: _Part) -> tuple[list[RecordResult], Marking]:
+        """The results of one part, in its order, and the nodes that it has tainted."""
+        messages = [one for place in part.places if isinstance(one := self.parsed[place], Message)]
+        reading = self.ports.for_seconds(READ_SECONDS)
+        lookup = look_up_clusters(self.lookup, part.clusters, messages, reading, self.each)
+        works = [self._decide(place, lookup) for place in part.places]
+        actions: dict[str, Effect] = {}
+        for work in works:
+            own = dict(actions_of(work.decision, self.ports)) | _dead_letter(work, self.ports)
+            work.keys = tuple(own)
+            actions.update(own)
+        outcomes = self._run(actions)
+        writing = self.ports.for_seconds(WRITE_SECONDS)
+        marking = mark_nodes(_to_mark(works, outcomes), lookup.world, writing, self.workers, self.each)
+        outcomes |= self._tell(works, outcomes, marking, lookup, writing)
+        return [_result(work, outcomes, lookup, marking) for work in works], marking
+
+    def failed(self, place: int, error: LeewardError) -> RecordResult:
+        """The result of a record whose part has failed as a whole."""
+        message = self.parsed[place]
+        known = message if isinstance(message, Message) else None
+        return RecordResult(record=self.records[place], message=known, decision=_again(known, error))
+
+    def _decide(self, place: int, lookup: Lookup) -> _Work:
+        record, message = self.records[place], self.parsed[place]
+        if isinstance(message, MalformedMessageError):
+            return _Work(record=record, message=None, decision=poison(str(message)))
+        if isinstance(message, LeewardError):
+            return _Work(record=record, message=None, decision=_again(None, message))
+        decision = attempt(lambda: _decision(message, lookup, self.ports))
+        if isinstance(decision, LeewardError):
+            decision = _again(message, decision)
+        return _Work(record=record, message=message, decision=decision)
+
+    def _run(self, effects: Mapping[str, Effect]) -> dict[str, Done | LeewardError]:
+        """Every effect once, whatever becomes of the others."""
+        return dict(zip(effects, self.each(attempt, tuple(effects.values()), self.workers), strict=True))
+
+    def _tell(
+        self,
+        works: Sequence[_Work],
+        outcomes: Mapping[str, Done | LeewardError],
+        marking: Marking,
+        lookup: Lookup,
+        ports: Ports,
+    ) -> dict[str, Done | LeewardError]:
+        """Events on nodes that were claimed or cordoned now; what failed is told when it has been done."""
+        events: dict[str, Effect] = {}
+        for work in works:
+            nodes = [
+                node
+                for node in work.decision.nodes
+                if (_is_open(node, outcomes) if node.cause else node.instance not in marking.failed)
+            ]
+            own = dict(events_of(work.decision, nodes, lookup.world, ports))
+            work.keys += tuple(own)
+            events.update(own)
+        return self._run(events)
 
 
-def _again(message: Message, error: LeewardError) -> Decision:
+def _decision(message: Message, lookup: Lookup, ports: Ports) -> Decision:
+    error = lookup.error_for(message)
+    return decide(message, lookup.world, now=ports.clock.now()) if error is None else _again(message, error)
+
+
+def _again(message: Message | None, error: LeewardError) -> Decision:
     return Decision(
-        kind=message.kind,
+        kind=message.kind if message else None,
         outcome=RecordOutcome.RETRY,
         action=Action.NONE,
         reason=f"{type(error).__name__}: {error}",
-        at=message.at,
+        at=message.at if message else None,
     )
 
 
@@ -123,31 +210,52 @@ def _dead_letter(work: _Work, ports: Ports) -> dict[str, Effect]:
     return {f"dead letter {record.id}": partial(_bury, record, reason, ports)}
 
 
-def _bury(record: Record, reason: str, ports: Ports) -> None:
+def _bury(record: Record, reason: str, ports: Ports) -> Done:
     ports.dead_letters.send(record.body, reason=reason, message_id=record.id)
+    return Done()
 
 
-def _run(effects: Mapping[str, Effect], workers: int, each: Each) -> Mapping[str, str | LeewardError | None]:
-    """Every effect once, whatever becomes of the others."""
-    if not effects:
-        return {}
-    return dict(zip(effects, each(_attempt, tuple(effects.values()), workers), strict=True))
+def _to_mark(
+    works: Sequence[_Work], outcomes: Mapping[str, Done | LeewardError]
+) -> Iterator[tuple[Decision, NodeDecision]]:
+    """All but those whose record had been closed. A claim that failed comes again in a second: its node takes no new
+    pods meanwhile.
+    """
+    for work in works:
+        for node in work.decision.nodes:
+            claim = outcomes.get(claim_key(node.cause)) if node.cause else None
+            if not (isinstance(claim, Done) and claim.closed):
+                yield work.decision, node
 
 
-def _attempt(effect: Callable[[], str | None]) -> str | LeewardError | None:
-    try:
-        return effect()
-    except LeewardError as error:
-        return error
+def _is_open(node: NodeDecision, outcomes: Mapping[str, Done | LeewardError]) -> bool:
+    claim = outcomes.get(claim_key(node.cause)) if node.cause else None
+    return isinstance(claim, Done) and not claim.closed
 
 
-def _result(work: _Work, outcomes: Mapping[str, str | LeewardError | None], unseen: Mapping[str, str]) -> RecordResult:
+def _result(work: _Work, outcomes: Mapping[str, Done | LeewardError], lookup: Lookup, marking: Marking) -> RecordResult:
     mine = [outcomes[key] for key in work.keys]
-    error = next((outcome for outcome in mine if isinstance(outcome, LeewardError)), None)
     decision = work.decision
-    if error is not None:
-        why = f"{decision.reason}; {type(error).__name__}: {error}"
+    failures = [one for one in mine if isinstance(one, LeewardError)]
+    failures += [error for node in decision.nodes if (error := _not_cordoned(node, lookup, marking)) is not None]
+    if failures:
+        why = f"{decision.reason}; {type(failures[0]).__name__}: {failures[0]}"
         decision = replace(decision, outcome=RecordOutcome.RETRY, reason=why)
-    warnings = [outcome for outcome in mine if isinstance(outcome, str)]
-    warnings += sorted({unseen[node.cluster] for node in decision.nodes if node.cluster and node.cluster in unseen})
+    warnings = [one.warning for one in mine if isinstance(one, Done) and one.warning]
+    warnings += [
+        f"{node.instance} is not tainted yet, the drain will do it: {marking.failed[node.instance]}"
+        for node in decision.nodes
+        if _is_open(node, outcomes) and node.instance in marking.failed
+    ]
+    unseen = sorted({node.cluster for node in decision.nodes if node.cluster and node.cluster in lookup.unseen})
+    warnings += [f"cluster {cluster} shows no nodes: {lookup.unseen[cluster]}" for cluster in unseen]
     return RecordResult(record=work.record, message=work.message, decision=decision, warnings=tuple(warnings))
+
+
+def _not_cordoned(node: NodeDecision, lookup: Lookup, marking: Marking) -> LeewardError | None:
+    """A cordon is all there is to do, so one that failed fails the record; so does an API that showed no nodes."""
+    if node.action is not Action.CORDON:
+        return None
+    if node.cluster in lookup.world.unseen:
+        return ClusterUnreachableError(f"cluster {node.cluster} shows no nodes")
+    return marking.failed.get(node.instance)

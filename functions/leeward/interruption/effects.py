@@ -1,25 +1,24 @@
-"""What a decision does outside, one small idempotent effect each. Doing one twice is the same as doing it once."""
+"""Side effects of a decision, each small and idempotent. Doing one twice is the same as doing it once."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from types import MappingProxyType
 
-from leeward.errors import ClusterUnreachableError, LeewardError
+from leeward.errors import LeewardError
 from leeward.interruption.decision import Action, Decision, HookAnswer, NodeDecision
-from leeward.interruption.marking import Marking
 from leeward.interruption.world import World
-from leeward.model import keys
+from leeward.isolation import isolate_errors
 from leeward.model.message import Kind
 from leeward.model.promise import SHORT_FOR, Pool
-from leeward.model.termination import Cause, Outcome, Status, Subject
+from leeward.model.termination import Cause, Status, Subject
 from leeward.ports import Ports
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, beat
 from leeward.termination.situation import survey
 from leeward.termination.starting import start
 from leeward.termination.verdict import retry_after
 
-Effect = Callable[[], str | None]  # does it; answers with a warning for the log, or None
 RESTARTS_AT_ONCE = 3  # an execution that dies again and again is left to the sweeper, with growing pauses
 
 EVENT_REASONS: Mapping[Kind, str] = MappingProxyType(
@@ -33,14 +32,24 @@ EVENT_REASONS: Mapping[Kind, str] = MappingProxyType(
 )
 
 
-def effects_of(decision: Decision, world: World, marking: Marking, ports: Ports) -> Iterator[tuple[str, Effect]]:
-    """The effects of one decision, each under a key that is the same for every duplicate of its message."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """What one effect came to. `warning` for the log; `closed`: the claim met a record that had been closed."""
+
+    warning: str | None = None
+    closed: bool = False
+
+
+Effect = Callable[[], Done]
+
+
+def actions_of(decision: Decision, ports: Ports) -> Iterator[tuple[str, Effect]]:
+    """What one decision does on AWS and in the table, each under a key that is the same for every duplicate of its
+    message. None of it speaks to Kubernetes: claims and starts never wait for a cluster.
+    """
     for node in decision.nodes:
         if node.subject is not None and node.cause is not None:
-            claim = partial(_claim, node.subject, node.cause, node, decision, world, marking, ports)
-            yield f"claim {node.cause.id}", claim
-        elif node.action is Action.CORDON:
-            yield f"cordon {node.instance}", partial(_cordon, node, decision, world, marking, ports)
+            yield claim_key(node.cause), partial(_claim, node.subject, node.cause, decision, ports)
     if decision.unavailable is not None:
         pool = Pool(instance_type=decision.unavailable.instance_type, zone=decision.unavailable.zone)
         for cluster in sorted({node.cluster for node in decision.nodes if node.cluster}):
@@ -52,56 +61,54 @@ def effects_of(decision: Decision, world: World, marking: Marking, ports: Ports)
         yield f"revive {decision.ended_execution}", partial(_revive, decision.ended_execution, ports)
 
 
-def _claim(
-    subject: Subject,
-    cause: Cause,
-    node: NodeDecision,
-    decision: Decision,
-    world: World,
-    marking: Marking,
-    ports: Ports,
-) -> str | None:
-    """Claim or join, then start; each alone is idempotent, and a redelivery mends what broke between them.
+def events_of(
+    decision: Decision, nodes: Iterable[NodeDecision], world: World, ports: Ports
+) -> Iterator[tuple[str, Effect]]:
+    """An Event on each Node that was claimed or cordoned, after everything else."""
+    for node in nodes:
+        if node.action is not Action.NONE:
+            name = node.cause.id if node.cause else node.instance
+            yield f"event {name}", partial(_tell, node, decision, world, ports)
 
-    A record that has been closed knows this cause already: the message came late or twice, and a mark that it has
-    just put on a node that was given back comes off again.
+
+def claim_key(cause: Cause) -> str:
+    """The key of the effect that claims an instance for this cause."""
+    return f"claim {cause.id}"
+
+
+def _claim(subject: Subject, cause: Cause, decision: Decision, ports: Ports) -> Done:
+    """Claim or join, then start; each alone is idempotent, and a redelivery repairs what broke between them.
+
+    A record that has been closed knows this cause already: the message came late or twice, and its node is not tainted
+    again.
     """
     record = ports.claims.claim(subject, cause, ports.clock.now())
     if record.status is Status.CLOSED:
-        if record.outcome is Outcome.GIVEN_BACK and node.instance in marking.fresh and node.cluster:
-            ports.clusters.kubernetes(node.cluster).unmark(marking.fresh[node.instance], keys.DISRUPTED_TAINT)
-        return None
+        return Done(closed=True)
     if not decision.paced:
         record = start(record, ports)
         if record.token and len(record.causes) > 1:
             ports.executions.wake(record.token)
-    return _tell(node, decision, world, ports) or _mark_warning(node, marking)
+    return Done()
 
 
-def _cordon(node: NodeDecision, decision: Decision, world: World, marking: Marking, ports: Ports) -> str | None:
-    """The mark was all there is to do, so a failed one fails the record; so does an API that showed no nodes."""
-    if node.cluster in world.unseen or node.instance in marking.failed:
-        raise marking.failed.get(node.instance) or ClusterUnreachableError(f"cluster {node.cluster} shows no nodes")
-    return _tell(node, decision, world, ports)
-
-
-def _run_short(cluster: str, pool: Pool, ports: Ports) -> str | None:
+def _run_short(cluster: str, pool: Pool, ports: Ports) -> Done:
     """Remembered for a while, so that replacements go elsewhere. One that is not remembered costs a launch at most."""
     try:
         ports.catalog.run_short(cluster, pool, ports.clock.now() + SHORT_FOR)
     except LeewardError as error:
-        return f"not remembered that {pool.instance_type} is short in {pool.zone}: {error}"
-    return None
+        return Done(warning=f"not remembered that {pool.instance_type} is short in {pool.zone}: {error}")
+    return Done()
 
 
-def _answer(answer: HookAnswer, ports: Ports) -> str | None:
+def _answer(answer: HookAnswer, ports: Ports) -> Done:
     """By instance id; an action that waits no more was answered before, or the group has gone on without us."""
     action = answer.action
     waited = ports.groups.complete(group=action.group, hook=action.hook, instance=action.instance, result=answer.result)
-    return None if waited else f"hook {action.hook} of {action.instance} was not waiting any more"
+    return Done(warning=None if waited else f"hook {action.hook} of {action.instance} was not waiting any more")
 
 
-def _revive(execution: str, ports: Ports) -> str | None:
+def _revive(execution: str, ports: Ports) -> Done:
     """An execution of ours ended badly: if its record is still open and nothing runs for it, the next attempt begins.
 
     One that has noted when to try again, or that died several times, is left to the sweeper; a hook that holds its
@@ -109,26 +116,27 @@ def _revive(execution: str, ports: Ports) -> str | None:
     """
     record = ports.claims.read(execution.rpartition("-")[0])
     if record is None or record.status is Status.CLOSED or ports.executions.running(record.instance, record.attempt):
-        return None
+        return Done()
     now = ports.clock.now()
     if record.times.get("retry", now) > now:
-        return None
+        return Done()
     if record.attempt >= RESTARTS_AT_ONCE:
         beat(survey(record, ports), ports, AT_EVERY_CHANCE)
         ports.claims.note(
             record.instance, times={"retry": now + max(retry_after(record.attempt), timedelta(minutes=1))}
         )
-        return f"attempt {record.attempt} of {record.instance} ended badly: the sweeper tries again later"
+        return Done(warning=f"attempt {record.attempt} of {record.instance} ended badly: the sweeper tries again later")
     start(record, ports)
-    return None
+    return Done()
 
 
-def _tell(node: NodeDecision, decision: Decision, world: World, ports: Ports) -> str | None:
+def _tell(node: NodeDecision, decision: Decision, world: World, ports: Ports) -> Done:
     """An Event on the Node. What is only told must not fail what was done."""
     subject = world.nodes.get(node.instance)
     if subject is None or node.cluster is None or decision.kind is None:
-        return None
-    try:
+        return Done()
+    errors: list[LeewardError] = []
+    with isolate_errors(errors.append):
         ports.clusters.kubernetes(node.cluster).event(
             subject,
             reason=EVENT_REASONS[decision.kind],
@@ -136,11 +144,4 @@ def _tell(node: NodeDecision, decision: Decision, world: World, ports: Ports) ->
             warning=True,
             now=ports.clock.now(),
         )
-    except LeewardError as error:
-        return f"no Event on {subject.name}: {error}"
-    return None
-
-
-def _mark_warning(node: NodeDecision, marking: Marking) -> str | None:
-    failed = marking.failed.get(node.instance)
-    return f"{node.instance} is not tainted yet, the drain will do it: {failed}" if failed else None
+    return Done(warning=f"no Event on {subject.name}: {errors[0]}" if errors else None)

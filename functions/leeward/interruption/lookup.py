@@ -1,20 +1,24 @@
-"""Looks up, once for a whole batch, what its messages are about. A lookup that fails fails only those who need it."""
+"""Looks up what the messages of a batch are about: EC2 and groups once for the whole batch, policies, hooks and nodes
+for the messages of one cluster. A lookup that fails fails only those who need it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeVar
 
 from leeward.errors import LeewardError
 from leeward.interruption.world import World
-from leeward.model.instance import cluster_of
+from leeward.isolation import Executor, attempt, in_turn, isolate_errors
 from leeward.model.message import Kind, Message
 from leeward.model.node import Node
-from leeward.policy.document import ClusterPolicies
 from leeward.ports import Ports
+
+R = TypeVar("R")
 
 
 @dataclass(slots=True)
 class Lookup:
-    """The world of a batch; `errors` by what failed: `instances`, `groups`, `cluster NAME`, `hooks GROUP`."""
+    """The world of some messages; `errors` by what failed: `instances`, `groups`, `cluster NAME`, `hooks GROUP`."""
 
     world: World = field(default_factory=World)
     errors: dict[str, LeewardError] = field(default_factory=dict)
@@ -25,8 +29,16 @@ class Lookup:
         needed = (name for instance in message.instances for name in self._needed(message, instance))
         return next((self.errors[name] for name in needed if name in self.errors), None)
 
+    def clusters_of(self, message: Message) -> frozenset[str]:
+        """The clusters whose nodes the message is about, as far as tags tell."""
+        if not self._acts(message):
+            return frozenset()
+        group = message.hook.group if message.hook else None
+        places = (self.world.locate(instance, group) for instance in message.instances)
+        return frozenset(place.cluster for place in places if place.cluster)
+
     def _needed(self, message: Message, instance: str) -> Iterable[str]:
-        if message.kind is Kind.NOOP or not self.world.serves(message.account, message.region):
+        if not self._acts(message):
             return
         yield "instances"
         place = self.world.locate(instance, message.hook.group if message.hook else None)
@@ -37,84 +49,91 @@ class Lookup:
         if message.hook is not None and place.policy is not None:
             yield f"hooks {message.hook.group}"
 
+    def _acts(self, message: Message) -> bool:
+        return message.kind is not Kind.NOOP and self.world.serves(message.account, message.region)
 
-def look_up(messages: Sequence[Message], ports: Ports) -> Lookup:
-    """One DescribeInstances, one DescribeAutoScalingGroups, the hooks of each group whose hook waits, the policies and
-    nodes of each cluster concerned: the number of calls grows with groups and clusters, not with messages.
+
+def look_up_instances(messages: Sequence[Message], ports: Ports) -> Lookup:
+    """One DescribeInstances and one DescribeAutoScalingGroups for the whole batch: enough to tell whose each message
+    is.
     """
     found = Lookup(world=World(clusters=ports.clusters.names(), queue_arns=ports.queue_arns, origins=ports.origins))
     acting = [m for m in messages if m.kind is not Kind.NOOP and found.world.serves(m.account, m.region)]
     if not acting:
         return found
-    _instances(found, acting, ports)
-    _groups(found, acting, ports)
-    _policies(found, ports)
-    _hooks(found, acting, ports)
-    _nodes(found, acting, ports)
+    ids = sorted({instance for message in acting for instance in message.instances})
+    with isolate_errors(partial(found.errors.__setitem__, "instances")):
+        found.world = replace(found.world, instances=ports.instances.describe(ids))
+    named = {message.hook.group for message in acting if message.hook}
+    named |= {instance.group for instance in found.world.instances.values() if instance.group}
+    if named:
+        with isolate_errors(partial(found.errors.__setitem__, "groups")):
+            found.world = replace(found.world, groups=ports.groups.describe(sorted(named)))
     return found
 
 
-def _instances(found: Lookup, messages: Sequence[Message], ports: Ports) -> None:
-    ids = sorted({instance for message in messages for instance in message.instances})
-    try:
-        found.world = replace(found.world, instances=ports.instances.describe(ids))
-    except LeewardError as error:
-        found.errors["instances"] = error
+def look_up(messages: Sequence[Message], ports: Ports) -> Lookup:
+    """Everything about some messages at once: how the command line asks."""
+    batch = look_up_instances(messages, ports)
+    clusters = frozenset(name for message in messages for name in batch.clusters_of(message))
+    return look_up_clusters(batch, clusters, messages, ports, in_turn)
 
 
-def _groups(found: Lookup, messages: Sequence[Message], ports: Ports) -> None:
-    named = {message.hook.group for message in messages if message.hook}
-    named |= {instance.group for instance in found.world.instances.values() if instance.group}
-    if not named:
-        return
-    try:
-        found.world = replace(found.world, groups=ports.groups.describe(sorted(named)))
-    except LeewardError as error:
-        found.errors["groups"] = error
+def look_up_clusters(
+    batch: Lookup, clusters: frozenset[str], messages: Sequence[Message], ports: Ports, each: Executor
+) -> Lookup:
+    """The policies, hooks and nodes behind messages that are about these clusters: the number of calls grows with
+    groups and clusters, not with messages.
+    """
+    found = Lookup(world=batch.world, errors=dict(batch.errors))
+    if clusters:
+        _policies(found, sorted(clusters), ports, each)
+        _hooks(found, messages, ports, each)
+        _nodes(found, messages, ports, each)
+    return found
 
 
-def _policies(found: Lookup, ports: Ports) -> None:
-    world = found.world
-    tags = [group.tags for group in world.groups.values()] + [i.tags for i in world.instances.values()]
-    concerned = sorted({name for name in (cluster_of(each, world.clusters) for each in tags) if name})
-    policies: dict[str, ClusterPolicies] = {}
-    for cluster in concerned:
-        try:
-            policies[cluster] = ports.clusters.policies(cluster)
-        except LeewardError as error:
-            found.errors[f"cluster {cluster}"] = error
-    found.world = replace(world, policies=policies)
+def _policies(found: Lookup, clusters: Sequence[str], ports: Ports, each: Executor) -> None:
+    answers = _ask(clusters, ports.clusters.policies, each)
+    found.errors |= {f"cluster {name}": one for name, one in answers.items() if isinstance(one, LeewardError)}
+    policies = {name: one for name, one in answers.items() if not isinstance(one, LeewardError)}
+    found.world = replace(found.world, policies=policies)
 
 
-def _hooks(found: Lookup, messages: Sequence[Message], ports: Ports) -> None:
+def _hooks(found: Lookup, messages: Sequence[Message], ports: Ports, each: Executor) -> None:
     groups = {
         m.hook.group
         for m in messages
         if m.hook and found.world.locate(m.hook.instance, m.hook.group).policy is not None
     }
-    hooks = {}
-    for group in sorted(groups):
-        try:
-            hooks[group] = tuple(ports.groups.hooks(group))
-        except LeewardError as error:
-            found.errors[f"hooks {group}"] = error
+    answers = _ask(sorted(groups), ports.groups.hooks, each)
+    found.errors |= {f"hooks {name}": one for name, one in answers.items() if isinstance(one, LeewardError)}
+    hooks = {name: tuple(one) for name, one in answers.items() if not isinstance(one, LeewardError)}
     found.world = replace(found.world, hooks=hooks)
 
 
-def _nodes(found: Lookup, messages: Sequence[Message], ports: Ports) -> None:
-    """Only where an instance of a selected group is concerned. An API that does not answer fails nobody: the claim
+def _nodes(found: Lookup, messages: Sequence[Message], ports: Ports, each: Executor) -> None:
+    """Only where an instance of a selected group is concerned. An API that does not answer fails no message: the claim
     must not wait for it.
     """
     world = found.world
     places = [world.locate(i, m.hook.group if m.hook else None) for m in messages for i in m.instances]
     clusters = sorted({place.cluster for place in places if place.cluster and place.policy})
+    answers = _ask(clusters, lambda name: _by_instance(ports.clusters.kubernetes(name).nodes()), each)
     nodes: dict[str, Node] = {}
-    for cluster in clusters:
-        try:
-            nodes.update(_by_instance(ports.clusters.kubernetes(cluster).nodes()))
-        except LeewardError as error:
-            found.unseen[cluster] = error
+    for cluster, one in answers.items():
+        if isinstance(one, LeewardError):
+            found.unseen[cluster] = one
+        else:
+            nodes.update(one)
     found.world = replace(world, nodes=nodes, unseen=frozenset(found.unseen))
+
+
+def _ask(names: Sequence[str], question: Callable[[str], R], each: Executor) -> dict[str, R | LeewardError]:
+    """The answer for each name, or what went wrong."""
+    if not names:
+        return {}
+    return dict(zip(names, each(lambda name: attempt(partial(question, name)), names, len(names)), strict=True))
 
 
 def _by_instance(nodes: Iterable[Node]) -> Mapping[str, Node]:

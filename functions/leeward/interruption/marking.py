@@ -1,12 +1,12 @@
-"""Marks nodes, all of a batch at once and before anything else: what is tainted first gets no new pods meanwhile."""
+"""Marks the nodes of one cluster's messages, all at once and right after their terminations have been claimed."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from leeward.errors import LeewardError, ObjectGoneError
-from leeward.interruption.decision import Action, Decision
-from leeward.interruption.side_by_side import Each, in_threads
+from leeward.interruption.decision import Action, Decision, NodeDecision
 from leeward.interruption.world import World
+from leeward.isolation import Executor, attempt
 from leeward.model import keys
 from leeward.model.node import Node, Taint
 from leeward.ports import Ports
@@ -35,18 +35,15 @@ class Marking:
 
 
 def mark_nodes(
-    decisions: Iterable[Decision], world: World, ports: Ports, workers: int, each: Each = in_threads
+    decided: Iterable[tuple[Decision, NodeDecision]], world: World, ports: Ports, workers: int, each: Executor
 ) -> Marking:
-    """Taint and cordon, at most `workers` at a time in each cluster. Idempotent: what is marked is left out.
+    """Taint and cordon, at most `workers` at a time. Idempotent: what is marked is left out.
 
-    A failed mark is noted, never raised: the claim must not be lost, and the drain step marks again.
+    A failed mark is noted, never raised: the drain step marks again.
     """
-    marks = tuple(_wanted(decisions, world).values())
+    marks = tuple(_wanted(decided, world).values())
     marking = Marking()
-    if not marks:
-        return marking
-    pools = len({mark.cluster for mark in marks})
-    outcomes = each(lambda mark: _mark(mark, ports), marks, workers * pools)
+    outcomes = each(lambda mark: attempt(lambda: _mark(mark, ports)), marks, workers)
     for mark, outcome in zip(marks, outcomes, strict=True):
         if isinstance(outcome, LeewardError):
             marking.failed[mark.node.instance_id] = outcome
@@ -55,19 +52,18 @@ def mark_nodes(
     return marking
 
 
-def _wanted(decisions: Iterable[Decision], world: World) -> dict[str, Mark]:
+def _wanted(decided: Iterable[tuple[Decision, NodeDecision]], world: World) -> dict[str, Mark]:
     """One mark a node; on its way out wins over cordoned. A paced change is marked when it is started."""
     wanted: dict[str, Mark] = {}
-    for decision in decisions:
-        for verdict in decision.nodes:
-            node = world.nodes.get(verdict.instance)
-            if node is None or verdict.cluster is None or verdict.action is Action.NONE or decision.paced:
-                continue
-            known = wanted.get(verdict.instance)
-            if known is None or known.taint is CORDONED:
-                taint = _taint(decision, verdict.action)
-                if not _carries(node, taint):
-                    wanted[verdict.instance] = Mark(cluster=verdict.cluster, node=node, taint=taint)
+    for decision, verdict in decided:
+        node = world.nodes.get(verdict.instance)
+        if node is None or verdict.cluster is None or verdict.action is Action.NONE or decision.paced:
+            continue
+        known = wanted.get(verdict.instance)
+        if known is None or known.taint is CORDONED:
+            taint = _taint(decision, verdict.action)
+            if not _carries(node, taint):
+                wanted[verdict.instance] = Mark(cluster=verdict.cluster, node=node, taint=taint)
     return wanted
 
 
@@ -83,10 +79,8 @@ def _carries(node: Node, taint: Taint) -> bool:
     return node.unschedulable and (same or taint is CORDONED)
 
 
-def _mark(mark: Mark, ports: Ports) -> Node | LeewardError | None:
+def _mark(mark: Mark, ports: Ports) -> Node | None:
     try:
         return ports.clusters.kubernetes(mark.cluster).mark(mark.node, mark.taint)
     except ObjectGoneError:
         return None
-    except LeewardError as error:
-        return error

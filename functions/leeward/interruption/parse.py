@@ -60,7 +60,7 @@ def parse(body: str, *, received: datetime) -> Message:
     """
     raw = _object(body)
     if "detail-type" not in raw and isinstance(raw.get("Message"), str):
-        if raw.get("Type") in {"SubscriptionConfirmation", "UnsubscribeConfirmation"}:
+        if raw.get("Type") in ("SubscriptionConfirmation", "UnsubscribeConfirmation"):  # a list would not hash
             return _no_envelope(raw, body, received).noop(f"SNS {raw['Type']}: confirm it where the topic is kept")
         body = raw["Message"]
         raw = _object(body)

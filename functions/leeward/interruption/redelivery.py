@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from leeward.errors import LeewardError, RetryableError
 from leeward.interruption.batch import BatchResult
 from leeward.interruption.decision import RecordOutcome
+from leeward.isolation import isolate_errors
 from leeward.ports import Ports
 
 LONGEST_SECONDS = 180
@@ -24,11 +25,10 @@ def redeliver_soon(result: BatchResult, ports: Ports) -> str | None:
     delays = {record.receipt: delay_seconds(record.receives) for record in failed if record.receipt}
     if not delays:
         return None
-    try:
+    errors: list[LeewardError] = []
+    with isolate_errors(errors.append):
         _ask(delays, ports, TRIES)
-    except LeewardError as error:
-        return f"failed records come back only after the queue's visibility time-out: {error}"
-    return None
+    return f"failed records come back only after the queue's visibility time-out: {errors[0]}" if errors else None
 
 
 def _ask(delays: Mapping[str, int], ports: Ports, tries: int) -> None:

@@ -3,12 +3,60 @@
 import re
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Self
 
 from leeward.model.times import parse_instant
 
 _OF_A_POD = re.compile(r"([^\s/]+/[^\s/:]+): (.*)", re.DOTALL)  # namespace/name: why
 _UNTIL = re.compile(r", until (\d{4}-\d\d-\d\dT[\d:.]+Z)$")
+_OBSTACLE = re.compile(r"(webhook \S+|policy \S+|eviction|deletion) (fails|denies it|refused): (.*)", re.DOTALL)
+_SAID_CHARACTERS = 300  # a record keeps one line a pod
+
+
+class Stage(StrEnum):
+    """Where the API server stopped a request that was to send a pod away."""
+
+    WEBHOOK = "webhook"  # an admission webhook
+    POLICY = "policy"  # a ValidatingAdmissionPolicy
+    SERVER = "server"  # the API server itself
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Obstacle:
+    """Why the request for one pod did not go through, although no PodDisruptionBudget forbids it.
+
+    `name`: of the webhook or the policy; for the server `eviction` or `deletion`. `denies`: it answered no, else
+    it fails. `said`: the server's message.
+    """
+
+    stage: Stage
+    name: str
+    denies: bool
+    said: str
+
+    @property
+    def sentence(self) -> str:
+        """As records keep it; `read` undoes it."""
+        said = self.said[:_SAID_CHARACTERS]
+        if self.stage is Stage.SERVER:
+            return f"{self.name} {'refused' if self.denies else 'fails'}: {said}"
+        return f"{self.stage.value} {self.name} {'denies it' if self.denies else 'fails'}: {said}"
+
+    @classmethod
+    def read(cls, why: str) -> Self | None:
+        """From the part of a pod's line after its name; None where the line is about something else."""
+        match = _OBSTACLE.fullmatch(why)
+        if match is None:
+            return None
+        stage, _, name = match[1].partition(" ")
+        of_server = not name
+        return cls(
+            stage=Stage.SERVER if of_server else Stage(stage),
+            name=stage if of_server else name,
+            denies=match[2] != "fails",
+            said=match[3],
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +66,11 @@ class BlockedLine:
     pod: str | None
     why: str
     until: datetime | None = None
+
+    @property
+    def obstacle(self) -> Obstacle | None:
+        """The failing or refusing part of the API server, where the line names one."""
+        return Obstacle.read(self.why)
 
     @classmethod
     def read(cls, line: str) -> Self:

@@ -130,7 +130,8 @@ class TerminationRecord:
     """The claim on an instance. `version` grows with every cause that joins; `attempt` with every new execution.
 
     `times` keys: claimed, tainted, replacement, draining, until (when its drain gives up), drained, terminating,
-    terminated, removed, closed, retry; `evicting`: its load balancers have let go of it, or were not waited for.
+    terminated, removed, closed, retry; `evicting`: its load balancers have let go of it, or were not waited for;
+    `moved`: when a pod of it last left or was on its way.
     `failure`: why the present attempt did not come to a good end. `surges`: Deployment (namespace/name) that has a
     second replica meanwhile -> whether that is known to be so, or only about to be.
     `payers`: debt -> the instance whose end pays it (itself or another), `NOBODY` where it was forgiven,

@@ -2,12 +2,14 @@
 wait for what holds it still. The steps after it are in `parting.py`, the one before in `replacing.py`.
 
 A step works for some seconds, looking again each second, because three state transitions cost as much as eleven seconds
-of work; then it hands over to a pause. An API server that does not answer is waited for, never read as an empty node.
+of work; then it hands over to a pause. An API server that cannot be connected to, or that lists no pods, is waited for,
+never read as an empty node. A write that fails is no such server: the drain's time runs out whatever it runs into.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import ceil
 from typing import Any
 
@@ -30,6 +32,7 @@ from leeward.termination.steps import Step
 from leeward.termination.surging import put_back
 
 DEREGISTERING, DETACHING = "AwaitingDeregistration", "AwaitingVolumeDetachment"  # reasons of Events
+BLOCKED_AFTER = timedelta(seconds=30)  # in which no pod has moved: until then a drain is only waiting for its turn
 
 
 def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
@@ -78,7 +81,7 @@ def _drain_node(run: Run, situation: Situation, started: datetime, last: Mapping
         if blocked:
             return replace(run, next=Next.FAILED, why=f"another node pays, here pods are blocked: {blocked}"[:500])
     try:
-        node = mark(node, record, kubernetes, ports)
+        node = _marked(node, situation, started, kubernetes, ports)
         awaited = deregistering.before_eviction(situation, started, node, ports)
         if awaited is not None:
             why = _tell(awaited, DEREGISTERING, node, situation, ports)
@@ -86,10 +89,25 @@ def _drain_node(run: Run, situation: Situation, started: datetime, last: Mapping
         plan, progress = work(node, situation, started, kubernetes, ports)
     except ObjectGoneError:
         return replace(run, next=Next.WAIT, pause=1, why="its Node was deleted meanwhile")
-    ports.claims.note(record.instance, blocked_by=progress.blockers, evicted=progress.evicted)
+    moved = {"moved": ports.clock.now()} if progress.moved else None
+    ports.claims.note(record.instance, times=moved, blocked_by=progress.blockers, evicted=progress.evicted)
     if plan.drained:
         return _emptied(run, situation, started, last, node, plan, ports)
     return _unfinished(run, situation, started, last, node, plan, progress, ports)
+
+
+def _marked(node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports) -> Node:
+    """Mark the node. A mark that cannot be written (a webhook on nodes fails) is waited for, but not by an instance
+    that EC2 takes, nor past the drain's time: then the pods leave without it. Raises ObjectGoneError.
+    """
+    try:
+        return mark(node, situation.record, kubernetes, ports)
+    except (ClusterUnreachableError, ThrottledError):
+        now, policy = ports.clock.now(), situation.policy.drain
+        over = verdict.out_of_time(situation.record, policy, started, now) is not None
+        if not (over or situation.record.has(*verdict.ABRUPT)):
+            raise
+        return node
 
 
 def _blocked(plan: DrainPlan) -> str:
@@ -127,7 +145,8 @@ def _emptied(
     """No pod is left that has to leave. Once it has settled, its volumes and its addresses have to be free as well."""
     kubernetes = ports.clusters.kubernetes(situation.record.subject.cluster)
     if situation.record.surges or situation.policy.drain.surge_single_replicas:
-        put_back(run.instance, kubernetes, ports)
+        with suppress(ClusterUnreachableError, ThrottledError):  # the record keeps it, `remove_node` does it
+            put_back(run.instance, kubernetes, ports)
     settled = _drained(run, situation, last, "every pod that has to leave has left", ports)
     if settled.pause > 0:
         return settled
@@ -165,17 +184,19 @@ def _unfinished(
     ports: Ports,
 ) -> Run:
     now, policy = ports.clock.now(), situation.policy.drain
-    why = "; ".join(progress.blockers) or _leaving(plan)
+    why = "; ".join(progress.blockers) or _leaving(plan, progress)
     over = verdict.out_of_time(situation.record, policy, started, now)
     kubernetes = ports.clusters.kubernetes(situation.record.subject.cluster)
-    if progress.blocked_by:
+    if progress.blocked_by and not progress.moved and now >= _moved_last(situation.record, started) + BLOCKED_AFTER:
         message = f"cannot drain yet: {why}"[:1000]
         kubernetes.event(node, reason="DrainBlocked", message=message, warning=True, now=now)
     if over is None:
         hint = None if progress.blocked_by else _longest_grace(plan, now)
+        hint = 0 if progress.not_asked else hint
         calls = last_calls(plan, policy)
         return _pause(run, situation, started, last, why, ports, hint=hint, moments=calls)
-    told = not progress.blocked_by  # whose turn it is has been told to end, and has its own grace for that
+    # Each pod whose turn it is has been told to end, and has its own grace for that.
+    told = not progress.blocked_by and not progress.not_asked
     if told and verdict.may_wait(situation.record, situation.lifecycle, situation.state, now):
         return _pause(run, situation, started, last, f"{over}, but {why}", ports, hint=_longest_grace(plan, now))
     retains = situation.group is not None and situation.group.retains
@@ -192,8 +213,16 @@ def _unfinished(
             return _pause(run, situation, started, last, f"{over}, our hook holds it: {why}", ports, hint=None)
 
 
-def _leaving(plan: DrainPlan) -> str:
-    """Who takes longest, so that nobody has to guess why a drain lasts."""
+def _moved_last(record: TerminationRecord, started: datetime) -> datetime:
+    """When a pod last moved, or the first could have."""
+    times = (record.times.get("moved"), record.times.get("evicting"), started)
+    return max(moment for moment in times if moment is not None)
+
+
+def _leaving(plan: DrainPlan, progress: Progress) -> str:
+    """The pod that takes longest, or how many the step had no time to ask."""
+    if progress.not_asked:
+        return f"{progress.not_asked} of {len(plan.evict)} pods were not asked yet: the API server answers slowly"
     ends = [(eviction.pod.deletion, eviction.pod.key) for eviction in plan.evict if eviction.pod.deletion is not None]
     last = f", the last one ({max(ends)[1]}) until {format_instant(max(ends)[0])}" if ends else ""
     return f"{len(plan.evict)} pods are on their way out{last}"

@@ -1,28 +1,39 @@
 """Sending pods away: what one step does to the pods of a node, for as long as its own time lasts.
 
 Which pods leave how and in which wave is decided in `drain.py`; a pod that the policy gives a second replica first is
-`surging.py`'s. Every eviction and deletion has the pod's uid as its precondition: a repeat finds it done."""
+`surging.py`'s; one whose eviction fails is `retries.py`'s. Every eviction and deletion has the pod's uid as its
+precondition: a repeat finds it done."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from leeward.errors import ClusterUnreachableError, ThrottledError
+from leeward.model.blocked import Obstacle, Stage
 from leeward.model.drain_options import BY_POLICY
 from leeward.model.node import Node
+from leeward.model.pod import PodDisruptionBudget
 from leeward.ports import EvictionRefusedError, Kubernetes, Ports
 from leeward.termination import verdict
 from leeward.termination.drain import DrainPlan, Eviction, How, plan_drain
+from leeward.termination.retries import Retries
 from leeward.termination.situation import Situation
 from leeward.termination.surging import Surging
 
 WORK = timedelta(seconds=10)
+LONGEST_TURN = timedelta(seconds=20)  # the function ends after 55, and a request may take 12
 LOOK_AGAIN_SECONDS = 1.0
+KEPT = timedelta(seconds=5)  # how long a step goes by the budgets and DaemonSets that it has read
 
 
 @dataclass(slots=True)
 class Progress:
-    """What one step has done so far."""
+    """What one step has done so far. `moved`: a pod has left, or was told to. `not_asked`: pods whose turn it is and
+    for which the step had no time.
+    """
 
     evicted: int = 0
+    moved: bool = False
+    not_asked: int = 0
     blocked_by: dict[str, tuple[str, ...]] = field(default_factory=dict)  # pod -> what blocks it
 
     @property
@@ -34,78 +45,164 @@ class Progress:
 def work(
     node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports
 ) -> tuple[DrainPlan, Progress]:
-    """Evict and look again until the node is empty or the step's own time is used up."""
-    progress, surging = Progress(), Surging(situation, started, kubernetes, ports)
-    stop = ports.clock.now() + WORK
+    """Evict and look again until the node is empty or the step's own time is used up. Raises ClusterUnreachableError
+    and ThrottledError where the pods cannot be listed; what a single pod runs into is noted in `blocked_by`.
+    """
+    step = _Step(node, situation, started, kubernetes, ports)
+    stop = step.began + WORK
     stop = min(stop, verdict.let_go_at(situation.record) or stop)
+    there: set[str] | None = None
     while True:
-        plan = plan_now(node, situation, started, kubernetes, ports)
+        plan = step.look()
+        left = {eviction.pod.uid for eviction in plan.evict}
+        step.progress.moved |= there is not None and bool(there - left)
+        there = left
         if plan.drained:
-            progress.blocked_by.clear()
-            return plan, progress
-        _evict_turn(plan, progress, surging, kubernetes, ports.clock.now())
+            step.progress.blocked_by.clear()
+            return plan, step.progress
+        step.take_turn(plan)
         now = ports.clock.now()
-        if now + timedelta(seconds=LOOK_AGAIN_SECONDS) >= stop or _nothing_soon(plan, progress, now):
-            return plan, progress
+        if now + timedelta(seconds=LOOK_AGAIN_SECONDS) >= stop or step.nothing_soon(plan, now):
+            return plan, step.progress
         ports.clock.sleep(LOOK_AGAIN_SECONDS)
 
 
 def plan_now(node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports) -> DrainPlan:
     """The verdict over the node's pods at this moment."""
-    policy, now = situation.policy.drain, ports.clock.now()
-    deadline = verdict.node_deadline(situation.record, policy, started)
-    asked = situation.record.options or BY_POLICY
-    forced = policy.force and verdict.out_of_time(situation.record, policy, started, now) is not None
-    return plan_drain(
-        node=node,
-        pods=kubernetes.pods_on(node.name),
-        budgets=kubernetes.budgets(),
-        daemon_sets=kubernetes.daemon_sets(),
-        policy=policy,
-        now=now,
-        deadline=deadline,
-        options=replace(asked, disable_eviction=forced or asked.disable_eviction),
-    )
+    return _Step(node, situation, started, kubernetes, ports).look()
 
 
-def _evict_turn(plan: DrainPlan, progress: Progress, surging: Surging, kubernetes: Kubernetes, now: datetime) -> None:
-    progress.blocked_by = {refused.pod.key: (refused.why,) for refused in plan.refuse}
-    for eviction in plan.turn:
-        if eviction.pod.deletion is None or _ends_too_late(eviction, now):
-            _send_away(eviction, progress, surging, kubernetes)
+class _Step:
+    """One step's view of a node and what it did there."""
+
+    def __init__(
+        self, node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports
+    ) -> None:
+        self._node, self._situation, self._started = node, situation, started
+        self._kubernetes, self._clock = kubernetes, ports.clock
+        self._surging = Surging(situation, started, kubernetes, ports)
+        self._retries = Retries.after(situation.record.blocked_by)
+        self._budgets: tuple[PodDisruptionBudget, ...] = ()
+        self._daemon_sets: frozenset[str] = frozenset()
+        self._read_at: datetime | None = None
+        self.began = ports.clock.now()
+        self.progress = Progress()
+
+    def look(self) -> DrainPlan:
+        """List the node's pods and plan; all budgets and DaemonSets of the cluster are read every few seconds."""
+        situation, now = self._situation, self._clock.now()
+        if self._read_at is None or now >= self._read_at + KEPT:
+            self._budgets = tuple(self._kubernetes.budgets())
+            self._daemon_sets = self._kubernetes.daemon_sets()
+            self._read_at = now
+        return plan_drain(
+            node=self._node,
+            pods=self._kubernetes.pods_on(self._node.name),
+            budgets=self._budgets,
+            daemon_sets=self._daemon_sets,
+            policy=situation.policy.drain,
+            now=now,
+            deadline=verdict.node_deadline(situation.record, situation.policy.drain, self._started),
+            options=situation.record.options or BY_POLICY,
+        )
+
+    def take_turn(self, plan: DrainPlan) -> None:
+        """Ask each pod whose turn it is to leave; one that cannot be sent away delays no other."""
+        progress, let_go = self.progress, verdict.let_go_at(self._situation.record)
+        progress.blocked_by = {refused.pod.key: (refused.why,) for refused in plan.refuse}
+        progress.not_asked = 0
+        self._retries.begin_turn()
+        over = self._clock.now() + LONGEST_TURN
+        over = min(over, let_go or over)
+        for eviction in self._retries.in_order(plan.turn):
+            now = self._clock.now()
+            if eviction.pod.deletion is not None and not _ends_too_late(eviction, now):
+                progress.moved |= now <= eviction.pod.deletion
+            elif now >= over:
+                progress.not_asked += 1
+            else:
+                self._ask(eviction, now, let_go)
+
+    def nothing_soon(self, plan: DrainPlan, now: datetime) -> bool:
+        """Every pod still there is blocked, or slow: told to end a while ago, with its grace not over before this step.
+        Waiting inside the step would only burn time (a pod that stops quickly does so within the step that told it).
+        """
+        blocked = self.progress.blocked_by
+        return all(
+            (eviction.pod.key in blocked and self._retries.worn_out(eviction)) or _slow(eviction, now)
+            for eviction in plan.turn
+        )
+
+    def _ask(self, eviction: Eviction, now: datetime, let_go: datetime | None) -> None:
+        waits = self._waits(eviction, now, let_go)
+        if waits:
+            self.progress.blocked_by[eviction.pod.key] = waits
+            return
+        try:
+            self._send_away(eviction, now)
+        except EvictionRefusedError as refusal:
+            self._note(eviction, refusal)
+        except (ClusterUnreachableError, ThrottledError) as error:  # whether it answers at all, the next list tells
+            self._note(eviction, EvictionRefusedError(_unanswered(error)))
+
+    def _waits(self, eviction: Eviction, now: datetime, let_go: datetime | None) -> tuple[str, ...]:
+        """What the pod waits for before it is asked: a pause after a failure, a budget, a second replica."""
+        failed = self._retries.waits(eviction, now, let_go)
+        if failed:
+            return (failed,)
+        deletes = eviction.how is How.DELETE or self._forces(now)
+        refused = () if deletes else self._retries.refused_with(eviction)
+        if refused:
+            return (eviction.refusal.sentence,) if eviction.refusal else refused
+        try:
+            waits = self._surging.waits_for(eviction)
+        except (ClusterUnreachableError, ThrottledError) as error:
+            waits = self._surging.cannot_tell(error)
+            self._retries.failed(eviction, waits or "", now)
+        return (waits,) if waits else ()
+
+    def _forces(self, now: datetime) -> bool:
+        """Whether pods are deleted where their eviction fails: by force, once the drain's time is over."""
+        record, policy = self._situation.record, self._situation.policy.drain
+        return policy.force and verdict.out_of_time(record, policy, self._started, now) is not None
+
+    def _send_away(self, eviction: Eviction, now: datetime) -> None:
+        """By eviction as long as that goes; by force one that was blocked before is deleted without another try."""
+        pod, grace, forced = eviction.pod, eviction.grace_seconds, self._forces(now)
+        known = any(line.startswith(f"{pod.key}: ") for line in self._situation.record.blocked_by)
+        if eviction.how is How.DELETE or (forced and known):
+            self._kubernetes.delete_pod(pod, grace)
+        else:
+            try:
+                self._kubernetes.evict(pod, grace)
+            except (EvictionRefusedError, ClusterUnreachableError, ThrottledError):
+                if not forced:
+                    raise
+                self._kubernetes.delete_pod(pod, grace)
+        self.progress.moved = True
+        if pod.deletion is None:
+            self.progress.evicted += 1
+        self._surging.gone(pod)
+
+    def _note(self, eviction: Eviction, refusal: EvictionRefusedError) -> None:
+        """What the pod ran into; a budget is asked about no other pod in this turn."""
+        named = tuple(f"pdb {budget}" for budget in refusal.budgets)
+        known = (eviction.refusal.sentence,) if eviction.refusal and (named or refusal.permanent) else ()
+        if named or refusal.permanent:
+            self._retries.refused(refusal.budgets, self._budgets)
+        else:
+            self._retries.failed(eviction, str(refusal), self._clock.now())
+        self.progress.blocked_by[eviction.pod.key] = known or named or (str(refusal),)
+
+
+def _unanswered(error: Exception) -> str:
+    return Obstacle(stage=Stage.SERVER, name="eviction", denies=False, said=str(error)).sentence
 
 
 def _ends_too_late(eviction: Eviction, now: datetime) -> bool:
     """A pod told to end before the deadline came nearer: it is told again, with the time that is left."""
     ends, left = eviction.pod.deletion, eviction.grace_seconds
     return eviction.due and ends is not None and left is not None and ends > now + timedelta(seconds=left + 1)
-
-
-def _send_away(eviction: Eviction, progress: Progress, surging: Surging, kubernetes: Kubernetes) -> None:
-    waits = surging.waits_for(eviction)
-    if waits:
-        progress.blocked_by[eviction.pod.key] = (waits,)
-        return
-    try:
-        if eviction.how is How.DELETE:
-            kubernetes.delete_pod(eviction.pod, eviction.grace_seconds)
-        else:
-            kubernetes.evict(eviction.pod, eviction.grace_seconds)
-    except EvictionRefusedError as refusal:
-        named = tuple(f"pdb {budget}" for budget in refusal.budgets)
-        known = (eviction.refusal.sentence,) if eviction.refusal else ()
-        progress.blocked_by[eviction.pod.key] = known or named or (str(refusal),)
-        return
-    surging.gone(eviction.pod)
-    if eviction.pod.deletion is None:
-        progress.evicted += 1
-
-
-def _nothing_soon(plan: DrainPlan, progress: Progress, now: datetime) -> bool:
-    """Every pod still there is blocked, or slow: told to end a while ago, with its grace not over before this step.
-    Waiting inside the step would only burn time (a pod that stops quickly does so within the step that told it).
-    """
-    return all(eviction.pod.key in progress.blocked_by or _slow(eviction, now) for eviction in plan.turn)
 
 
 def _slow(eviction: Eviction, now: datetime) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 
-from leeward.errors import AccessDeniedError, ThrottledError
+from leeward.errors import AccessDeniedError, ClusterUnreachableError, ThrottledError
 from leeward.model.deployment import Deployment
 from leeward.model.pod import Pod
 from leeward.model.times import format_instant
@@ -19,6 +19,7 @@ from leeward.termination.situation import Situation, read
 LEFT_ALONE = "NotSurged"  # reason of the Event on a pod that goes without a second one
 ONE = 1  # replicas of a workload whose only pod leaves
 CONFLICTS = 5  # of putting replicas back, each followed by a fresh read
+DENIED_SECONDS = 2.0  # an API server that has just started knows no permissions for about a second
 
 
 def why_not(pod: Pod, deployment: Deployment, autoscaled: frozenset[str]) -> str | None:
@@ -44,6 +45,7 @@ class Surging:
         self._surges = dict(situation.record.surges)
         self._of_pod: dict[str, str] = {}  # uid -> Deployment that was raised for it
         self._plain: set[str] = set()  # uids of pods that go without
+        self._denied = False
 
     def waits_for(self, eviction: Eviction) -> str | None:
         """What the pod waits for before it may be evicted; None: it may go. A pod whose last call has come, one that is
@@ -54,7 +56,7 @@ class Surging:
         if told or not pod.ready or pod.deletion or pod.uid in self._plain:
             return None
         try:
-            waits = self._decide(pod)
+            waits = self._decided(pod)
         except AccessDeniedError as error:  # the cluster's role is one of before
             waits = None
             self._tell(pod, str(error))
@@ -65,11 +67,31 @@ class Surging:
         return waits
 
     def gone(self, pod: Pod) -> None:
-        """The pod has been told to leave: what was raised for it is put back."""
+        """The pod has been told to leave: what was raised for it is put back. Where that fails, the record keeps it and
+        a later step does it.
+        """
         key = self._of_pod.get(pod.uid)
         if key is not None:
             self._surges.pop(key, None)
-            put_back(self._record.instance, self._kubernetes, self._ports, only=key)
+            with suppress(ClusterUnreachableError, ThrottledError):
+                put_back(self._record.instance, self._kubernetes, self._ports, only=key)
+
+    def cannot_tell(self, error: Exception) -> str | None:
+        """What a pod waits for whose Deployment cannot be read or scaled: as long as for a second replica."""
+        if self._ports.clock.now() >= self._until:
+            return None
+        return f"waits for the answer whether it gets a second replica ({error}), until {format_instant(self._until)}"
+
+    def _decided(self, pod: Pod) -> str | None:
+        """Decide; the first denial of a step is looked at again a moment later."""
+        try:
+            return self._decide(pod)
+        except AccessDeniedError:
+            if self._denied:
+                raise
+            self._denied = True
+            self._ports.clock.sleep(DENIED_SECONDS)
+            return self._decide(pod)
 
     def _decide(self, pod: Pod) -> str | None:
         if pod.owner is not None and pod.owner.kind == "StatefulSet":

@@ -17,6 +17,7 @@ SWEEPS = "Sweeps"
 STALE_FACTS = "StaleFacts"
 REPLACEMENTS_ELSEWHERE = "ReplacementsElsewhere"
 REPLACEMENTS_NOWHERE = "ReplacementsNowhere"
+BLOCKED = ("pdb ", " fails: ", " denies it: ", "eviction refused: ")  # what a budget and an Obstacle are told by
 
 NOTICES = {
     NoticeKind.STALE_FACTS: STALE_FACTS,
@@ -33,7 +34,7 @@ def stepped(step: str, result: Run) -> None:
     logger.info(result.why or result.next.value, extra={"step": step, **result.to_json()})
     name = {
         ("finish", Next.DONE): NODES_TERMINATED,
-        ("drain", Next.WAIT): DRAINS_BLOCKED if "pdb " in result.why else None,
+        ("drain", Next.WAIT): DRAINS_BLOCKED if any(word in result.why for word in BLOCKED) else None,
         ("give-back", Next.GIVEN_BACK): POD_EVICTION_FAILURES,
         ("note-failure", Next.FAILED): STEPS_FAILED,
     }.get((step, result.next))

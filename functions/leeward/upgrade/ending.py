@@ -117,7 +117,7 @@ def restore(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     record = read(run, ports)
     scene = look(record, ports)
     members = {one.node.name for one in scene.preflight.members if one.node is not None}
-    nodes = ports.clusters.kubernetes(record.cluster).nodes(fresh=True)
+    nodes = ports.clusters.kubernetes(record.cluster).nodes()
     uncordon((node for node in nodes if node.name in members), record, ports)
     record = give_back_group(record, ports)
     how = Next.ABORTED if record.wish is Wish.ABORT else Next.ROLLED_BACK if record.rolling_back else Next.UPGRADED

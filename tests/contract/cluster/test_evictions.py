@@ -1,18 +1,10 @@
 """What follows an eviction, a mark and the loss of a node: in the model, over HTTP, and on a cluster that is given."""
 
-import os
-from pathlib import Path
-
 import pytest
 
 from leeward.model.node import Taint
 from leeward.ports import EvictionRefusedError
-from local.cluster.nodes import NodeSpec
-from local.cluster.server import ClusterServer
-from local.cluster.settings import ClusterSettings
 from tests.contract.worlds.clusters import (
-    ServedCluster,
-    SimulatedCluster,
     a_budget,
     a_daemon_set,
     a_deployment,
@@ -21,46 +13,6 @@ from tests.contract.worlds.clusters import (
 )
 
 MARK = Taint(key="leeward.dev/disrupted", effect="NoSchedule", value="manual")
-MODEL, EMULATOR, CLUSTER = "the model", "the emulator", "the cluster"
-KUBECONFIG = os.environ.get("LEEWARD_CONTRACT_KUBECONFIG", "")
-ON_A_CLUSTER = [CLUSTER] if KUBECONFIG else []
-
-
-@pytest.fixture
-def emulated(tmp_path):
-    settings = ClusterSettings(pod_start=0.05, pod_gc_delay=0.1)
-    with ClusterServer(name="blue", settings=settings) as server:
-        server.write_files(tmp_path)
-        with server.lock:
-            for name in ("node-a", "node-b"):
-                server.model.add_node(NodeSpec(name=name, instance_id=f"i-{name[-1]}"))
-        world = ServedCluster(tmp_path / "kubeconfig", patience=120)
-        yield world
-        world.close()
-
-
-@pytest.fixture
-def given():
-    world = ServedCluster(Path(KUBECONFIG), patience=300)
-    yield world
-    world.close()
-
-
-def world_of(request):
-    if request.param == MODEL:
-        return SimulatedCluster()
-    return request.getfixturevalue("emulated" if request.param == EMULATOR else "given")
-
-
-@pytest.fixture(params=[MODEL, EMULATOR, *ON_A_CLUSTER])
-def world(request):
-    return world_of(request)
-
-
-@pytest.fixture(params=[MODEL, EMULATOR])
-def expendable_world(request):
-    """Where a node may be lost for good."""
-    return world_of(request)
 
 
 def pod_on(world, name, node):

@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import urllib3
 import yaml
@@ -19,16 +19,55 @@ from leeward.adapters.clock import SystemClock
 from leeward.adapters.kubernetes.api import ClusterApi
 from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
 from leeward.ports import Kubernetes
+from local.cluster.errors import ApiError
 from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec
+from local.cluster.patches import PatchType
 from local.cluster.settings import IGNORE_SIGTERM, ClusterSettings
+from local.cluster.world import DeleteOptions
 from simulation.kubernetes import SimKubernetes
 from tests.fakes.clock import FakeClock
 
 GRACE = 4  # seconds that each pod sits out
 IMAGE = os.environ.get("LEEWARD_CONTRACT_IMAGE", "busybox")
 STUBBORN = "trap '' TERM; while true; do sleep 1; done"
-PATHS = {"deployments": "apis/apps/v1", "daemonsets": "apis/apps/v1", "poddisruptionbudgets": "apis/policy/v1"}
+ADMISSION = "apis/admissionregistration.k8s.io/v1"
+PATHS = {
+    "deployments": "apis/apps/v1",
+    "daemonsets": "apis/apps/v1",
+    "poddisruptionbudgets": "apis/policy/v1",
+    "validatingadmissionpolicies": ADMISSION,
+    "validatingadmissionpolicybindings": ADMISSION,
+    "validatingwebhookconfigurations": ADMISSION,
+}
+
+
+CLUSTER_WIDE = frozenset(
+    {
+        "namespaces",
+        "nodes",
+        "validatingadmissionpolicies",
+        "validatingadmissionpolicybindings",
+        "validatingwebhookconfigurations",
+    }
+)
+
+
+class Reply(NamedTuple):
+    """What the API server answers to a request of an administrator."""
+
+    code: int
+    body: Mapping[str, Any]
+
+    @property
+    def reason(self) -> str:
+        """The machine-readable word of a Status."""
+        return str(self.body.get("reason", ""))
+
+    @property
+    def message(self) -> str:
+        """The sentence of a Status."""
+        return str(self.body.get("message", ""))
 
 
 class ClusterWorld(Protocol):
@@ -40,6 +79,20 @@ class ClusterWorld(Protocol):
 
     def create(self, resource: str, body: Mapping[str, Any]) -> None:
         """As the owner of a workload."""
+        ...
+
+    def post(
+        self, resource: str, body: Mapping[str, Any], *, name: str = "", subresource: str = "", dry_run: bool = False
+    ) -> Reply:
+        """Create an object, or post to a subresource of one, as an administrator."""
+        ...
+
+    def patch(self, resource: str, name: str, body: Mapping[str, Any]) -> Reply:
+        """Merge patch, as an administrator."""
+        ...
+
+    def remove(self, resource: str, name: str, *, grace: int | None = None) -> Reply:
+        """Delete, as an administrator."""
         ...
 
     def pods(self) -> Sequence[Mapping[str, Any]]:
@@ -69,6 +122,25 @@ class SimulatedCluster:
     def create(self, resource: str, body: Mapping[str, Any]) -> None:
         self._model.create(resource, dict(body), self.namespace)
 
+    def post(
+        self, resource: str, body: Mapping[str, Any], *, name: str = "", subresource: str = "", dry_run: bool = False
+    ) -> Reply:
+        if subresource == "eviction":
+            return _replied(lambda: self._model.evict(name, self.namespace, dry_run=dry_run), 201)
+        space = self._space(resource)
+        return _replied(lambda: self._model.create(resource, dict(body), space, dry_run=dry_run), 201)
+
+    def patch(self, resource: str, name: str, body: Mapping[str, Any]) -> Reply:
+        space = self._space(resource)
+        return _replied(lambda: self._model.patch(resource, name, dict(body), space, kind=PatchType.MERGE))
+
+    def remove(self, resource: str, name: str, *, grace: int | None = None) -> Reply:
+        options = DeleteOptions(grace=grace)
+        return _replied(lambda: self._model.delete(resource, name, self._space(resource), options=options))
+
+    def _space(self, resource: str) -> str | None:
+        return None if resource in CLUSTER_WIDE else self.namespace
+
     def pods(self) -> Sequence[Mapping[str, Any]]:
         return [pod for pod in self._model.list("pods") if pod["metadata"]["namespace"] == self.namespace]
 
@@ -82,6 +154,13 @@ class SimulatedCluster:
 
     def _now(self) -> float:
         return self._clock.now().timestamp()
+
+
+def _replied(act: Callable[[], Any], code: int = 200) -> Reply:
+    try:
+        return Reply(code, act() or {})
+    except ApiError as refused:
+        return Reply(refused.code, refused.status())
 
 
 class ServedCluster:
@@ -102,7 +181,26 @@ class ServedCluster:
         self.nodes = (workers[0], workers[1])
 
     def create(self, resource: str, body: Mapping[str, Any]) -> None:
-        self._call("POST", f"/{PATHS[resource]}/namespaces/{self.namespace}/{resource}", body)
+        self._call("POST", self._path(resource), body)
+
+    def post(
+        self, resource: str, body: Mapping[str, Any], *, name: str = "", subresource: str = "", dry_run: bool = False
+    ) -> Reply:
+        query = "?dryRun=All" if dry_run else ""
+        return self._ask("POST", self._path(resource, name, subresource) + query, body)
+
+    def patch(self, resource: str, name: str, body: Mapping[str, Any]) -> Reply:
+        return self._ask("PATCH", self._path(resource, name), body, content_type="application/merge-patch+json")
+
+    def remove(self, resource: str, name: str, *, grace: int | None = None) -> Reply:
+        body = {} if grace is None else {"gracePeriodSeconds": grace}
+        return self._ask("DELETE", self._path(resource, name), body)
+
+    def _path(self, *parts: str) -> str:
+        resource = parts[0]
+        group = PATHS.get(resource, "api/v1")
+        space = "" if resource in CLUSTER_WIDE else f"namespaces/{self.namespace}/"
+        return f"/{group}/{space}{'/'.join(part for part in parts if part)}"
 
     def pods(self) -> Sequence[Mapping[str, Any]]:
         found: list[Mapping[str, Any]] = self._call("GET", f"/api/v1/namespaces/{self.namespace}/pods")["items"]
@@ -126,11 +224,17 @@ class ServedCluster:
         self._pool.clear()
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        reply = self._ask(method, path, body)
+        assert reply.code < 300, reply.body
+        return reply.body
+
+    def _ask(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, content_type: str = "application/json"
+    ) -> Reply:
         data = None if body is None else json.dumps(body).encode()
-        headers = {**self._headers, "content-type": "application/json"}
+        headers = {**self._headers, "content-type": content_type}
         answer = self._pool.request(method, self._url + path, body=data, headers=headers)
-        assert answer.status < 300, answer.data
-        return json.loads(answer.data)
+        return Reply(answer.status, json.loads(answer.data))
 
 
 class _Door:

@@ -61,14 +61,21 @@ def test_every_kind_that_takes_nodes_has_its_event_reason():
     assert {kind.value for kind in EVENT_REASONS} == of_messages >= {kind.value for kind in DRAINING.values()}
 
 
-def test_nodes_are_marked_before_anything_is_claimed(connect):
+def test_nodes_are_claimed_and_started_before_anything_is_written_to_their_cluster(connect):
     queue = connect()
     order = []
-    mark, claim = queue.system.kubernetes.mark, queue.system.claims.claim
+    mark, claim, start = queue.system.kubernetes.mark, queue.system.claims.claim, queue.system.executions.start
+    queue.system.executions.start = lambda *a, **k: (order.append("start"), start(*a, **k))[1]
     queue.system.kubernetes.mark = lambda *a, **k: (order.append("mark"), mark(*a, **k))[1]
     queue.system.claims.claim = lambda *a, **k: (order.append("claim"), claim(*a, **k))[1]
+    queue.deliver(event("spot_interruption"))
+    assert order == ["claim", "start", "mark"]
+
+
+def test_a_node_that_two_messages_want_gone_is_marked_once(connect):
+    queue = connect()
     queue.deliver(event("spot_interruption"), event("rebalance_recommendation", detail={"instance-id": "i-0abc"}))
-    assert order == ["mark", "claim", "claim"]
+    assert queue.system.kubernetes.asked["mark"] == 1
 
 
 class TestJoining:

@@ -411,3 +411,42 @@ def test_pods_of_an_instance_that_has_ended_block_nothing_but_its_volumes_do():
 def test_the_list_does_not_depend_on_the_order_of_pods():
     pods = [a_pod(name, annotations={"karpenter.sh/do-not-disrupt": "true"}) for name in ("c", "a", "b")]
     assert found(*pods, budgets=[a_budget(0)]) == found(*reversed(pods), budgets=[a_budget(0)])
+
+
+WEBHOOK = 'webhook guard.example.com fails: failed calling webhook "guard.example.com": connection refused'
+
+
+class TestWhatADrainHasRunInto:
+    def one(self, line, **scene):
+        (blocker,) = found(a_pod(), blocked_by=(f"shop/web-1: {line}",), **scene)
+        return blocker
+
+    def test_a_dead_webhook_is_named_with_the_way_out(self):
+        blocker = self.one(WEBHOOK, gives_up=NOW + 15 * MINUTE)
+        assert (blocker.kind, blocker.object) == (Kind.WEBHOOK, "webhook guard.example.com")
+        assert (blocker.pod, blocker.owner) == ("shop/web-1", "Webhook/guard.example.com")
+        assert blocker.until == NOW + 15 * MINUTE
+        assert "connection refused" in blocker.fix
+        assert "failurePolicy: Ignore" in blocker.fix
+        assert "validatingwebhookconfigurations" in blocker.fix
+
+    def test_a_webhook_that_denies_is_told_from_one_that_fails(self):
+        blocker = self.one("webhook guard.example.com denies it: not during business hours")
+        assert "denies its eviction (not during business hours)" in blocker.fix
+
+    def test_a_policy_is_named(self):
+        blocker = self.one("policy keep denies it: ValidatingAdmissionPolicy 'keep' denied it")
+        assert (blocker.kind, blocker.object) == (Kind.ADMISSION_POLICY, "validatingadmissionpolicy keep")
+        assert "kubectl get validatingadmissionpolicy keep" in blocker.fix
+
+    def test_another_failure_is_told_as_the_server_says_it(self):
+        blocker = self.one("eviction fails: etcd is away (HTTP 500)")
+        assert (blocker.kind, blocker.owner) == (Kind.EVICTION_FAILS, "Deployment/web")
+        assert "etcd is away (HTTP 500)" in blocker.fix
+
+    def test_budgets_and_pods_that_are_leaving_or_gone_are_not_told_twice(self):
+        lines = ("shop/web-1: pdb shop/web (allows 0 now)", f"shop/web-2: {WEBHOOK}", f"shop/gone: {WEBHOOK}")
+        leaving = a_pod("web-2", deletion=NOW + MINUTE)
+        assert [one.kind for one in found(a_pod(), leaving, budgets=[a_budget()], blocked_by=lines)] == [
+            Kind.PDB_NONE_NOW
+        ]

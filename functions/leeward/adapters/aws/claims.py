@@ -29,7 +29,7 @@ from leeward.ports import Clock
 ROUNDS = 8  # of losing a race and reading again, before the caller is asked to come back
 KEPT = timedelta(days=7)  # a closed record, for whoever asks what happened
 PAUSE_SECONDS = 0.05
-OVERWRITTEN_TIME = "retry"
+OVERWRITTEN_TIMES = {"retry", "moved"}
 READ_TOGETHER = 100  # keys, as many as BatchGetItem takes
 
 
@@ -72,7 +72,8 @@ class DynamoClaims:
         item = self._table.update(
             record_key(instance),
             "SET #attempt = :next, #blockedBy = :nobody "
-            "REMOVE #times.#draining, #times.#until, #times.#evicting, #times.#drained, #times.#retry, #failure",
+            "REMOVE #times.#draining, #times.#until, #times.#evicting, #times.#drained, #times.#moved, #times.#retry, "
+            "#failure",
             condition="#attempt = :after AND #status = :open",
             values={":next": after + 1, ":after": after, ":open": Status.OPEN.value, ":nobody": []},
         )
@@ -96,7 +97,7 @@ class DynamoClaims:
         """
         change = _Change()
         for name, at in times_item(times or {}).items():
-            change.set_in("times", name, at, keep=name != OVERWRITTEN_TIME)
+            change.set_in("times", name, at, keep=name not in OVERWRITTEN_TIMES)
         for name, at in times_item(heartbeats or {}).items():
             change.set_in("heartbeats", name, at)
         if replacement is not None:

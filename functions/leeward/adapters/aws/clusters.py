@@ -14,6 +14,7 @@ from leeward.adapters.settings import ServedCluster
 from leeward.errors import ClusterUnreachableError, InvalidInputError
 from leeward.policy.document import ClusterPolicies
 from leeward.ports import Clock, Kubernetes
+from leeward.time_budget import TimeBudget
 
 
 class EksDoor:
@@ -53,7 +54,9 @@ def cluster_client(clients: AwsClients, clock: Clock, access: Access, *, cluster
 
 
 class EksClusters:
-    """The clusters of the settings. `access` gives the credentials with which to enter one."""
+    """The clusters of the settings. `access` gives the credentials with which to enter one; `event_lost` is called for
+    each Event that could not be written.
+    """
 
     def __init__(
         self,
@@ -62,13 +65,15 @@ class EksClusters:
         served: Sequence[ServedCluster],
         policies: ParameterStorePolicies,
         access: Callable[[ServedCluster], Access],
+        event_lost: Callable[[str], None],
     ) -> None:
         self._clients = clients
         self._clock = clock
         self._served = {cluster.name: cluster for cluster in served}
         self._policies = policies
         self._access = access
-        self._apis: dict[str, Kubernetes] = {}
+        self._event_lost = event_lost
+        self._apis: dict[str, ClusterApi] = {}
 
     def names(self) -> tuple[str, ...]:
         """In the settings' order."""
@@ -78,16 +83,18 @@ class EksClusters:
         """What is written down for the cluster, cached for 60 s."""
         return self._policies.of_cluster(self._known(cluster).name)
 
-    def kubernetes(self, cluster: str) -> Kubernetes:
+    def kubernetes(self, cluster: str, *, within: TimeBudget | None = None) -> Kubernetes:
         """One client per cluster and process, which keeps its connections; nothing is called yet."""
-        if cluster not in self._apis:
-            self._apis[cluster] = self._connected(self._known(cluster))
-        return self._apis[cluster]
+        api = self._apis.get(cluster)
+        if api is None:
+            api = self._apis.setdefault(cluster, self._connected(self._known(cluster)))
+        return api if within is None else api.within(within)
 
-    def _connected(self, cluster: ServedCluster) -> Kubernetes:
+    def _connected(self, cluster: ServedCluster) -> ClusterApi:
         region = cluster.region or self._clients.region
         access = self._access(cluster)
-        return ClusterApi(cluster_client(self._clients, self._clock, access, cluster=cluster.name, region=region))
+        client = cluster_client(self._clients, self._clock, access, cluster=cluster.name, region=region)
+        return ClusterApi(client, self._event_lost)
 
     def _known(self, cluster: str) -> ServedCluster:
         if cluster not in self._served:

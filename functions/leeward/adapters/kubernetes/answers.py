@@ -15,17 +15,25 @@ from leeward.errors import (
     TerminalError,
     ThrottledError,
 )
+from leeward.model.blocked import Obstacle, Stage
 from leeward.ports import EvictionRefusedError
 
 BUDGET_CAUSE = "DisruptionBudget"
 SEVERAL_BUDGETS = "more than one PodDisruptionBudget"
 _BUDGET_NAME = re.compile(r"disruption budget (\S+) ")
-_RBAC_REFUSAL = re.compile(r'cannot create resource "?pods/eviction')
+_RBAC_REFUSAL = re.compile(r'cannot (create resource "?pods/eviction|delete resource "?pods)')
+_FAILING_WEBHOOK = re.compile(r'failed calling webhook "([^"\s]+)"')
+_DENYING_WEBHOOK = re.compile(r'admission webhook "([^"\s]+)"')
+_DENYING_POLICY = re.compile(r"ValidatingAdmissionPolicy '([^'\s]+)'")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One call. `verb` and `resource` in the words of RBAC: they are what an AccessDeniedError names."""
+    """One call. `verb` and `resource` in the words of RBAC: they are what an AccessDeniedError names.
+
+    `once`: whatever is answered counts, because the caller has other things to do meanwhile and comes back by itself; a
+    connection that breaks is tried again once. `read_seconds`: how long an answer may take, None: as long as any.
+    """
 
     verb: str
     resource: str
@@ -34,6 +42,8 @@ class Request:
     query: Mapping[str, str] = field(default_factory=dict)
     body: Mapping[str, Any] | None = None
     content_type: str = "application/json"
+    once: bool = False
+    read_seconds: float | None = None
 
     def __str__(self) -> str:
         """`evict-like` words for messages: verb, resource and path."""
@@ -99,7 +109,7 @@ def as_error(answer: Answer, request: Request, cluster: str) -> LeewardError:
             return AccessDeniedError(f"{cluster}: not allowed to {request}: {answer.message}")
         case 404:
             return ObjectGoneError(said)
-        case 429:
+        case 409 | 429:  # others write the same object all the time, or the server is busy
             return ThrottledError(said, answer.retry_after)
         case status if status >= 500:
             return ClusterUnreachableError(said)
@@ -108,10 +118,11 @@ def as_error(answer: Answer, request: Request, cluster: str) -> LeewardError:
 
 
 def refusal(answer: Answer, request: Request, namespace: str) -> EvictionRefusedError | None:
-    """Why this one pod may not go now; None when the answer is about something else.
+    """Why this one pod may not go now; None where the answer speaks for every pod (a missing RBAC rule, a bad token).
 
-    PodDisruptionBudgets say 429 with a cause, 403 (a negative count, too many disrupted pods) or 500 (several of them);
-    admission webhooks and policies say any 4xx. None of these speaks for another pod. A missing RBAC rule does.
+    PodDisruptionBudgets say 429 with a cause, 403 (a negative count, too many disrupted pods) or 500 (several of them).
+    Admission webhooks and policies say any 4xx; a webhook that cannot be called is a 500. Conflicts that last, other
+    429s and 5xx may pass, but none of them is a reason to keep another pod waiting.
     """
     if answer.several_budgets:
         return EvictionRefusedError(answer.message, permanent=True)
@@ -119,5 +130,21 @@ def refusal(answer: Answer, request: Request, namespace: str) -> EvictionRefused
         said = " ".join(str(cause.get("message", "")) for cause in answer.causes)
         names = dict.fromkeys(_BUDGET_NAME.findall(said))
         return EvictionRefusedError(said or answer.message, tuple(f"{namespace}/{name}" for name in names))
-    admission = answer.status in {400, 403, 422} and not _RBAC_REFUSAL.search(answer.message)
-    return EvictionRefusedError(f"{request}: {answer.message}") if admission else None
+    if answer.status == 401 or (answer.status == 403 and _RBAC_REFUSAL.search(answer.message)):
+        return None
+    return EvictionRefusedError(_obstacle(answer, request).sentence)
+
+
+def _obstacle(answer: Answer, request: Request) -> Obstacle:
+    """Which part of the API server stopped it, as its message names it."""
+    said = answer.message
+    for stage, denies, pattern in (
+        (Stage.WEBHOOK, False, _FAILING_WEBHOOK),
+        (Stage.WEBHOOK, True, _DENYING_WEBHOOK),
+        (Stage.POLICY, True, _DENYING_POLICY),
+    ):
+        if found := pattern.search(said):
+            return Obstacle(stage=stage, name=found[1], denies=denies, said=said)
+    name = "deletion" if request.verb == "delete" else "eviction"
+    denies = answer.status in {400, 403, 422}
+    return Obstacle(stage=Stage.SERVER, name=name, denies=denies, said=f"{said} (HTTP {answer.status})")

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
-from typing import Any, TypeVar
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
 from leeward.adapters.kubernetes import bodies
 from leeward.adapters.kubernetes.answers import Answer, Request, as_error, refusal
+from leeward.adapters.kubernetes.client import ClusterClient
 from leeward.adapters.kubernetes.workloads import WorkloadApi
-from leeward.errors import ObjectGoneError, ThrottledError
+from leeward.errors import LeewardError, ObjectGoneError, RetryableError, ThrottledError
 from leeward.model.attachment import VolumeAttachment
 from leeward.model.node import (
     Node,
@@ -26,8 +28,13 @@ from leeward.model.node import (
 )
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.ports_cluster import Listed
+from leeward.time_budget import TimeBudget
 
-CONFLICTS = 5  # of a patch, each followed by a fresh read
+CONFLICTS = 8  # of a patch, each followed by a pause and a fresh read
+POD_CONFLICTS = 3  # of an eviction: the next turn asks again, and other pods wait
+EVICTION_SECONDS = 12.0  # an admission webhook may take 10, and the answer that follows names it
+EVENT_SECONDS = 2.0
+EVENTS_REST = timedelta(seconds=30)  # after an Event that was not answered, so that a slow server costs one time-out
 MERGE_PATCH = "application/merge-patch+json"
 _ROOTS = {
     **dict.fromkeys(Listed, "/api/v1"),
@@ -43,13 +50,22 @@ T = TypeVar("T")
 
 
 class ClusterApi(WorkloadApi):
-    """Every change is idempotent: by a precondition on version or uid, or by a deterministic name."""
+    """Every change is idempotent: by a precondition on version or uid, or by a deterministic name. Every list is
+    consistent and paged. `event_lost` is called with a sentence for each Event that could not be written.
+    """
 
-    def nodes(self, *, fresh: bool = False) -> Sequence[Node]:
-        """All nodes from the API server's watch cache, or as they are now."""
-        query = {} if fresh else {"resourceVersion": "0"}
-        request = Request(verb="list", resource="nodes", path="/api/v1/nodes", query=query)
-        return self._client.list(request, Node.from_json)
+    def __init__(self, client: ClusterClient, event_lost: Callable[[str], None] = lambda _: None) -> None:
+        super().__init__(client)
+        self._event_lost = event_lost
+        self._no_events_until: datetime | None = None
+
+    def within(self, budget: TimeBudget) -> Self:
+        """The same API over the same connections; calls end with the budget."""
+        return type(self)(self._client.within(budget), self._event_lost)
+
+    def nodes(self) -> Sequence[Node]:
+        """All nodes."""
+        return self._client.list(Request(verb="list", resource="nodes", path="/api/v1/nodes"), Node.from_json)
 
     def node(self, name: str) -> Node | None:
         """One node, fresh."""
@@ -57,14 +73,13 @@ class ClusterApi(WorkloadApi):
         return None if answer is None else Node.from_json(answer)
 
     def pods_on(self, node: str) -> Sequence[Pod]:
-        """The pods bound to a node, fresh: a drain must not miss one that has just been bound."""
+        """The pods bound to a node."""
         query = {"fieldSelector": f"spec.nodeName={node}"}
         return self._client.list(Request(verb="list", resource="pods", path="/api/v1/pods", query=query), Pod.from_json)
 
     def pods(self) -> Sequence[Pod]:
-        """All pods from the API server's watch cache."""
-        request = Request(verb="list", resource="pods", path="/api/v1/pods", query={"resourceVersion": "0"})
-        return self._client.list(request, Pod.from_json)
+        """All pods, cut down as the pages arrive."""
+        return self._client.list(Request(verb="list", resource="pods", path="/api/v1/pods"), Pod.from_json)
 
     def budgets(self) -> Sequence[PodDisruptionBudget]:
         """All PodDisruptionBudgets."""
@@ -82,17 +97,14 @@ class ClusterApi(WorkloadApi):
         return self._get("daemonsets", "/apis/apps/v1/namespaces/kube-system/daemonsets/aws-node")
 
     def volumes(self) -> Sequence[Mapping[str, Any]]:
-        """All PersistentVolumes from the API server's watch cache, cut down as the pages arrive."""
+        """All PersistentVolumes, cut down as the pages arrive."""
         path = "/api/v1/persistentvolumes"
-        request = Request(verb="list", resource="persistentvolumes", path=path, query={"resourceVersion": "0"})
-        return self._client.list(request, bodies.volume)
+        return self._client.list(Request(verb="list", resource="persistentvolumes", path=path), bodies.volume)
 
     def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], T]) -> Sequence[T]:
-        """All objects of the resource from the API server's watch cache, parsed page by page."""
+        """All objects of the resource, parsed page by page."""
         path = f"{_ROOTS[what]}/{what.value}"
-        return self._client.list(
-            Request(verb="list", resource=what.value, path=path, query={"resourceVersion": "0"}), parse
-        )
+        return self._client.list(Request(verb="list", resource=what.value, path=path), parse)
 
     def seen_events(self, parse: Callable[[Mapping[str, Any]], T], fields: str) -> Sequence[T]:
         """Those that the selector selects, of all namespaces."""
@@ -148,44 +160,43 @@ class ClusterApi(WorkloadApi):
 
     def evict(self, pod: Pod, grace_seconds: int | None = None) -> None:
         """Ask the Eviction API; gone or replaced counts as done. Raises EvictionRefusedError."""
-        request = Request(
-            verb="create",
-            resource="pods/eviction",
-            path=f"{_pod_path(pod)}/eviction",
-            method="POST",
-            body=bodies.eviction(pod, grace_seconds),
-        )
-        answer = self._remove(request, lambda: self._pod_is_gone(pod))
-        if answer is None:
-            return
-        refused = refusal(answer, request, pod.namespace)
-        raise refused or as_error(answer, request, self._client.cluster)
+        body, path = bodies.eviction(pod, grace_seconds), f"{_pod_path(pod)}/eviction"
+        self._send_away(pod, _asked_once("create", "pods/eviction", "POST", path, body))
 
     def delete_pod(self, pod: Pod, grace_seconds: int | None = None) -> None:
-        """Delete without asking a budget; gone or replaced counts as done."""
+        """Delete without asking a budget; gone or replaced counts as done. Raises EvictionRefusedError: admission
+        webhooks and policies may refuse a deletion as well.
+        """
         body = bodies.deletion(pod.uid, grace_seconds)
-        request = Request(verb="delete", resource="pods", path=_pod_path(pod), method="DELETE", body=body)
-        answer = self._remove(request, lambda: self._pod_is_gone(pod))
-        if answer is not None:
-            raise as_error(answer, request, self._client.cluster)
+        self._send_away(pod, _asked_once("delete", "pods", "DELETE", _pod_path(pod), body))
 
     def delete_node(self, node: Node) -> None:
         """Remove the Node object; gone or replaced counts as done."""
         body = bodies.deletion(node.uid)
         request = Request(verb="delete", resource="nodes", path=_node_path(node.name), method="DELETE", body=body)
-        answer = self._remove(request, lambda: self._node_is_gone(node))
+        answer = self._remove(request, lambda: self._node_is_gone(node), CONFLICTS)
         if answer is not None:
             raise as_error(answer, request, self._client.cluster)
 
     def event(self, about: Node | Pod, *, reason: str, message: str, warning: bool, now: datetime) -> None:
-        """Write an Event; AlreadyExists is a repeat, and one about a namespace that ends or has ended is not missed."""
+        """Write an Event; AlreadyExists is a repeat. An Event is for people, so nothing may depend on it: one that is
+        refused or not answered within two seconds is lost, and `event_lost` hears of it.
+        """
+        if self._no_events_until is not None and now < self._no_events_until:
+            return
         body = bodies.event(about, reason=reason, message=message, warning=warning, now=now)
         path = f"/api/v1/namespaces/{quote(body['metadata']['namespace'], safe='')}/events"
-        request = Request(verb="create", resource="events", path=path, method="POST", body=body)
-        answer = self._client.send(request)
+        request = replace(_asked_once("create", "events", "POST", path, body), read_seconds=EVENT_SECONDS)
+        try:
+            answer = self._client.send(request)
+        except LeewardError as error:
+            if isinstance(error, RetryableError):
+                self._no_events_until = now + EVENTS_REST
+            self._event_lost(f"Event {reason} about {about.name} is lost: {error}")
+            return
         ending = any(cause.get("reason") == "NamespaceTerminating" for cause in answer.causes)
         if not (answer.ok or answer.status in {404, 409} or ending):
-            raise as_error(answer, request, self._client.cluster)
+            self._event_lost(f"Event {reason} about {about.name} is lost: {answer.message} (HTTP {answer.status})")
 
     def _patch_node(self, node: Node, change: Callable[[Node], Node]) -> Node:
         """Patch what was read, at the version that was read; after a conflict read and think again."""
@@ -207,6 +218,7 @@ class ClusterApi(WorkloadApi):
                 return Node.from_json(answer.body)
             if answer.status != 409:
                 raise as_error(answer, request, self._client.cluster)
+            self._client.pause_after_conflict()
             current = self._same_node(node)
         raise ThrottledError(f"{self._client.cluster}: patch nodes {node.name}: {CONFLICTS} conflicts in a row")
 
@@ -216,18 +228,22 @@ class ClusterApi(WorkloadApi):
             raise ObjectGoneError(f"{self._client.cluster}: node {node.name} ({node.uid}) is not there any more")
         return fresh
 
-    def _remove(self, request: Request, gone: Callable[[], bool]) -> Answer | None:
+    def _send_away(self, pod: Pod, request: Request) -> None:
+        answer = self._remove(request, lambda: self._pod_is_gone(pod), POD_CONFLICTS)
+        if answer is not None:
+            raise refusal(answer, request, pod.namespace) or as_error(answer, request, self._client.cluster)
+
+    def _remove(self, request: Request, gone: Callable[[], bool], tries: int) -> Answer | None:
         """None when it is done. A conflict is the uid precondition, or a write that came in between: looking tells."""
         answer = self._client.send(request)
-        for _ in range(CONFLICTS):
-            if answer.ok or answer.status == 404:
-                return None
+        for _ in range(tries - 1):
             if answer.status != 409:
-                return answer
+                break
             if gone():
                 return None
+            self._client.pause_after_conflict()
             answer = self._client.send(request)
-        raise ThrottledError(f"{self._client.cluster}: {request}: {CONFLICTS} conflicts in a row: {answer.message}")
+        return None if answer.ok or answer.status == 404 else answer
 
     def _pod_is_gone(self, pod: Pod) -> bool:
         raw = self._get("pods", _pod_path(pod))
@@ -236,6 +252,13 @@ class ClusterApi(WorkloadApi):
     def _node_is_gone(self, node: Node) -> bool:
         fresh = self.node(node.name)
         return fresh is None or fresh.uid != node.uid
+
+
+def _asked_once(verb: str, resource: str, method: str, path: str, body: Mapping[str, Any]) -> Request:
+    """A request that fails at once rather than keep others waiting."""
+    return Request(
+        verb=verb, resource=resource, method=method, path=path, body=body, once=True, read_seconds=EVICTION_SECONDS
+    )
 
 
 def _node_path(name: str) -> str:

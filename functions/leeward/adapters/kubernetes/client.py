@@ -1,7 +1,10 @@
 """Requests to one API server: connection, token, retries and paging. It knows no resource.
 
 Retried within a small budget: connection errors, time-outs, 5xx and throttling; a refused token once. Every request
-that changes something carries a precondition or a deterministic name, so that sending it twice is harmless."""
+that changes something carries a precondition or a deterministic name, so that sending it twice is harmless.
+
+A time-out bounds the whole answer (`connection`). `within` bounds all requests of a caller together: of several tries,
+none begins and none lasts beyond it."""
 
 import json
 import random
@@ -15,16 +18,21 @@ from urllib.parse import urlencode
 import urllib3
 
 from leeward.adapters.kubernetes.answers import Answer, Request, as_error
+from leeward.adapters.kubernetes.connection import pool
 from leeward.errors import ClusterUnreachableError, TerminalError, ThrottledError
 from leeward.ports import Clock
+from leeward.time_budget import TimeBudget
 
 CONNECT_SECONDS = 3.0
-READ_SECONDS = 10.0  # between two reads: a function has 30 s, and a second try has to fit in
+READ_SECONDS = 10.0  # from the request to the last byte of its answer
+LIST_SECONDS = 20.0  # the same for a list, whose answer may be long
+LEAST_SECONDS = 0.05  # a try with less than this left is not begun
 ATTEMPTS = 4
 BUDGET = timedelta(seconds=12)  # no further try is begun after this
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_RETRY_AFTER_SECONDS = 3.0
-PAGE_SIZE = 500
+CONFLICT_PAUSE_SECONDS = 0.02, 0.2  # from and to: who else writes the object has to get out of step with us
+PAGE_SIZE = 500  # of pods some 3 MB
 CONNECTIONS = 16
 
 T = TypeVar("T")
@@ -50,15 +58,35 @@ class Door(Protocol):
         ...
 
 
+@dataclass(slots=True)
+class _Connected:
+    """The kept connections, shared by all views of one client. `lost`: the endpoint did not answer the last time."""
+
+    pool: tuple[Endpoint, urllib3.PoolManager] | None = None
+    lost: bool = False
+
+
 class ClusterClient:
     """Safe to share between threads. Nothing is connected before the first request."""
 
-    def __init__(self, cluster: str, door: Door, clock: Clock) -> None:
+    def __init__(
+        self,
+        cluster: str,
+        door: Door,
+        clock: Clock,
+        *,
+        budget: TimeBudget | None = None,
+        connected: _Connected | None = None,
+    ) -> None:
         self.cluster = cluster
         self._door = door
         self._clock = clock
-        self._pool: tuple[Endpoint, urllib3.PoolManager] | None = None
-        self._lost = False
+        self._budget = budget
+        self._connected = connected or _Connected()
+
+    def within(self, budget: TimeBudget) -> "ClusterClient":
+        """The same client, over the same connections, whose requests end with the budget."""
+        return ClusterClient(self.cluster, self._door, self._clock, budget=budget, connected=self._connected)
 
     def ask(self, request: Request) -> Mapping[str, Any]:
         """The body of a good answer; a bad one raises its error."""
@@ -68,21 +96,28 @@ class ClusterClient:
         return answer.body
 
     def send(self, request: Request) -> Answer:
-        """Any answer but those that a later try may better. Raises ClusterUnreachableError, ThrottledError."""
+        """Any answer but those that a later try may better; every answer to a request that is asked `once`. Raises
+        ClusterUnreachableError, ThrottledError.
+        """
         began = self._clock.now()
         answer: Answer | None = None
         trouble = ""
         refreshed = False
         for attempt in range(1, ATTEMPTS + 1):
+            if self._left < LEAST_SECONDS:
+                trouble = trouble or "no time is left for it"
+                break
             try:
                 answer = self._once(request)
             except (urllib3.exceptions.HTTPError, ValueError) as error:  # ValueError: no JSON, a body cut short
                 answer, trouble = None, str(error)
+                if request.once and (attempt > 1 or isinstance(error, urllib3.exceptions.ReadTimeoutError)):
+                    break
             if answer is not None and answer.status == 401 and not refreshed:
                 refreshed = True
                 self._door.token(fresh=True)
                 continue
-            if answer is not None and not (answer.broken or answer.throttled):
+            if answer is not None and (request.once or not (answer.broken or answer.throttled)):
                 return answer
             if not self._wait(answer, attempt, began):
                 break
@@ -99,13 +134,26 @@ class ClusterClient:
         except _ListExpiredError as error:
             raise ClusterUnreachableError(f"{self.cluster}: {request}: the list expired twice: {error}") from error
 
+    def pause_after_conflict(self) -> None:
+        """Wait for a moment of random length before the object is read and written again."""
+        self._clock.sleep(random.uniform(*CONFLICT_PAUSE_SECONDS))
+
     def close(self) -> None:
         """Close the kept connections; the next request opens new ones."""
-        if self._pool is not None:
-            self._pool[1].clear()
-            self._pool = None
+        if self._connected.pool is not None:
+            self._connected.pool[1].clear()
+            self._connected.pool = None
+
+    @property
+    def _left(self) -> float:
+        """Seconds that one try may take."""
+        return CONNECT_SECONDS + LIST_SECONDS if self._budget is None else self._budget.left
 
     def _pages(self, request: Request, parse: Callable[[Mapping[str, Any]], T]) -> tuple[T, ...]:
+        """No resourceVersion: beside `resourceVersion=0` the API server ignores the limit and answers everything at
+        once, which no function's memory holds. Without it each list is consistent, and since Kubernetes 1.31 its pages
+        come from the watch cache all the same.
+        """
         found: list[T] = []
         query = {**request.query, "limit": str(PAGE_SIZE)}
         while True:
@@ -119,23 +167,25 @@ class ClusterClient:
             rest = (answer.body.get("metadata") or {}).get("continue")
             if not rest:
                 return tuple(found)
-            # the token stands for the version; the API refuses both together
-            query = {name: value for name, value in query.items() if name != "resourceVersion"} | {"continue": rest}
+            query = query | {"continue": rest}
 
     def _once(self, request: Request) -> Answer:
-        pool, url = self._connected()
+        connections, url = self._server()
         headers = {"Authorization": f"Bearer {self._door.token()}", "Accept": "application/json"}
         if request.verb == "list":
             headers["Accept-Encoding"] = "gzip"
         if request.body is not None:
             headers["Content-Type"] = request.content_type
         query = f"?{urlencode(request.query)}" if request.query else ""
-        response = pool.request(
+        left = max(LEAST_SECONDS, self._left)  # endpoint and token may have taken some of it
+        longest = min(left, request.read_seconds or (LIST_SECONDS if request.verb == "list" else READ_SECONDS))
+        response = connections.request(
             request.method,
             f"{url}{request.path}{query}",
             body=json.dumps(request.body) if request.body is not None else None,
             headers=headers,
             redirect=False,
+            timeout=urllib3.Timeout(connect=min(CONNECT_SECONDS, longest), read=longest, total=left),
         )
         return Answer(
             status=response.status,
@@ -143,12 +193,13 @@ class ClusterClient:
             retry_after=_seconds(response.headers.get("Retry-After")),
         )
 
-    def _connected(self) -> tuple[urllib3.PoolManager, str]:
-        endpoint = self._door.endpoint(fresh=self._lost)
-        self._lost = False
-        if self._pool is None or self._pool[0] != endpoint:
-            self._pool = (endpoint, _pool(endpoint))
-        return self._pool[1], endpoint.url.rstrip("/")
+    def _server(self) -> tuple[urllib3.PoolManager, str]:
+        kept = self._connected
+        endpoint = self._door.endpoint(fresh=kept.lost)
+        kept.lost = False
+        if kept.pool is None or kept.pool[0] != endpoint:
+            kept.pool = (endpoint, _pool(endpoint))
+        return kept.pool[1], endpoint.url.rstrip("/")
 
     def _wait(self, answer: Answer | None, attempt: int, began: datetime) -> bool:
         """Pause before the next try; False when there is to be none."""
@@ -159,12 +210,16 @@ class ClusterClient:
             pause = max(pause, answer.retry_after)
         if attempt >= ATTEMPTS or self._clock.now() + timedelta(seconds=pause) > began + BUDGET:
             return False
+        if self._budget is not None and pause + LEAST_SECONDS > self._budget.left:
+            return False
         self._clock.sleep(pause)
         return True
 
     def _given_up(self, request: Request, answer: Answer | None, trouble: str) -> Exception:
         if answer is None:
-            self._lost = True  # the cluster may have been made anew under its old name: look it up next time
+            # The cluster may have been made anew under its old name: look it up next time. A webhook that keeps one
+            # eviction waiting says nothing about that.
+            self._connected.lost = self._connected.lost or not request.once
             return ClusterUnreachableError(f"{self.cluster}: {request}: {trouble}")
         if answer.throttled:
             return ThrottledError(f"{self.cluster}: {request}: {answer.message}", answer.retry_after)
@@ -180,13 +235,7 @@ def _pool(endpoint: Endpoint) -> urllib3.PoolManager:
         context = ssl.create_default_context(cadata=endpoint.ca) if endpoint.url.startswith("https") else None
     except ssl.SSLError as error:
         raise TerminalError(f"{endpoint.url}: found no certificate in the cluster's CA data: {error}") from error
-    return urllib3.PoolManager(
-        num_pools=1,
-        maxsize=CONNECTIONS,
-        retries=False,
-        timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS),
-        ssl_context=context,
-    )
+    return pool(context, connections=CONNECTIONS)
 
 
 def _parsed(status: int, data: bytes) -> Mapping[str, Any]:

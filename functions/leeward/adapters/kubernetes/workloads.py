@@ -44,7 +44,7 @@ class WorkloadApi:
         return frozenset(name for name in self._client.list(request, scaled_by) if name)
 
     def scale(self, deployment: Deployment, replicas: int) -> bool:
-        """A merge patch of the scale at the version that was read; a conflict or a 404 is False."""
+        """A merge patch of the scale at the version that was read; a 404 and, after a pause, a conflict are False."""
         request = Request(
             verb="patch",
             resource="deployments/scale",
@@ -52,8 +52,11 @@ class WorkloadApi:
             method="PATCH",
             body={"metadata": {"resourceVersion": deployment.resource_version}, "spec": {"replicas": replicas}},
             content_type=MERGE_PATCH,
+            once=True,
         )
         answer = self._client.send(request)
+        if answer.status == 409:
+            self._client.pause_after_conflict()
         if answer.status in {404, 409}:
             return False
         if not answer.ok:

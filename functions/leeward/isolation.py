@@ -1,0 +1,69 @@
+"""The boundary that keeps one record's, node's, group's or cluster's failure from stopping the others.
+
+The only place where every exception is caught: a shape that no parser expected (KeyError, TypeError, RecursionError) is
+as much the trouble of one item alone as an API that does not answer. It becomes an UnexpectedError, which says where it
+was raised, so that it is retried, counted and seen like any other failure."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Protocol, TypeVar
+
+from leeward.errors import LeewardError, UnexpectedError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@contextmanager
+def isolate_errors(note: Callable[[LeewardError], object]) -> Iterator[None]:
+    """Hand whatever goes wrong inside to `note` instead of raising it."""
+    try:
+        yield
+    except LeewardError as error:
+        note(error)
+    except Exception as error:  # noqa: BLE001  (a defect met by one item must not stop the items beside it)
+        note(_unexpected(error))
+
+
+def attempt(do: Callable[[], R]) -> R | LeewardError:
+    """What `do` answers, or what went wrong."""
+    errors: list[LeewardError] = []
+    with isolate_errors(errors.append):
+        return do()
+    return errors[0]
+
+
+class Executor(Protocol):
+    """`do` for every item, at most `workers` at a time; the answers in the items' order."""
+
+    def __call__(self, do: Callable[[T], R], items: Sequence[T], workers: int, /) -> Sequence[R]:
+        """What `do` raises is raised."""
+        ...
+
+
+def in_threads(do: Callable[[T], R], items: Sequence[T], workers: int, /) -> Sequence[R]:
+    """A pool of threads for this one call; a single item stays in the caller's own thread."""
+    if len(items) <= 1:
+        return [do(item) for item in items]
+    with ThreadPoolExecutor(max_workers=max(1, min(workers, len(items)))) as pool:
+        return list(pool.map(do, items))
+
+
+def in_turn(do: Callable[[T], R], items: Sequence[T], _workers: int, /) -> Sequence[R]:
+    """One after the other in the caller's own thread: the simulation's order is the same every time."""
+    return [do(item) for item in items]
+
+
+def _unexpected(error: Exception) -> UnexpectedError:
+    """Names the innermost line of Leeward's that was under way: without it a KeyError says nothing."""
+    place, trace = "", error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        module = trace.tb_frame.f_globals.get("__name__", "")
+        if module.startswith("leeward") and module != __name__:
+            place = f"{module}.{code.co_name}, line {trace.tb_lineno}"
+        trace = trace.tb_next
+    made = UnexpectedError(f"{type(error).__name__}: {error}" + (f" ({place})" if place else ""))
+    made.__cause__ = error
+    return made

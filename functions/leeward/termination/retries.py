@@ -1,0 +1,90 @@
+"""Which pod is asked to leave next, when some of them cannot be sent away: the API server fails or refuses their
+eviction. Such pods go to the end of their wave and are asked again after a growing pause, so that no other pod waits
+for them. Nothing here calls anything."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from leeward.model.blocked import BlockedLine
+from leeward.model.pod import PodDisruptionBudget
+from leeward.termination.drain import Eviction
+
+FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=1), timedelta(seconds=8)
+TRIES = 3  # of a pod in one step, before it counts as blocked
+SLOW = timedelta(seconds=15)  # the longest that a request for such a pod may take, with some reserve
+
+
+@dataclass(slots=True, kw_only=True)
+class _Failure:
+    tries: int
+    again: datetime
+    why: str
+
+
+@dataclass(slots=True)
+class Retries:
+    """What one step knows of pods that cannot be sent away. `earlier`: key -> why, as the step before noted."""
+
+    earlier: Mapping[str, str] = field(default_factory=dict)
+    _failures: dict[str, _Failure] = field(default_factory=dict)  # by uid
+    _refusing: tuple[PodDisruptionBudget, ...] = ()
+
+    @classmethod
+    def after(cls, blocked_by: Iterable[str]) -> "Retries":
+        """With what the record says of the steps before."""
+        lines = [BlockedLine.read(line) for line in blocked_by]
+        return cls({line.pod: line.why for line in lines if line.pod and line.obstacle})
+
+    def in_order(self, turn: Sequence[Eviction]) -> Iterator[Eviction]:
+        """The turn with the same order of waves; within a wave pods of namespaces in which nothing has failed come
+        first, those that failed themselves last: webhooks and policies select by namespace as a rule. What fails while
+        the turn is taken counts at once.
+        """
+        left = list(turn)
+        while left:
+            failed = {eviction.pod.key for eviction in turn if self.has_failed(eviction)}
+            spaces = {key.partition("/")[0] for key in failed}
+            left.sort(key=lambda one: (one.wave, one.pod.key in failed, one.pod.namespace in spaces))
+            yield left.pop(0)
+
+    def has_failed(self, eviction: Eviction) -> bool:
+        """In this step or in the one before."""
+        return eviction.pod.uid in self._failures or eviction.pod.key in self.earlier
+
+    def begin_turn(self) -> None:
+        """Budgets that refused a pod in the last turn may allow one now."""
+        self._refusing = ()
+
+    def failed(self, eviction: Eviction, why: str, now: datetime) -> None:
+        """Note a failure; the pause before the next try doubles."""
+        known = self._failures.get(eviction.pod.uid)
+        tries = known.tries + 1 if known else 1
+        pause = min(FIRST_PAUSE * 2 ** (tries - 1), LONGEST_PAUSE)
+        self._failures[eviction.pod.uid] = _Failure(tries=tries, again=now + pause, why=why)
+
+    def refused(self, names: Iterable[str], budgets: Sequence[PodDisruptionBudget]) -> None:
+        """Note the budgets that forbid an eviction in this turn."""
+        self._refusing += tuple(budget for budget in budgets if budget.key in names)
+
+    def waits(self, eviction: Eviction, now: datetime, let_go: datetime | None) -> str | None:
+        """Why the pod is not asked in this turn, None where it is. Close to the moment at which the instance is let go,
+        a request that may hang is not begun.
+        """
+        failure = self._failures.get(eviction.pod.uid)
+        if failure is not None and now < failure.again:
+            return failure.why
+        if let_go is not None and self.has_failed(eviction) and now + SLOW >= let_go:
+            return failure.why if failure else self.earlier[eviction.pod.key]
+        return None
+
+    def refused_with(self, eviction: Eviction) -> tuple[str, ...]:
+        """Budgets (`pdb ns/name`) that have refused another pod in this turn, and would refuse this one."""
+        if not eviction.pod.ready:  # what a budget says of such depends on the pod
+            return ()
+        return tuple(f"pdb {budget.key}" for budget in self._refusing if budget.selects(eviction.pod))
+
+    def worn_out(self, eviction: Eviction) -> bool:
+        """Trying on within this step would only burn time."""
+        failure = self._failures.get(eviction.pod.uid)
+        return failure is None or failure.tries >= TRIES or eviction.pod.key in self.earlier

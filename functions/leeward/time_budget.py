@@ -1,0 +1,59 @@
+"""How long the remote calls of one invocation may take, all together: handed down with the ports, never a global.
+
+A call whose budget is spent fails at once with a RetryableError, so that its caller still has the time to say so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from leeward.policy.document import ClusterPolicies
+    from leeward.ports import Clock, Clusters, Kubernetes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeBudget:
+    """The instant at which the last call has to be over."""
+
+    clock: Clock
+    ends: datetime
+
+    @classmethod
+    def of(cls, clock: Clock, seconds: float) -> TimeBudget:
+        """A budget that begins now."""
+        return cls(clock=clock, ends=clock.now() + timedelta(seconds=seconds))
+
+    @property
+    def left(self) -> float:
+        """Seconds until it is spent, 0 once it is."""
+        return max(0.0, (self.ends - self.clock.now()).total_seconds())
+
+    def part(self, seconds: float) -> TimeBudget:
+        """A budget of its own for one topic: so many seconds from now, and never more than what is left of this one."""
+        return self.narrower(TimeBudget.of(self.clock, seconds))
+
+    def narrower(self, other: TimeBudget | None) -> TimeBudget:
+        """Whichever of the two ends first."""
+        return self if other is None or self.ends <= other.ends else other
+
+
+class BoundedClusters:
+    """`ports.Clusters` whose Kubernetes calls end with a budget."""
+
+    def __init__(self, clusters: Clusters, budget: TimeBudget) -> None:
+        self._clusters = clusters
+        self._budget = budget
+
+    def names(self) -> tuple[str, ...]:
+        """In the settings' order."""
+        return self._clusters.names()
+
+    def policies(self, cluster: str) -> ClusterPolicies:
+        """What is written down for the cluster."""
+        return self._clusters.policies(cluster)
+
+    def kubernetes(self, cluster: str, *, within: TimeBudget | None = None) -> Kubernetes:
+        """A client whose calls end with the budget, or with `within` where that ends earlier."""
+        return self._clusters.kubernetes(cluster, within=self._budget.narrower(within))

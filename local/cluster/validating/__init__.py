@@ -1,0 +1,1 @@
+"""Validating admission: policies and webhooks that may refuse a request before it has any effect."""
