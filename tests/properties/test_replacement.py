@@ -41,6 +41,7 @@ def situations(draw):
         synced=dict.fromkeys(kinds, NOW),
         types={"m5.large": M5_LARGE} if FactKind.INSTANCE_TYPES in kinds else {},
         cores={zone: draw(st.integers(0, 9)) * 1000 for zone in ZONES} if FactKind.NODES in kinds else {},
+        closed=draw(st.sets(st.sampled_from(ZONES)).map(frozenset)) if FactKind.NODES in kinds else frozenset(),
         cni=draw(st.sampled_from(SETTINGS)) if FactKind.CNI in kinds else None,
     )
     pods = tuple(
@@ -89,12 +90,13 @@ def test_the_plan_does_not_depend_on_the_order_of_what_is_known(found, seed):
 
 
 @given(situations())
-def test_zones_come_by_cores_without_those_of_the_node_that_leaves(found):
+def test_zones_come_by_cores_without_those_of_the_node_that_leaves_and_closed_ones_last(found):
     group, leaving, known = found
     scene = replacement_scene(group, leaving, known)
-    cores = [scene.cores[option.zone] for option in plan_launch(group, leaving, known, Lots("x")).options]
+    zones = [option.zone for option in plan_launch(group, leaving, known, Lots("x")).options]
+    ranks = [(zone in known.facts.closed, scene.cores[zone]) for zone in zones]
     if FactKind.NODES in known.facts.synced:
-        assert cores == sorted(cores)
+        assert ranks == sorted(ranks)
 
 
 @given(st.text(max_size=20), st.lists(st.integers(1, 7), max_size=20))

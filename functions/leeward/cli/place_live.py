@@ -23,7 +23,7 @@ from leeward.placement.accounting import Accounting, Demand, accounting_of, dema
 from leeward.placement.cni import CniSettings, variables_of
 from leeward.placement.explain import ZoneFacts, zone_facts
 from leeward.placement.restrictions import by_claim, of_claimed
-from leeward.placement.scene import PlacementScene, cores_by_zone
+from leeward.placement.scene import PlacementScene, closed_zones, cores_by_zone
 from leeward.policy.document import NodePolicy
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
@@ -116,7 +116,8 @@ def live_group_scene(live: Live, name: str, pods: int, zones: Sequence[str]) -> 
     demand = _demand(live, subnets, types, pods, () if policy is None else (policy,))
     allocated = cores_by_zone(live.nodes, live.type_cores)
     cores = {zone: amount for zone, amount in allocated.items() if zone in asked}
-    return PlacementScene(subnets=subnets, demand=demand, cores=cores, asked_zones=asked)
+    closed = closed_zones(live.nodes)
+    return PlacementScene(subnets=subnets, demand=demand, cores=cores, asked_zones=asked, closed=closed)
 
 
 def live_cluster_scene(live: Live, instance_type: str | None, pods: int | None) -> PlacementScene:
@@ -134,7 +135,8 @@ def live_cluster_scene(live: Live, instance_type: str | None, pods: int | None) 
         all_pods = live.ports.clusters.kubernetes(live.cluster).pods()
         expected = _busiest(live.nodes, all_pods, kind)
     demand = _demand(live, subnets, live.types([kind] if kind else []), expected, policies)
-    return PlacementScene(subnets=subnets, demand=demand, cores=cores_by_zone(live.nodes, live.type_cores))
+    cores, closed = cores_by_zone(live.nodes, live.type_cores), closed_zones(live.nodes)
+    return PlacementScene(subnets=subnets, demand=demand, cores=cores, closed=closed)
 
 
 def live_zone_facts(live: Live, scene: PlacementScene) -> dict[str, ZoneFacts]:

@@ -18,7 +18,7 @@ from leeward.model.instance_type import InstanceType
 from leeward.model.subnet import Subnet
 from leeward.placement.accounting import Demand, accounting_of, demand_of
 from leeward.placement.cni import DAEMON_SET, CniSettings, variables_of
-from leeward.placement.scene import PlacementScene, cores_by_zone
+from leeward.placement.scene import PlacementScene, closed_zones, cores_by_zone
 from leeward.policy.document import NodePolicy
 
 
@@ -81,6 +81,7 @@ def group_scene(snapshot: Snapshot, group: Group, pods: int, zones: Sequence[str
         demand=demand,
         cores={zone: amount for zone, amount in allocated.items() if zone in asked},
         asked_zones=asked,
+        closed=closed_zones(snapshot.nodes),
     )
 
 
@@ -101,6 +102,7 @@ def cluster_scene(snapshot: Snapshot, instance_type: str | None, pods: int | Non
         subnets=subnets,
         demand=_demand(snapshot, everything, subnets, types, expected, policies),
         cores=cores_by_zone(snapshot.nodes, node_type_cores(snapshot)),
+        closed=closed_zones(snapshot.nodes),
     )
 
 

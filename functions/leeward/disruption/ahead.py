@@ -103,6 +103,7 @@ def _carried_out(later: Round, step: Proposal) -> bool:
         world.open(world.openings.of(templates)[0])
     packing = pack(world, pods, templates=templates, at_most=0 if step.spare else 1, whole=True)
     for one in step.nodes:
+        world.forget(one.name)
         spending.resize(one.group.name, -1)
     if step.target is not None:
         spending.resize(step.target.group, 1)
@@ -115,6 +116,7 @@ def _emptied(later: Round, candidate: Candidate) -> bool:
     if not all(pod.stays for pod in world.pods_on(candidate.name)) or spending.why_not_smaller(candidate):
         return False
     world.remove(candidate.name)
+    world.forget(candidate.name)
     spending.resize(candidate.group.name, -1)
     return True
 

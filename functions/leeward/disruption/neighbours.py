@@ -6,6 +6,7 @@ from leeward.model.node import Node
 KARPENTER_TAINT = "karpenter.sh/disrupted"
 AUTOSCALER_TAINT = "ToBeDeletedByClusterAutoscaler"
 MARKS = frozenset({keys.DISRUPTED_TAINT, KARPENTER_TAINT, AUTOSCALER_TAINT})  # the node is on its way out, by whomever
+VIRTUAL_KUBELET, VIRTUAL_TAINT = "virtual-kubelet", "virtual-kubelet.io/provider"
 FOREIGN = (
     ("eks.amazonaws.com/compute-type", "fargate", "it is a Fargate node"),
     ("eks.amazonaws.com/compute-type", "hybrid", "it is a hybrid node"),
@@ -21,6 +22,13 @@ def foreign(node: Node) -> str:
         if label in node.labels and value in {None, node.labels[label]}:
             return why
     return ""
+
+
+def is_virtual(node: Node) -> bool:
+    """Whether no machine of its own stands behind the node (Fargate, virtual kubelets): it has no free capacity."""
+    labels = node.labels
+    fargate = labels.get("eks.amazonaws.com/compute-type") == "fargate"
+    return fargate or labels.get("type") == VIRTUAL_KUBELET or any(t.key == VIRTUAL_TAINT for t in node.taints)
 
 
 def mark_of(node: Node) -> str:

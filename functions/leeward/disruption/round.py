@@ -1,20 +1,18 @@
 """One look at the cluster: the candidates, what may be spent, and the world in which removals are tried.
 
-In the world, pods that have no node and pods of nodes on their way out have taken their places already: what they will
-take is no free capacity. Nodes that are none of a selected group's, NotReady or leaving take no further pods."""
+In the world, pods that have no node and pods of leaving nodes have taken their places already: what they take is no
+free capacity. Leaving nodes take no pods, but stay topology domains while their Node objects exist; zones in which a
+group can launch are domains too (docs/designs/scheduling.md)."""
 
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import replace
 from functools import cached_property
 
 from leeward.disruption.candidates import Candidate, candidates
-from leeward.disruption.headcount import why_disrupting
-from leeward.disruption.neighbours import MARKS, foreign
+from leeward.disruption.free_capacity import is_leaving, specs_by_free_capacity
 from leeward.disruption.spending import Spending
+from leeward.disruption.targets import targets
 from leeward.drift.detect import Drifted, all_drift
-from leeward.model.node import Node
-from leeward.scheduling.nodes import NodeSpec
 from leeward.scheduling.packing import pack
 from leeward.scheduling.pods import PodSpec
 from leeward.scheduling.world import World
@@ -51,10 +49,13 @@ class Round:
     @cached_property
     def _built(self) -> tuple[World, dict[str, str]]:
         snapshot = self.snapshot
-        closed = {node.name for node in snapshot.nodes if not offers_room(snapshot, node)}
-        nodes = [_full(spec) if spec.name in closed else spec for spec in snapshot.node_specs]
-        world = World(nodes, snapshot.pod_specs, daemons=snapshot.daemon_specs)
-        leaving = [node.name for node in snapshot.nodes if any(taint.key in MARKS for taint in node.taints)]
+        world = World(
+            specs_by_free_capacity(snapshot),
+            snapshot.pod_specs,
+            daemons=snapshot.daemon_specs,
+            launchable=[target.template for target in targets(snapshot, priced=False)[0]],
+        )
+        leaving = [node.name for node in snapshot.nodes if is_leaving(snapshot, node)]
         displaced = [pod for name in sorted(leaving) for pod in world.remove(name)]
         packing = pack(world, [*displaced, *world.pending])
         arrivals: dict[str, str] = {}
@@ -81,13 +82,3 @@ class Round:
     def specs(self) -> Mapping[str, PodSpec]:
         """All pods by `namespace/name`."""
         return {pod.key: pod for pod in self.snapshot.pod_specs}
-
-
-def offers_room(snapshot: ClusterSnapshot, node: Node) -> bool:
-    """Whether its free capacity counts: a node of a selected group that is Ready, stays, and is nobody else's."""
-    return not foreign(node) and snapshot.policy_of_node(node) is not None and not why_disrupting(node)
-
-
-def _full(spec: NodeSpec) -> NodeSpec:
-    """The node with its pods, for rules that look at other pods, and no room for any more."""
-    return replace(spec, allocatable={}, unschedulable=True)

@@ -3,13 +3,14 @@
 Source: Karpenter, pkg/controllers/disruption/consolidation.go. Its rule "the dearest offering that may be launched
 counts" holds here for the whole group, because a replacement names a group and never a type."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from leeward.disruption.candidates import Candidate
 from leeward.model import keys
 from leeward.model.instance import CapacityType
 from leeward.model.quantity import CPU, MEMORY
+from leeward.placement.scene import closed_zones
 from leeward.policy.document import NodePolicy
 from leeward.policy.document import Requirement as PolicyRequirement
 from leeward.scheduling.nodes import EBS_ZONE_LABEL, NodeTemplate, Offering
@@ -51,13 +52,14 @@ def targets(snapshot: ClusterSnapshot, *, priced: bool) -> tuple[tuple[Target, .
     """
     found: list[Target] = []
     why: dict[str, str] = {}
+    closed = closed_zones(snapshot.nodes)
     for name, launchable in sorted(snapshot.launchables.items()):
         policy = snapshot.policy_of(snapshot.groups.get(name))
         reason = _why_not(snapshot, launchable, policy, priced=priced)
         if reason:
             why[name] = reason
         else:
-            found.append(_target(launchable, priced=priced))
+            found.append(_target(launchable, closed, priced=priced))
     return tuple(sorted(found, key=lambda target: (target.cheapest, target.group))), why
 
 
@@ -97,9 +99,12 @@ def _unmet(requirements: Iterable[PolicyRequirement], launchable: Launchable) ->
     return ""
 
 
-def _target(launchable: Launchable, *, priced: bool) -> Target:
-    """Without a bound of its own: how many may come up is asked of `has_room`, per command."""
+def _target(launchable: Launchable, closed: Collection[str], *, priced: bool) -> Target:
+    """Without a bound of its own: how many may come up is asked of `has_room`, per command. Among zones of one price
+    the closed ones come last.
+    """
     offerings = tuple(one for one in launchable.template.offerings if not priced or one.zone in launchable.prices)
+    offerings = tuple(sorted(offerings, key=lambda one: one.zone in closed))
     template = replace(launchable.template, offerings=offerings, most=None)
     by_zone = {one.zone: replace(template, offerings=(one,)) for one in offerings}
     return Target(launchable=launchable, template=template, by_zone=by_zone, left=launchable.left)

@@ -56,7 +56,8 @@ class GroupTemplate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterFacts:
-    """`cores`: capacity of all nodes in thousandths of a core, by zone. `ready`: instances whose Node was Ready.
+    """`cores`: capacity of all nodes in thousandths of a core, by zone. `closed`: zones whose nodes are all NotReady or
+    cordoned by others. `ready`: instances whose Node was Ready.
     `templates`: of selected groups, by name.
 
     `cni`: the environment of aws-node, None when that DaemonSet is not there. A kind that is missing from `synced` was
@@ -68,6 +69,7 @@ class ClusterFacts:
     types: Mapping[str, InstanceType] = field(default_factory=dict)
     prices: Prices = Prices()
     cores: Mapping[str, int] = field(default_factory=dict)
+    closed: frozenset[str] = frozenset()
     ready: frozenset[str] = frozenset()
     cni: Mapping[str, str] | None = None
     templates: Mapping[str, GroupTemplate] = field(default_factory=dict)
@@ -83,6 +85,7 @@ class ClusterFacts:
             types={raw["name"]: _type_of(raw) for raw in content.get(FactKind.INSTANCE_TYPES, {}).get("types", ())},
             prices=Prices(on_demand=prices.get("on-demand", {}), spot=prices.get("spot", {})),
             cores=nodes.get("cores", {}),
+            closed=frozenset(nodes.get("closed", ())),
             ready=frozenset(nodes.get("ready", ())),
             cni=content.get(FactKind.CNI, {}).get("variables"),
             templates={
@@ -119,9 +122,9 @@ def prices_content(prices: Prices) -> dict[str, Any]:
     return {"on-demand": dict(prices.on_demand), "spot": {name: dict(by) for name, by in prices.spot.items()}}
 
 
-def nodes_content(cores: Mapping[str, int], ready: Iterable[str]) -> dict[str, Any]:
-    """Thousandths of a core by zone, and the instances whose Node is Ready."""
-    return {"cores": dict(cores), "ready": sorted(ready)}
+def nodes_content(cores: Mapping[str, int], ready: Iterable[str], closed: Iterable[str] = ()) -> dict[str, Any]:
+    """Thousandths of a core by zone, the instances whose Node is Ready, and the closed zones."""
+    return {"cores": dict(cores), "ready": sorted(ready), "closed": sorted(closed)}
 
 
 def cni_content(variables: Mapping[str, str] | None) -> dict[str, Any]:

@@ -70,6 +70,7 @@ def plan_launch(group: Group, leaving: Leaving, known: Known, chance: Chance) ->
     offered = {option.zone for option in options}
     options += tuple(option for option in _options(scene, leaving, chance) if option.zone not in offered)
     options = _short_last(options, group, leaving, known)
+    options = tuple(sorted(options, key=lambda option: option.zone in known.facts.closed))
     nowhere = "" if options else place(scene, 1, chance).sentence
     return LaunchPlan(options=options, nowhere=nowhere)
 
@@ -96,6 +97,7 @@ def replacement_scene(group: Group, leaving: Leaving, known: Known) -> Placement
         cores=_cores(leaving, known),
         restrictions=_restrictions(leaving),
         promised=_promised(known, demand),
+        closed=known.facts.closed,
     )
 
 

@@ -24,7 +24,7 @@ class Chance(Protocol):
 class PlacementScene:
     """`subnets`: all that might be used. `cores`: thousandths of a core by zone, of all nodes. `promised`: addresses by
     subnet id that launches will take which EC2 does not count yet. `asked_zones` are reported even when no subnet is
-    there.
+    there. `closed`: zones that are the last choice (`closed_zones`).
     """
 
     subnets: tuple[Subnet, ...]
@@ -33,6 +33,7 @@ class PlacementScene:
     restrictions: tuple[Restriction, ...] = ()
     promised: Mapping[str, int] = field(default_factory=dict)
     asked_zones: tuple[str, ...] = ()
+    closed: frozenset[str] = frozenset()
 
     @property
     def zones(self) -> tuple[str, ...]:
@@ -67,6 +68,22 @@ def cores_by_zone(nodes: Iterable[Node], type_cores: Mapping[str, int] | None = 
         if zone:
             found[zone] = found.get(zone, 0) + node_cores(node, type_cores)
     return found
+
+
+def closed_zones(nodes: Iterable[Node]) -> frozenset[str]:
+    """Zones whose nodes are all NotReady or cordoned by others: the last choice for new nodes, although few cores may
+    be allocated there. Nodes that Leeward itself is terminating say nothing about their zone.
+    """
+    takes: dict[str, bool] = {}
+    for node in nodes:
+        zone = zone_of(node)
+        if zone and not node.marked:
+            takes[zone] = takes.get(zone, False) or (node.ready and not _cordoned_by_others(node))
+    return frozenset(zone for zone, open_to_pods in takes.items() if not open_to_pods)
+
+
+def _cordoned_by_others(node: Node) -> bool:
+    return node.unschedulable and keys.CORDONED_FOR not in node.annotations
 
 
 def node_cores(node: Node, type_cores: Mapping[str, int] | None = None) -> int:

@@ -1,34 +1,42 @@
-"""The order of zones: fewest allocated CPU cores first, chance among equals, zones without room dropped.
+"""The order of zones: fewest allocated CPU cores first, chance among equals, zones without room dropped; zones whose
+nodes are all cordoned by others or NotReady come last.
 
 Decides which zone the next node goes to and why each other one does not get it. Source: Cast AI, "How zone
 allocation works"."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from leeward.model.subnet import Subnet
 from leeward.placement.scene import Chance, PlacementScene
 from leeward.placement.verdict import Standing, ZoneVerdict, cores, ips, listed
 
+LAST_CHOICE = "the last choice, because its nodes are all cordoned by others or NotReady"
 
-def zone_order(zones: Iterable[str], allocated: Mapping[str, int], chance: Chance) -> tuple[str, ...]:
-    """By allocated thousandths of a core; equals in random order, whatever order they came in."""
+
+def zone_order(
+    zones: Iterable[str], allocated: Mapping[str, int], chance: Chance, closed: Collection[str] = ()
+) -> tuple[str, ...]:
+    """By allocated thousandths of a core, closed zones last; equals in random order, whatever order they came in."""
     left = sorted(zones)
     drawn: list[str] = []
     while left:
         drawn.append(left.pop(chance.randrange(len(left))))
-    return tuple(sorted(drawn, key=lambda zone: allocated.get(zone, 0)))
+    return tuple(sorted(drawn, key=lambda zone: (zone in closed, allocated.get(zone, 0))))
 
 
 def judge_zones(scene: PlacementScene, chance: Chance) -> tuple[ZoneVerdict, ...]:
-    """Every zone in the order in which it would be tried: the first usable one is `next`."""
+    """Every zone in the order in which it would be tried: the first usable one is `next`. Where all zones are closed,
+    none is the last choice.
+    """
+    scene = replace(scene, closed=scene.closed if set(scene.zones) - scene.closed else frozenset())
     by_zone = _by_zone(scene.subnets)
-    ordered = [judge(scene, zone, by_zone.get(zone, ())) for zone in zone_order(scene.zones, scene.cores, chance)]
+    zones = zone_order(scene.zones, scene.cores, chance, scene.closed)
+    ordered = [judge(scene, zone, by_zone.get(zone, ())) for zone in zones]
     first = next((index for index, verdict in enumerate(ordered) if verdict.usable), None)
     if first is not None:
-        ordered[first] = replace(
-            ordered[first], standing=Standing.NEXT, why=f"{_why_next(ordered, first)}; {ordered[first].why}"
-        )
+        why = f"{_why_next(ordered, first, scene.closed)}; {ordered[first].why}"
+        ordered[first] = replace(ordered[first], standing=Standing.NEXT, why=why)
     return tuple(ordered)
 
 
@@ -50,7 +58,8 @@ def judge(scene: PlacementScene, zone: str, subnets: Sequence[Subnet]) -> ZoneVe
         return replace(verdict, standing=Standing.NOT_ALLOWED, why=f"not allowed by {sources}")
     best = max(sorted(free), key=lambda name: free[name])
     standing = Standing.USABLE if free[best] >= scene.demand.ips else Standing.NO_IPS
-    return replace(verdict, standing=standing, why=_room(scene, best, free[best], len(free)))
+    last = f"; {LAST_CHOICE}" if zone in scene.closed else ""
+    return replace(verdict, standing=standing, why=f"{_room(scene, best, free[best], len(free))}{last}")
 
 
 def _room(scene: PlacementScene, best: str, free: int, subnets: int) -> str:
@@ -63,14 +72,16 @@ def _room(scene: PlacementScene, best: str, free: int, subnets: int) -> str:
     return f"{most}{less}, {demand.node} takes {ips(demand.ips)}"
 
 
-def _why_next(ordered: Sequence[ZoneVerdict], first: int) -> str:
-    """In words with numbers; what stood before it has been dropped."""
+def _why_next(ordered: Sequence[ZoneVerdict], first: int, closed: Collection[str]) -> str:
+    """In words with numbers; what stood before it has been dropped. Closed zones are rivals of closed ones alone."""
     chosen = ordered[first]
-    rivals = [verdict for verdict in ordered if verdict.usable and verdict is not chosen]
+    usable = [verdict for verdict in ordered if verdict.usable and verdict is not chosen]
+    rivals = [verdict for verdict in usable if (verdict.zone in closed) == (chosen.zone in closed)]
     equal = [verdict.zone for verdict in rivals if verdict.millicores == chosen.millicores]
     amount = cores(chosen.millicores)
     if not rivals:
-        why = f"the only zone left, {amount} allocated"
+        others = " whose nodes take pods" if usable else ""
+        why = f"the only zone left{others}, {amount} allocated"
     elif equal:
         why = f"{amount} allocated, as in {listed(sorted(equal))}: drawn by lot"
     else:

@@ -3,6 +3,9 @@
 Everything that asks "which nodes" is answered by such a mask: `mask & other` costs next to nothing for thousands of
 nodes, which is what lets one core place tens of thousands of pods a second. Nodes are only ever added; a node that
 is taken away loses its bit in `present`, so a step back puts everything where it was.
+
+A draining node takes no pods, but kube-scheduler counts it as a topology domain until its Node object is deleted: it
+moves from `present` to `draining`. `imagined` nodes exist nowhere: each stands for a zone that a group can launch into.
 """
 
 from collections.abc import Iterator
@@ -13,13 +16,13 @@ from leeward.scheduling.nodes import NodeSpec
 class Fleet:
     """Nodes by number. `version` rises whenever a node comes or goes."""
 
-    __slots__ = ("bits", "nodes", "numbers", "present", "topologies", "version")
+    __slots__ = ("bits", "draining", "imagined", "nodes", "numbers", "present", "topologies", "version")
 
     def __init__(self) -> None:
         self.nodes: list[NodeSpec] = []
         self.bits: list[int] = []
         self.numbers: dict[str, int] = {}
-        self.present = 0
+        self.present = self.draining = self.imagined = 0
         self.version = 0
         self.topologies: dict[str, Topology] = {}
 
@@ -41,6 +44,17 @@ class Fleet:
     def hide(self, number: int) -> None:
         """The node is gone from now on; its pods are gone already."""
         self.present ^= self.bits[number]
+        self.version += 1
+
+    def drain(self, number: int) -> None:
+        """The node takes no pods from now on; its Node object stays. Called again it is undone."""
+        self.present ^= self.bits[number]
+        self.draining ^= self.bits[number]
+        self.version += 1
+
+    def delete(self, number: int) -> None:
+        """The Node object of a draining node is deleted. Called again it is undone."""
+        self.draining ^= self.bits[number]
         self.version += 1
 
     def topology(self, key: str) -> "Topology":

@@ -6,6 +6,7 @@ A count is kept once for all kinds that have the same rule, and only the pods th
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from leeward.model.keys import ZONE_LABEL
 from leeward.model.quantity import Amounts
 from leeward.scheduling.capacity import UNLIMITED, Capacity
 from leeward.scheduling.fleet import Fleet
@@ -97,7 +98,7 @@ class Kinds:
         self._sets: dict[Question, NodeSet] = {}
         self._presences: dict[tuple[tuple[PodGroup, ...], str], Presence] = {}
         self._holders: dict[tuple[PodGroup, str], Presence] = {}
-        self._tallies: dict[tuple[PodGroup, str, SpreadScope], Tally] = {}
+        self._tallies: dict[tuple[PodGroup, str, SpreadScope, Admission | None], Tally] = {}
         self._watches: dict[tuple[str, str] | None, list[_Watch]] = {}
         self._carriers: dict[tuple[str, str], list[Profile]] = {}
 
@@ -184,10 +185,14 @@ class Kinds:
             nodes=needs.nodes if one.honours_affinity else None,
             tolerations=needs.tolerations if one.honours_taints else None,
         )
-        tally = self._tallies.get((one.group, one.key, scope))
+        launchable = self._fleet.imagined and one.key == ZONE_LABEL
+        admission = Admission(tolerations=needs.tolerations, nodes=needs.nodes) if launchable else None
+        tally = self._tallies.get((one.group, one.key, scope, admission))
         if tally is None:
-            tally = Tally(self._fleet, self._fleet.topology(one.key), self._set(scope))
-            self._tallies[one.group, one.key, scope] = tally
+            topology, admitted = self._fleet.topology(one.key), self._set(admission) if admission else None
+            counting = self._set(scope)
+            tally = Tally(self._fleet, topology, counting, draining=scope.counts_draining, admitted=admitted)
+            self._tallies[one.group, one.key, scope, admission] = tally
             tally.start(profile.placed for profile in self._watch(_Watch((one.group,), tally)))
         own = one.group.holds(profile.identity.namespace, profile.labels)
         return Spread(tally, skew=one.skew, own=int(own), min_domains=one.min_domains)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
+from leeward.model.keys import DISRUPTED_TAINT
 from leeward.model.node import Taint
 from leeward.model.pod import Toleration
 from leeward.scheduling.fleet import Fleet
@@ -16,6 +17,7 @@ from leeward.scheduling.nodes import NodeSpec
 from leeward.scheduling.volumes import TOPOLOGY_LABELS
 
 CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+DRAINING = (CORDON, Taint(key=DISRUPTED_TAINT, effect="NoSchedule"))  # every draining node has both
 HARD = ("NoSchedule", "NoExecute")
 
 
@@ -50,6 +52,8 @@ class Admission:
 
     def refusal(self, node: NodeSpec) -> str:
         """A cordon is tolerated like the taint of the same name; PreferNoSchedule refuses nobody."""
+        if node.closed:
+            return node.closed
         if node.unschedulable and _untolerated(self.tolerations, (CORDON,), HARD):
             return "node(s) were unschedulable"
         taint = _untolerated(self.tolerations, node.taints, HARD)
@@ -103,6 +107,11 @@ class SpreadScope:
     @property
     def by_name(self) -> bool:
         return self.nodes is not None and self.nodes.by_name
+
+    @property
+    def counts_draining(self) -> bool:
+        """Whether draining nodes count: a cordon and our taint are taints like any others."""
+        return self.tolerations is None or _untolerated(self.tolerations, DRAINING, HARD) is None
 
     def refusal(self, node: NodeSpec) -> str:
         """A cordon is no taint here: kubelets add one of that name beside it."""
@@ -176,7 +185,7 @@ class NodeSet:
     def _answer(self, node: NodeSpec) -> str:
         if self._question.by_name:
             return self._question.refusal(node)
-        alike = (tuple(node.labels.get(key) for key in self._keys), node.taints, node.unschedulable)
+        alike = (tuple(node.labels.get(key) for key in self._keys), node.taints, node.unschedulable, node.closed)
         found = self._answers.get(alike)
         if found is None:
             found = self._answers[alike] = self._question.refusal(node)

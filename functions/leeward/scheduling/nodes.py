@@ -15,7 +15,10 @@ EBS_ZONE_LABEL = "topology.ebs.csi.aws.com/zone"  # the EBS driver labels every 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSpec:
-    """A node. `attach_limits`: volumes that each CSI driver can attach; a driver that is not named has no limit."""
+    """A node. `attach_limits`: volumes that each CSI driver can attach; a driver that is not named has no limit.
+
+    `closed`: why it takes no pods whatever they tolerate, in kube-scheduler's style; empty: it takes pods.
+    """
 
     name: str
     labels: Mapping[str, str]
@@ -23,6 +26,7 @@ class NodeSpec:
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
     attach_limits: Mapping[str, int] = field(default_factory=dict)
+    closed: str = ""
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any], csi_node: Mapping[str, Any] | None = None) -> Self:

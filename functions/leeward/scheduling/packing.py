@@ -21,13 +21,20 @@ def attempt(
     templates: Sequence[NodeTemplate] = (),
     at_most: int | None = None,
     whole: bool = False,
+    deleted: bool = False,
 ) -> Packing:
     """What would become of these pods and of those on the removed nodes; the world is afterwards as it was before.
 
-    The other arguments as for `pack`. Raises ObjectGoneError for a node that is not there.
+    The removed nodes drain: they stay topology domains, so that pods which are placed can start during the drain.
+    `deleted`: their Node objects are gone already. The other arguments as for `pack`.
+
+    Raises ObjectGoneError for a node that is not there.
     """
     with world.trial():
-        displaced = [pod for node in sorted(remove) for pod in world.remove(node)]
+        names = sorted(remove)
+        displaced = [pod for node in names for pod in world.remove(node)]
+        for node in names if deleted else ():
+            world.forget(node)
         return pack(world, [*displaced, *pods], templates=templates, at_most=at_most, whole=whole)
 
 

@@ -49,13 +49,29 @@ class Tally:
     """For one spread constraint: pods by domain, over the nodes that it counts (`scope`).
 
     `_levels`: nodes by the count of their domain, above zero; `_sizes`: how many domains have a count, zero included,
-    among those with a node that is present and counted, because only these decide the global minimum.
+    among those with a node that is counted and exists, because only these decide the global minimum. `draining`:
+    whether draining nodes count; `admitted`: the nodes that admit the pods, where launchable zones are domains too.
     """
 
-    __slots__ = ("_fleet", "_levels", "_scope", "_seen", "_sizes", "_upto", "_version", "counts", "topology")
+    __slots__ = (
+        "_admitted",
+        "_draining",
+        "_fleet",
+        "_levels",
+        "_scope",
+        "_seen",
+        "_sizes",
+        "_upto",
+        "_version",
+        "counts",
+        "topology",
+    )
 
-    def __init__(self, fleet: Fleet, topology: Topology, scope: NodeSet) -> None:
+    def __init__(
+        self, fleet: Fleet, topology: Topology, scope: NodeSet, *, draining: bool, admitted: NodeSet | None
+    ) -> None:
         self._fleet, self.topology, self._scope = fleet, topology, scope
+        self._draining, self._admitted = draining, admitted
         self.counts: dict[int, int] = {}
         self._levels: dict[int, int] = {}
         self._sizes: dict[int, int] = {}
@@ -66,7 +82,7 @@ class Tally:
     def start(self, placed: Iterable[Mapping[int, int]]) -> None:
         """Count the pods of the group that are there already, given as node -> pods."""
         if self.topology.keyed.bit_count() == len(self.topology.masks):  # a domain for each node, such as host names
-            self._seen, self._version = self._scope.nodes() & self._fleet.present, self._fleet.version
+            self._seen, self._version = self._counted(), self._fleet.version
             self._sizes = {0: self._seen.bit_count()} if self._seen else {}
         for pods in placed:
             for number, count in pods.items():
@@ -100,6 +116,14 @@ class Tally:
         else:
             del self._sizes[count]
 
+    def _counted(self) -> int:
+        """The nodes that make domains now: those of the scope that exist, and imagined ones that admit the pods."""
+        fleet = self._fleet
+        nodes = fleet.present | fleet.draining if self._draining else fleet.present
+        if self._admitted is not None:
+            nodes |= fleet.imagined & self._admitted.nodes()
+        return self._scope.nodes() & nodes
+
     def _catch_up(self) -> None:
         """Nodes have come or gone since: a domain counts while one of its counted nodes is there."""
         of, masks = self.topology.of, self.topology.masks
@@ -107,7 +131,7 @@ class Tally:
             count = self.counts.get(of[number], 0)
             if count:
                 self._levels[count] |= self._fleet.bits[number]
-        seen = self._scope.nodes() & self._fleet.present
+        seen = self._counted()
         changed = seen ^ self._seen
         while changed:
             domain = of[(changed & -changed).bit_length() - 1]

@@ -14,7 +14,7 @@ from leeward.errors import ObjectGoneError
 from leeward.model.quantity import CPU, MEMORY, Amounts
 from leeward.scheduling.fleet import Fleet, numbers
 from leeward.scheduling.kinds import ATTACHED, Kind, Kinds, offered
-from leeward.scheduling.nodes import NodeSpec
+from leeward.scheduling.nodes import NodeSpec, NodeTemplate
 from leeward.scheduling.openings import Opening, Openings
 from leeward.scheduling.pods import PodSpec
 from leeward.scheduling.rules import Room
@@ -29,10 +29,18 @@ class World:
     The order in which nodes and pods are given makes no difference: nodes are numbered the most allocated first,
     pods have an order of their own. Pods on nodes that are not there are left out. `daemons` are the pods that
     DaemonSets run on every node that will have them (`PodReader.daemon`): new nodes get theirs. `existing`: the nodes
-    that were given, as a mask. `stamp`: the same stamp, the same state.
+    that were given, as a mask. `stamp`: the same stamp, the same state. `launchable`: templates whose zones are
+    topology domains with 0 pods for the pods that could run there, also while no node is there.
     """
 
-    def __init__(self, nodes: Iterable[NodeSpec], pods: Iterable[PodSpec], *, daemons: Iterable[PodSpec] = ()) -> None:
+    def __init__(
+        self,
+        nodes: Iterable[NodeSpec],
+        pods: Iterable[PodSpec],
+        *,
+        daemons: Iterable[PodSpec] = (),
+        launchable: Iterable[NodeTemplate] = (),
+    ) -> None:
         self.fleet = Fleet()
         self._kinds = Kinds(self.fleet)
         self._pods: list[dict[PodSpec, Kind]] = []
@@ -42,6 +50,9 @@ class World:
         ordered = sorted(pods, key=lambda pod: pod.order)
         for node in _most_allocated_first(nodes, ordered):
             self.fleet.show(self._register(node))
+        for template in launchable:
+            for at in range(len(template.offerings)):
+                self.fleet.imagined |= self.fleet.bits[self._register(template.made(at, 0))]
         self.existing, self.openings = self.fleet.present, Openings()
         for pod in ordered:
             if pod.node in self.fleet.numbers:
@@ -85,15 +96,26 @@ class World:
             self.rollback(point)
 
     def remove(self, node: str) -> list[PodSpec]:
-        """Take a node away; the pods that need another place. Raises ObjectGoneError."""
+        """Drain a node; the pods that need another place. The node stays a topology domain until `forget`.
+
+        Raises ObjectGoneError.
+        """
         number = self._number(node)
         displaced = self.pods_on(node)
         for pod, kind in list(self._pods[number].items()):
             self._take(pod, kind, number)
             self._note(self._put, (pod, kind, number))
-        self.fleet.hide(number)
-        self._note(self.fleet.show, (number,))
+        self.fleet.drain(number)
+        self._note(self.fleet.drain, (number,))
         return [pod for pod in displaced if not pod.stays]
+
+    def forget(self, node: str) -> None:
+        """Delete the Node object of a node that was removed. Raises ObjectGoneError."""
+        number = self.fleet.numbers.get(node, -1)
+        if number < 0 or not self.fleet.draining & self.fleet.bits[number]:
+            raise ObjectGoneError(f"node {node} is not draining")
+        self.fleet.delete(number)
+        self._note(self.fleet.delete, (number,))
 
     def kind(self, pod: PodSpec) -> Kind:
         """What the pod has in common with others, ready for placing it."""

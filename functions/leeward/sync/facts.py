@@ -26,7 +26,7 @@ from leeward.model.group import Group
 from leeward.model.node import Node
 from leeward.placement.accounting import CNI_ROLE_TAG
 from leeward.placement.cni import variables_of
-from leeward.placement.scene import cores_by_zone, zone_of
+from leeward.placement.scene import closed_zones, cores_by_zone, zone_of
 from leeward.policy.document import ClusterPolicies
 from leeward.ports import Ports
 
@@ -129,7 +129,8 @@ def _nodes(used: InUse, _: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
     """Of all nodes, those of unselected groups too: they are capacity as well."""
     del ports
     nodes = used.nodes or ()
-    return nodes_content(cores_by_zone(nodes), (node.instance_id for node in nodes if node.ready and node.instance_id))
+    ready = (node.instance_id for node in nodes if node.ready and node.instance_id)
+    return nodes_content(cores_by_zone(nodes), ready, closed_zones(nodes))
 
 
 def _cni(used: InUse, _: ClusterFacts, ports: Ports) -> Mapping[str, Any]:

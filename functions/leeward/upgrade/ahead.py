@@ -6,6 +6,7 @@ replace (docs/designs/upgrade.md)."""
 from collections import Counter
 from collections.abc import Collection
 
+from leeward.placement.scene import closed_zones
 from leeward.upgrade.members import Age, Member
 from leeward.upgrade.preflight import Preflight, zone_of
 from leeward.upgrade.record import UpgradeRecord
@@ -34,10 +35,11 @@ def launches(preflight: Preflight, record: UpgradeRecord, *, rolling: bool = Fal
     lacking.subtract(record.places[new] for new in record.unassigned if new in record.places)
     for order in record.ordered_now:
         lacking[order.zone] -= order.count
-    found: list[str] = []
+    closed, found = closed_zones(preflight.world.nodes), list[str]()
     for _ in range(count):
-        zone = max(sorted(lacking), key=lambda name: lacking[name], default=None)
-        if zone is None or lacking[zone] <= 0:
+        wanting = sorted(name for name in lacking if lacking[name] > 0)
+        zone = min(wanting, key=lambda name: (name in closed, -lacking[name]), default=None)
+        if zone is None:
             break
         lacking[zone] -= 1
         found.append(zone)

@@ -113,10 +113,45 @@ def test_a_group_at_its_maximum_is_no_target_for_others():
     assert "group batch is at its MaxSize" in reason(fleet, "n1")
 
 
-def test_only_nodes_of_selected_groups_count_as_free_capacity():
+def test_free_capacity_counts_on_nodes_that_no_policy_selects():
     fleet = a_fleet(a_policy("web", "web")).group("web").group("other").node("n1").node("n2", group="other")
     fleet.pod("a", "n1")
+    assert going(fleet) == [("n1",)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"ready": False}, "node(s) were NotReady"),
+        ({"cordoned": True}, "node(s) were unschedulable"),
+        ({"labels": {"type": "virtual-kubelet"}}, "node(s) were virtual"),
+        ({"labels": {"eks.amazonaws.com/compute-type": "fargate"}}, "node(s) were virtual"),
+    ],
+)
+def test_a_node_that_takes_no_pods_is_told_apart_by_its_own_reason(changes, why):
+    fleet = a_fleet(a_policy("web", "web")).group("web").group("other").node("n1").node("n2", group="other", **changes)
+    fleet.pod("a", "n1")
     assert going(fleet) == []
+    assert f"1 {why}" in reason(fleet, "n1")
+
+
+@pytest.mark.parametrize("fields", [{"lifecycle": "Terminating:Wait"}, {"state": "shutting-down"}])
+def test_a_node_whose_instance_is_ending_is_no_free_capacity(fields):
+    fleet = a_fleet().node("n1").node("n2", **fields).pod("a", "n1", cpu="100m")
+    assert going(fleet) == []
+
+
+@pytest.mark.parametrize("field", ["claimed", "going"])
+def test_a_node_that_was_requested_to_terminate_is_no_free_capacity_before_its_taint(field):
+    fleet = a_fleet().node("n1").node("n2").pod("a", "n1", cpu="1").pod("b", "n2", cpu="100m")
+    assert going(fleet) != []
+    assert going(fleet.having(**{field: frozenset({"i-n2"})})) == []
+
+
+def test_a_node_that_karpenter_manages_is_free_capacity():
+    labels = {"karpenter.sh/nodepool": "default"}
+    fleet = a_fleet(a_policy("web", "web")).group("web").group("other").node("n1")
+    assert going(fleet.node("n2", group="other", labels=labels).pod("a", "n1")) == [("n1",)]
 
 
 @pytest.mark.parametrize("taint", ["leeward.dev/disrupted", "karpenter.sh/disrupted", "ToBeDeletedByClusterAutoscaler"])

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from leeward.model.node import Taint
 from leeward.placement.restrictions import only_zones
-from leeward.placement.scene import cores_by_zone, zone_of
+from leeward.placement.scene import closed_zones, cores_by_zone, zone_of
 from leeward.placement.verdict import Standing
 from leeward.placement.zones import judge_zones, zone_order
 from tests.fakes.builders import a_node
@@ -108,3 +109,42 @@ def test_cores_are_the_capacity_of_all_nodes():
 )
 def test_the_zone_of_a_node_is_its_labels_or_its_provider_ids(labels, provider, zone):
     assert zone_of(replace(a_node(), labels=labels, provider_id=provider)) == zone
+
+
+def test_a_zone_whose_nodes_take_no_pods_is_the_last_choice_although_it_has_the_fewest_cores():
+    scene = a_scene(A, B, cores={"us-east-1a": 64}, closed=frozenset({"us-east-1b"}))
+    found = judge_zones(scene, random.Random(0))
+    assert [verdict.zone for verdict in found] == ["us-east-1a", "us-east-1b"]
+    assert found[0].why.startswith("the only zone left whose nodes take pods, 64 cores allocated; ")
+    assert found[1].why.endswith("the last choice, because its nodes are all cordoned by others or NotReady")
+
+
+def test_a_closed_zone_is_taken_where_no_other_has_room():
+    full = replace(A, free_ips=0)
+    assert judged(a_scene(full, B, closed=frozenset({"us-east-1b"})))["us-east-1b"].standing is Standing.NEXT
+
+
+def in_zone(letter, **fields):
+    return replace(a_node(f"i-0{letter}"), labels={"topology.kubernetes.io/zone": f"us-east-1{letter}"}, **fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_closed"),
+    [
+        ({"ready": False}, True),
+        ({"unschedulable": True}, True),
+        ({"unschedulable": True, "annotations": {"leeward.dev/cordoned-for": "web"}}, False),
+        ({"unschedulable": True, "taints": (Taint(key="leeward.dev/disrupted", effect="NoSchedule"),)}, False),
+        ({}, False),
+    ],
+)
+def test_a_zone_is_closed_where_others_have_cordoned_its_nodes_or_they_are_not_ready(fields, is_closed):
+    nodes = [in_zone("a"), in_zone("b", **fields), in_zone("b", ready=False)]
+    assert closed_zones([in_zone("a"), in_zone("b", **fields)]) == ({"us-east-1b"} if is_closed else set())
+    assert closed_zones([*nodes, in_zone("b")]) == set()
+
+
+def test_where_every_zone_is_closed_none_is_the_last_choice():
+    found = judged(a_scene(A, B, cores={"us-east-1a": 8}, closed=frozenset({"us-east-1a", "us-east-1b"})))
+    assert found["us-east-1b"].standing is Standing.NEXT
+    assert "last choice" not in found["us-east-1b"].why

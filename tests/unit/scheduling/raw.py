@@ -1,5 +1,7 @@
 """Raw Kubernetes objects with defaults, and worlds made of them."""
 
+from dataclasses import replace
+
 from leeward.scheduling.nodes import NodeSpec, NodeTemplate, Offering
 from leeward.scheduling.packing import pack
 from leeward.scheduling.pods import PodReader
@@ -99,10 +101,12 @@ def a_daemon_set(name="agent", *, cpu="500m", **spec):
     return {"metadata": {"name": name, "namespace": "kube-system"}, "spec": {"template": template}}
 
 
-def a_world(nodes, pods, *, storage=None, namespaces=None, csi=None, daemons=()):
+def a_world(nodes, pods, *, storage=None, namespaces=None, csi=None, daemons=(), launchable=(), closed=None):
     reader = PodReader(namespaces=namespaces, storage=Storage.from_json(**(storage or {})))
     specs = [NodeSpec.from_json(node, (csi or {}).get(node["metadata"]["name"])) for node in nodes]
-    return World(specs, reader.read_all(pods), daemons=[reader.daemon(one) for one in daemons])
+    specs = [replace(spec, closed=(closed or {}).get(spec.name, "")) for spec in specs]
+    daemon_pods = [reader.daemon(one) for one in daemons]
+    return World(specs, reader.read_all(pods), daemons=daemon_pods, launchable=launchable)
 
 
 def packed(nodes, pods, *, templates=(), at_most=None, **more):

@@ -75,13 +75,13 @@ def test_a_node_that_is_not_there_is_named():
         attempt(a_world([a_node("n1")], []), ["n9"])
 
 
-def test_a_removed_domain_no_longer_holds_the_skew_down():
+def test_a_deleted_domain_no_longer_holds_the_skew_down():
     nodes = [a_node(f"{zone}1", zone=zone) for zone in "abc"]
     pods = [a_pod(f"p{zone}", node=f"{zone}1", **spread()) for zone in "abc"]
     world = a_world(nodes, pods)
     # without zone c its pod may join a or b; while c counted as empty it could join neither
     for zone, other in (("c", "a1"), ("a", "b1"), ("c", "a1")):
-        assert attempt(world, [f"{zone}1"]).placements == {f"default/p{zone}": other}
+        assert attempt(world, [f"{zone}1"], deleted=True).placements == {f"default/p{zone}": other}
 
 
 def test_a_new_node_is_opened_only_when_nothing_else_has_room():

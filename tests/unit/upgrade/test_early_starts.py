@@ -172,3 +172,11 @@ def test_what_is_not_paid_for_never_exceeds_the_surge_and_what_is_on_its_way():
     three = {new: old for new, old in leaving.items() if new != "n4"}
     record = a_record(surge=1, under_way={f"i-{old}": "t" for old in three.values()}, **owing(**three))
     assert launches(rolling(old=9, new=tuple(three), booting=(), update=one), record) == ("a",)
+
+
+def test_surge_comes_up_last_in_a_zone_whose_nodes_others_have_cordoned():
+    zones = {"o1": "a", "o2": "a", "o3": "b"}
+    open_nodes = [a_node(name, zone) for name, zone in zones.items()]
+    assert launches(an_upgrade(*open_nodes), a_record(surge=1)) == ("a",)
+    evacuated = [a_node(name, zone, cordoned=zone == "a") for name, zone in zones.items()]
+    assert launches(an_upgrade(*evacuated), a_record(surge=1)) == ("b",)

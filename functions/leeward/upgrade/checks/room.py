@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+from leeward.disruption.free_capacity import specs_by_free_capacity
 from leeward.model.quantity import CPU, MEMORY
 from leeward.scheduling.nodes import NodeSpec, NodeTemplate, Offering
 from leeward.scheduling.outcome import Packing
@@ -26,21 +27,16 @@ def check(preflight: Preflight) -> Iterator[Finding]:
         fix = "put instance-types.json into the snapshot: pods are not tried on the new template without it"
         yield warning(Code.TEMPLATE_INCOMPLETE, f"group {preflight.group.name}", said, fix)
         return
-    world = World(_usable(preflight), preflight.world.pod_specs, daemons=preflight.world.daemon_specs)
-    same = attempt(world, old, templates=_templates(preflight, launchable, node, unlimited=False))
+    snapshot = preflight.world
+    world = World(specs_by_free_capacity(snapshot), snapshot.pod_specs, daemons=snapshot.daemon_specs)
+    # Old nodes go one after another: all of them at once as empty domains would refuse pods that can start.
+    same = attempt(world, old, templates=_templates(preflight, launchable, node, unlimited=False), deleted=True)
     if same.complete:
         return
-    more = attempt(world, old, templates=_templates(preflight, launchable, node, unlimited=True))
+    more = attempt(world, old, templates=_templates(preflight, launchable, node, unlimited=True), deleted=True)
     yield from _nowhere(more)
     if len(more.unplaced) < len(same.unplaced):
         yield _more_nodes(preflight, more, len(old))
-
-
-def _usable(preflight: Preflight) -> list[NodeSpec]:
-    """Nodes of groups that no policy selects are no free capacity: they take nothing more."""
-    world = preflight.world
-    selected = {node.name for node in world.nodes if world.policy_of_node(node) is not None}
-    return [spec if spec.name in selected else replace(spec, unschedulable=True) for spec in world.node_specs]
 
 
 def _complete(preflight: Preflight, launchable: Launchable) -> NodeSpec | None:
