@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
+from leeward.errors import InvalidInputError
 from leeward.model.group import ScalingActivity
 from leeward.model.termination import NOBODY, CauseKind, Outcome, Status
 from tests.fakes.builders import GROUP, a_node, an_instance
@@ -239,3 +240,28 @@ def test_a_rebalanced_node_that_cannot_be_drained_is_given_back_and_the_newcomer
     assert walk.ended == "Terminated"
     assert system.groups.terminated == [(payer, True)]
     assert size(system) == before
+
+
+def test_a_group_at_its_min_size_forgives_the_launch_and_replaces_the_instance():
+    system = a_fleet(pods=[a_pod()])
+    spot(system)
+    refused = InvalidInputError("ValidationError: Currently, desiredSize equals minSize (4)")
+    system.groups.fail("terminate", refused, times=1)
+
+    def raise_minimum(state, _):
+        group = system.groups.by_name[GROUP]
+        system.groups.by_name[GROUP] = replace(group, minimum=group.desired)
+
+    assert Walker(system, before=raise_minimum).run(I).ended == "Terminated"
+    assert system.groups.terminated == [(I, False)]
+    assert system.claims.records[I].payers == {I: NOBODY}
+
+
+def test_any_other_refusal_of_a_decrement_keeps_the_launch_unpaid():
+    """A group above its MinSize that refuses once would stay one instance too large for good."""
+    system = a_fleet(pods=[a_pod()])
+    spot(system)
+    system.groups.fail("terminate", InvalidInputError("ValidationError: Instance Id is in another state"), times=1)
+    assert Walker(system).run(I).ended != "Terminated"
+    assert system.groups.terminated == []
+    assert not system.claims.records[I].payers

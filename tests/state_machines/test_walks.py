@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.errors import AccessDeniedError, ClusterUnreachableError, TerminalError, ThrottledError
+from leeward.errors import AccessDeniedError, ClusterUnreachableError, ThrottledError
 from leeward.model.group import LifecycleHook
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.model.termination import Cause, CauseKind, Outcome, Status
@@ -352,14 +352,6 @@ def test_an_instance_detached_from_its_group_meanwhile_is_spared():
     assert ended(system) == (Status.CLOSED, Outcome.GIVEN_BACK)
     assert [event.reason for event in system.kubernetes.events] == ["TerminationCalledOff"]
     assert not system.kubernetes.by_name[f"node-{I}"].marked
-
-
-def test_a_group_that_cannot_shrink_below_its_minimum_replaces_the_instance_instead():
-    system = a_system(pods=[])
-    spot(system)
-    system.groups.fail("terminate", TerminalError("ValidationError: below MinSize"), times=1)
-    assert Walker(system).run(I).ended == "Terminated"
-    assert system.groups.terminated == [(I, False)]
 
 
 def test_a_hook_that_came_straight_to_our_queue_is_answered_whatever_its_topic():

@@ -102,13 +102,15 @@ def _why_not_now(snapshot: ClusterSnapshot, node: Node) -> str:
 
 
 def _why_leaving(snapshot: ClusterSnapshot, node: Node, group: Group) -> str:
-    """Its instance is not in service, or somebody is ending it."""
+    """Its instance is not in service, is protected from scale-in, or is being terminated."""
     instance = snapshot.instance_of(node)
     if instance is not None and instance.state != "running":
         return f"EC2 says its instance is {instance.state}"
     lifecycle = group.lifecycle_of(node.instance_id) or "nothing of it"
     if lifecycle != IN_SERVICE:
         return f"its group {group.name} says {lifecycle}"
+    if group.protects(node.instance_id):
+        return f"its instance is protected from scale-in in group {group.name}"
     going = node.instance_id in snapshot.claimed or node.instance_id in snapshot.going
     return "a termination of it is under way" if going else ""
 

@@ -86,7 +86,9 @@ class ScalingActivity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupInstance:
-    """An instance as its group sees it; `lifecycle` is the group's word: InService, Terminating:Wait ..."""
+    """An instance as its group sees it; `lifecycle` is the group's word: InService, Terminating:Wait ... `protected`:
+    from scale-in, by a person or by the group's default.
+    """
 
     id: str
     zone: str
@@ -94,6 +96,7 @@ class GroupInstance:
     healthy: bool = True
     type: str = ""
     template: LaunchTemplateRef | None = None  # what the group launched it from, always with a number as version
+    protected: bool = False
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -105,6 +108,7 @@ class GroupInstance:
             healthy=str(raw.get("HealthStatus", "Healthy")).lower() == "healthy",
             type=raw.get("InstanceType") or "",
             template=LaunchTemplateRef.from_json(raw["LaunchTemplate"]) if raw.get("LaunchTemplate") else None,
+            protected=bool(raw.get("ProtectedFromScaleIn", False)),
         )
 
 
@@ -175,6 +179,10 @@ class Group:
     def running_types(self) -> tuple[str, ...]:
         """What its members are, by name."""
         return tuple(sorted({member.type for member in self.instances if member.type}))
+
+    def protects(self, instance: str) -> bool:
+        """Whether the instance is protected from scale-in."""
+        return any(member.protected for member in self.instances if member.id == instance)
 
     def lifecycle_of(self, instance: str) -> str | None:
         """The group's word for the instance, None when the group no longer lists it."""

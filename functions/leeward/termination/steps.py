@@ -82,7 +82,7 @@ def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     owed = debts(record)
     if owed and only_surplus(record) and all(_forgive(situation, debt, ports) for debt in owed):
         return replace(run, next=Next.SPARE, why=f"{record.subject.group} has been made smaller by others meanwhile")
-    asked, paid = _terminate(record.instance, ports, owed=bool(owed))
+    asked, paid = _terminate(record, ports, owed=bool(owed))
     payers = {owed[0]: record.instance if paid else NOBODY} if owed and asked else None
     ports.claims.note(record.instance, times={"terminating": ports.clock.now()}, payers=payers)
     why = f"asked {record.subject.group} to terminate it{' and to shrink by the one launched' if paid else ''}"
@@ -162,18 +162,25 @@ STEPS: Mapping[str, Step] = {
 }
 
 
-def _terminate(instance: str, ports: Ports, *, owed: bool) -> tuple[bool, bool]:
-    """(asked, paid). A group that would fall below its MinSize cannot shrink: its owner has changed the sizes since we
-    launched, so the debt is forgiven and the group replaces the instance.
+def _terminate(record: TerminationRecord, ports: Ports, *, owed: bool) -> tuple[bool, bool]:
+    """(asked, paid). A group at its MinSize cannot shrink: its owner has changed the sizes since the launch, so the
+    debt is forgiven and the group replaces the instance. Any other refusal is an error, and the debt stays.
     """
     try:
-        return ports.groups.terminate(instance=instance, decrement=owed), owed
+        return ports.groups.terminate(instance=record.instance, decrement=owed), owed
     except AccessDeniedError:
         raise
     except TerminalError:
-        if not owed:
+        if not (owed and _at_minimum(record, ports)):
             raise
-        return ports.groups.terminate(instance=instance, decrement=False), False
+        return ports.groups.terminate(instance=record.instance, decrement=False), False
+
+
+def _at_minimum(record: TerminationRecord, ports: Ports) -> bool:
+    """Asked only after a refusal. The codes do not tell: Auto Scaling says ValidationError for each of them."""
+    name = record.subject.group
+    group = ports.groups.describe([name]).get(name) if name else None
+    return group is not None and group.desired <= group.minimum
 
 
 def _forgive(situation: Situation, debt: str, ports: Ports) -> bool:

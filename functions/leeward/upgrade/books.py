@@ -16,7 +16,8 @@ from leeward.termination.verdict import RESTS, held_for_upgrade
 from leeward.upgrade.record import UpgradeRecord, cause_id, debt_name
 
 SECOND_SIGHT = timedelta(seconds=60)  # a launch may be seen in the group before anybody has written it down
-MOST_REMARKS = 20
+MOST_REMARKS, LONGEST_REMARK = 20, 500
+MOST_REASONS, LONGEST_REASON = 100, 300  # the ids of all failures are kept: an item of the table holds 400 KB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +48,7 @@ def conclude(record: UpgradeRecord, terminations: Mapping[str, TerminationRecord
             record = replace(_left(record, old), finished=record.finished + 1)
         elif _given_back(record, old, termination):
             failures[old] = "; ".join(termination.blocked_by) or "its pods did not leave in time"
-            failed = (*record.failed, old)
-            record = replace(_left(record, old), failed=failed, reasons={**record.reasons, old: failures[old][:300]})
+            record = _failed(_left(record, old), old, failures[old])
         elif record.asked.force and not termination.forced:
             unforced.append(old)
     return Books(record=record, unclaimed=tuple(unclaimed), failures=failures, unforced=tuple(unforced))
@@ -141,6 +141,13 @@ def _left(record: UpgradeRecord, old: str) -> UpgradeRecord:
     return replace(record, under_way=under_way, debts=debts)
 
 
+def _failed(record: UpgradeRecord, old: str, why: str) -> UpgradeRecord:
+    """Its drain has failed once more. Reasons are kept of the latest nodes alone: they repeat each other."""
+    reasons = {name: said for name, said in record.reasons.items() if name != old}
+    latest = [*reasons.items(), (old, why[:LONGEST_REASON])][-MOST_REASONS:]
+    return replace(record, failed=(*record.failed, old), reasons=dict(latest))
+
+
 def not_told(record: UpgradeRecord, old: Iterable[str]) -> UpgradeRecord:
     """They stay for now: nobody had told them to go yet."""
     for one in old:
@@ -165,6 +172,7 @@ def without(record: UpgradeRecord, new: Iterable[str]) -> UpgradeRecord:
 
 def remarked(record: UpgradeRecord, remark: str) -> UpgradeRecord:
     """For people: what happened that they may wonder about."""
+    remark = remark[:LONGEST_REMARK]
     if remark in record.remarks:
         return record
     return replace(record, remarks=(*record.remarks, remark)[-MOST_REMARKS:])

@@ -4,7 +4,6 @@ next start takes up. In every branch AZRebalance is resumed and the maximum size
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 from leeward.errors import ObjectGoneError
@@ -21,15 +20,15 @@ from leeward.upgrade.lease import read, written
 from leeward.upgrade.members import Age, Member
 from leeward.upgrade.ordering import fulfil
 from leeward.upgrade.record import UpgradeRecord, Wish, execution_name
+from leeward.upgrade.rolling import adopted
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.scene import Scene, look, measured
+from leeward.upgrade.settling import nodes_finish, settled
 from leeward.upgrade.taking_back import still_allowed
 from leeward.upgrade.telling import ask_to_pay, tell
 from leeward.upgrade.templates import points_at
 
 REBALANCE = "AZRebalance"
-PATIENCE = timedelta(minutes=15)  # until what others have to pay no longer keeps the upgrade open
-PAUSE = 10  # seconds
 ERRORS = {
     Next.BLOCKED: "PreflightBlocked",
     Next.CREATION_FAILURE: "NodeCreationFailure",
@@ -45,10 +44,11 @@ def scale_down(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """
     record = fulfil(read(run, ports), ports)
     scene = look(record, ports)
+    record = _adopted(record, scene, ports)
     if record.others_scaled is not None and record.debts:
         record = written(without(record, record.debts), ports)
     record = _hand_on(record, scene, scene.preflight.members, ports)
-    return _settled(run, record, scene, ports)
+    return settled(run, record, scene, ports)
 
 
 def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
@@ -57,6 +57,7 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """
     record = fulfil(read(run, ports), ports)
     scene = look(record, ports)
+    record = _adopted(record, scene, ports)
     ends = ports.claims.read_all(record.under_way)
     books = conclude(record, ends)
     if books.record != record:
@@ -66,16 +67,30 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if record.previous is not None and not points_at(scene.group, record.previous, ports):
         assert record.previous.template is not None  # what a rollback returns to has one
         ports.group_changes.point_at(scene.group, record.previous.template)
+    record = _rollback_aborted(record, ports)
     stay = [one for one in scene.preflight.old if one.instance.id not in record.under_way]
     uncordon((one.node for one in stay if one.node is not None), record, ports)
     held = held_back(record, ends, scene.policy.drain.timeout, ports.clock.now())
     if len(record.under_way) > len(held):
-        return _again(run, f"{len(record.under_way)} nodes finish")
+        return nodes_finish(run, record, held, scene, ports)
     if held:
         record = _parted(record, {old: ends[old] for old in held}, ports)
         record = remarked(record, f"{', '.join(sorted(held))} end when their pods leave: the group was told already")
     record = _hand_on(record, scene, scene.preflight.members, ports)
-    return _settled(run, record, scene, ports)
+    return settled(run, record, scene, ports)
+
+
+def _rollback_aborted(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
+    """An abort returns to what the group launched before: for a rollback that is the version it was to leave."""
+    wanted, before = record.target.template, record.previous.template if record.previous is not None else None
+    if not record.rolling_back or wanted is None or before is None:
+        return record
+    remark = (
+        f"the rollback was aborted: {record.group} launches {before.told}, the version that was rolled back from; to "
+        f"finish it: leeward upgrade start {record.group} --launch-template-version {wanted.version}"
+    )
+    found = remarked(record, remark)
+    return written(found, ports) if found != record else record
 
 
 def turn_round(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
@@ -116,9 +131,9 @@ def restore(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """
     record = read(run, ports)
     scene = look(record, ports)
-    members = {one.node.name for one in scene.preflight.members if one.node is not None}
+    members = {one.id for one in scene.group.instances}  # those too that were put into Standby meanwhile
     nodes = ports.clusters.kubernetes(record.cluster).nodes()
-    uncordon((node for node in nodes if node.name in members), record, ports)
+    uncordon((node for node in nodes if node.instance_id in members), record, ports)
     record = give_back_group(record, ports)
     how = Next.ABORTED if record.wish is Wish.ABORT else Next.ROLLED_BACK if record.rolling_back else Next.UPGRADED
     target = f", {record.target.template.told}" if record.target.template else ""
@@ -215,7 +230,7 @@ def _hand_on(
         record = written(remarked(without(record, record.unassigned), what), ports)
     taken = set(record.debts.values())
     free = sorted(
-        (one for one in among if one.instance.id not in taken and not _leaving(one, ports)),
+        (one for one in among if one.instance.id not in taken and _may_go(one, record) and not _leaving(one, ports)),
         key=lambda one: (one.age is Age.OLD and one.instance.id not in record.debts, _pods(scene, one), one.name),
     )
     payers = dict(zip(record.unassigned, (one.instance.id for one in free), strict=False))
@@ -230,20 +245,15 @@ def _hand_on(
     return written(remarked(without(record, asked), remark), ports)
 
 
-def _settled(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports) -> Run:
-    """Wait until the desired size is what it was; what others changed, or still owe after a while, is theirs."""
-    now = ports.clock.now()
-    if record.debts or record.raised:
-        return _again(run, "launches are not paid for yet")
-    too_large = scene.group.desired > record.desired and record.others_scaled is None
-    if not too_large:
-        return replace(run, next=Next.RESTORE, why=f"desired size {scene.group.desired}")
-    if not record.why.startswith("scaling down"):
-        record = written(replace(record, phase_since=now, why="scaling down"), ports)
-    if now - (record.phase_since or now) < PATIENCE:
-        return _again(run, f"desired size is {scene.group.desired}, it was {record.desired}")
-    written(remarked(record, f"the desired size is {scene.group.desired}, it was {record.desired}"), ports)
-    return replace(run, next=Next.RESTORE, why="others still owe what is left")
+def _adopted(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
+    """Instances for which the desired size was raised may come after the last drain."""
+    found = adopted(record, scene)
+    return written(found, ports) if found != record else record
+
+
+def _may_go(member: Member, record: UpgradeRecord) -> bool:
+    """A person's protection from scale-in holds; what the upgrade has launched it may terminate."""
+    return not member.instance.protected or member.instance.id in record.debts
 
 
 def _leaving(member: Member, ports: Ports) -> bool:
@@ -256,7 +266,3 @@ def _pods(scene: Scene, member: Member) -> int:
     if member.node is None:
         return 0
     return sum(has_to_leave(pod) for pod in scene.preflight.world.pods_on(member.node.name))
-
-
-def _again(run: Run, why: str) -> Run:
-    return replace(run, next=Next.WAIT, pause=PAUSE, rounds=run.rounds + 1, why=why)

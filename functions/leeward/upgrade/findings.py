@@ -42,6 +42,7 @@ class Code(StrEnum):
     MAX_INSTANCE_LIFETIME = "MaxInstanceLifetime"
     SCHEDULED_ACTIONS = "ScheduledActions"
     NODES_NOT_JOINED = "NodesNotJoined"
+    INSTANCES_LEFT_OUT = "InstancesLeftOut"
     # a managed node group, which EKS rolls
     NODEGROUP_NOT_ACTIVE = "NodegroupNotActive"
     NODEGROUP_DEGRADED = "NodegroupDegraded"

@@ -8,7 +8,7 @@ from math import ceil
 from leeward.ports import Ports
 from leeward.upgrade.control import Hold, Move, Permission, permission
 from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.run import Next
+from leeward.upgrade.run import Next, Run
 from leeward.upgrade.scene import Scene
 
 SHORTEST, LONGEST = 2, 30  # seconds of a pause
@@ -45,3 +45,16 @@ def seconds_until(moment: datetime | None, now: datetime) -> int:
     """Of a pause that ends by itself; looked at again meanwhile, for wishes change."""
     left = ceil((moment - now).total_seconds()) if moment is not None else LONGEST
     return min(max(left, SHORTEST), LONGEST)
+
+
+def held(run: Run, found: Permission, under_way: int, now: datetime) -> Run:
+    """Paused, outside the windows, baking, or to be undone. `under_way`: nodes that finish meanwhile."""
+    if found.move is Move.HOLD and found.hold is not None:
+        finish = f"; {under_way} nodes finish" if under_way else ""
+        return again(run, HELD[found.hold], seconds_until(found.until, now), found.why + finish)
+    return replace(run, next=MOVES[found.move], why=found.why)
+
+
+def again(run: Run, onward: Next, pause: int, why: str) -> Run:
+    """One more round after a pause."""
+    return replace(run, next=onward, pause=max(pause, 1), rounds=run.rounds + 1, why=why)

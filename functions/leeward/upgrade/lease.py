@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from leeward.errors import InvalidInputError, RecordChangedError
+from leeward.errors import InvalidInputError, ObjectGoneError, RecordChangedError
 from leeward.model.instance import cluster_of
 from leeward.policy.document import NodePolicy, Selector
 from leeward.ports import Ports
+from leeward.ports_upgrade import ManagedState
 from leeward.upgrade.control import wished
 from leeward.upgrade.following import following, known
 from leeward.upgrade.managed_wishes import limits
@@ -118,7 +119,7 @@ def _take(
         if not run.attempt:  # somebody has started it again: what has failed is tried again
             again = replace(again, failed=(), reasons={}, checked=record.checked and record.cordoned)
             again = replace(again, phase_since=ports.clock.now(), proven=None)  # what new nodes are given begins anew
-            if record.error:  # an update of EKS that has failed is not looked at again
+            if record.error and not _eks_works_on(record, ports):  # an update that has failed is not looked at again
                 made = record.prepared and record.target.nodegroup is None
                 again = replace(again, update="", tries=record.tries + 1, prepared=made)
         if asked.names_a_target and asked != record.asked:
@@ -141,6 +142,17 @@ def _take(
             maximum=record.maximum if record.raised_maximum else fresh.maximum,
         )
     return written(replace(fresh, execution=run.execution, attempt=attempt), ports)
+
+
+def _eks_works_on(record: UpgradeRecord, ports: Ports) -> bool:
+    """The upgrade has failed and the update of EKS goes on, which cannot be cancelled."""
+    if not record.update:
+        return False
+    try:
+        update = ports.managed_updates.look(record.cluster, record.target.nodegroup or "", record.update)
+    except ObjectGoneError:
+        return False
+    return update.state is ManagedState.IN_PROGRESS
 
 
 def _first(record: UpgradeRecord) -> Next:

@@ -7,14 +7,16 @@ pods is started again only with a changed decision: by force, where the policy s
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, assert_never
 
 from leeward.errors import TerminalError
 from leeward.policy.document import Canary, UpdatePolicy
+from leeward.policy.durations import format_duration
 from leeward.ports import Ports
 from leeward.ports_upgrade import ManagedState, ManagedUpdate
 from leeward.upgrade import managed_target
-from leeward.upgrade.books import remarked
+from leeward.upgrade.books import LONGEST_REASON, MOST_REASONS, remarked
 from leeward.upgrade.control import Move, Permission, permission
 from leeward.upgrade.holding import HELD, seconds_until
 from leeward.upgrade.lease import read, written
@@ -24,11 +26,16 @@ from leeward.upgrade.record import Asked, UpgradeRecord, Wish, update_token
 from leeward.upgrade.rounds import wait_for_round
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.scene import Scene, described, look, policy_of
+from leeward.upgrade.stalled import waited
 from leeward.upgrade.status import blocking_drains
 from leeward.upgrade.survey import judge
 
 PAUSE = 30  # seconds
 MOST_EVENTS = 20  # of one look
+STALLED = timedelta(hours=3)  # EKS ends an update by itself where a pod or a new node holds one node for 15 minutes
+_WAY_OUT = (
+    "EKS cannot cancel it: free what holds the nodes, then start the upgrade again, which watches the same update"
+)
 
 
 def start(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
@@ -127,23 +134,32 @@ def _begin(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
 
 
 def _rolls(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports) -> Run:
-    """Counts, what holds the drains, and what a wish has to wait for. An Event names what was so at the last look too:
-    a budget that is at its limit for a moment is no news.
+    """Counts, what holds the drains, and what a wish has to wait for; a failure once nothing has moved for hours.
+
+    An Event names what was so at the last look too: a budget that is at its limit for a moment is no news.
     """
     held = blocking_drains(scene.preflight)
-    reasons = {one.node: f"{one.pod or one.node}: {one.object}: {one.fix}"[:300] for one in reversed(held)}
+    kept = frozenset(list(dict.fromkeys(one.node for one in held))[:MOST_REASONS])
+    said = {one.node: f"{one.pod or one.node}: {one.object}: {one.fix}" for one in reversed(held) if one.node in kept}
+    reasons = {node: why[:LONGEST_REASON] for node, why in said.items()}
     for node in [name for name in reasons if name in record.reasons][:MOST_EVENTS]:
         about = scene.preflight.world.node(node)
         if about is not None:
             ports.clusters.kubernetes(record.cluster).event(
                 about, reason="DrainBlocked", message=reasons[node], warning=True, now=ports.clock.now()
             )
-    if reasons != record.reasons:
-        written(replace(record, reasons=reasons), ports)
     old, new = len(scene.preflight.old), len(scene.preflight.members) - len(scene.preflight.old)
     told = [f"EKS update {record.update}: {new} new nodes, {old} old ones"]
-    told += [f"held by {'; '.join(f'{one.pod or one.node}: {one.object}' for one in held)}"] if held else []
+    told += (
+        [f"held by {'; '.join(f'{one.pod or one.node}: {one.object}' for one in held[:MOST_EVENTS])}"] if held else []
+    )
     told += [limits(record)] if limits(record) else []
+    if reasons != record.reasons:
+        record = written(replace(record, reasons=reasons), ports)
+    _, stands = waited(record, f"EKS update {record.update}", [f"{new} new nodes", f"{old} old ones"], STALLED, ports)
+    if stands:
+        told.append(f"nothing has moved for {format_duration(STALLED)}, {_WAY_OUT}")
+        return replace(run, next=Next.UPDATE_FAILURE, why="; ".join(told))
     return replace(run, next=Next.WAIT, pause=PAUSE, rounds=run.rounds + 1, why="; ".join(told))
 
 

@@ -16,7 +16,7 @@ NODEGROUP_LABEL = "eks.amazonaws.com/nodegroup"
 IMAGE_LABEL = "eks.amazonaws.com/nodegroup-image"
 TEMPLATE_LABEL = "eks.amazonaws.com/sourceLaunchTemplateId"
 VERSION_LABEL = "eks.amazonaws.com/sourceLaunchTemplateVersion"
-_LEAVING = ("Terminating", "Detaching", "Detached", "Warmed")
+_LEAVING = ("Terminating", "Detaching", "Detached")
 
 
 class Age(StrEnum):
@@ -74,14 +74,60 @@ class Member:
         return self.node.name if self.node is not None else self.instance.id
 
 
+class Absence(StrEnum):
+    """Why an instance of the group is no member of its upgrade."""
+
+    STANDBY = "in Standby"
+    WARM_POOL = "in the warm pool"
+    PROTECTED = "protected from scale-in"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """An instance that the upgrade neither replaces nor terminates."""
+
+    instance: GroupInstance
+    absence: Absence
+
+
 def members(group: Group, nodes: Mapping[str, Node], target: Target) -> tuple[Member, ...]:
-    """Those that are not leaving, by name. `nodes` by instance id."""
+    """Those that are not leaving and not left out, by name. `nodes` by instance id."""
     found = [
+        member
+        for member in _present(group, nodes, target)
+        if _absence(member, by_eks=group.nodegroup is not None) is None
+    ]
+    return tuple(sorted(found, key=lambda member: member.name))
+
+
+def left_out(group: Group, nodes: Mapping[str, Node], target: Target) -> tuple[LeftOut, ...]:
+    """Old instances that stay as they are, by id."""
+    present = ((one, _absence(one, by_eks=group.nodegroup is not None)) for one in _present(group, nodes, target))
+    found = (
+        LeftOut(instance=one.instance, absence=why) for one, why in present if why is not None and one.age is Age.OLD
+    )
+    return tuple(sorted(found, key=lambda one: one.instance.id))
+
+
+def _present(group: Group, nodes: Mapping[str, Node], target: Target) -> list[Member]:
+    return [
         _member(instance, nodes.get(instance.id), target)
         for instance in group.instances
         if not instance.lifecycle.startswith(_LEAVING)
     ]
-    return tuple(sorted(found, key=lambda member: member.name))
+
+
+def _absence(member: Member, *, by_eks: bool) -> Absence | None:
+    """A person has taken it out of service, or wants the group to keep it. New instances may be protected by the
+    group's default: they serve. EKS replaces protected instances of its node groups as any other.
+    """
+    lifecycle = member.instance.lifecycle
+    if lifecycle.startswith("Warmed"):
+        return Absence.WARM_POOL
+    if lifecycle in {"Standby", "EnteringStandby"}:
+        return Absence.STANDBY
+    protected = member.instance.protected and member.age is Age.OLD and not by_eks
+    return Absence.PROTECTED if protected else None
 
 
 def _member(instance: GroupInstance, node: Node | None, target: Target) -> Member:

@@ -18,7 +18,7 @@ from leeward.policy.schedule import is_active
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.launchable import Launchable
 from leeward.upgrade.competition import BudgetIndex, Rivalry, WaveNode, has_to_leave, rivalry, wave_node
-from leeward.upgrade.members import Age, Member, Target, members
+from leeward.upgrade.members import Absence, Age, LeftOut, Member, Target, left_out, members
 from leeward.upgrade.sizes import Strategy, most_extra, parallelism, rolled_by, surge
 from leeward.upgrade.together import Limits
 from leeward.upgrade.waves import Order, plan_waves
@@ -56,8 +56,8 @@ class Beside:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preflight:
     """One upgrade before it starts. `wave_nodes` are the old nodes that have joined, `limits` what holds them together;
-    `pods` those that would have to leave, by node; `update`: by which it is rolled: the policy's, for a managed node
-    group EKS'.
+    `pods` those that would have to leave, by node; `left_out`: old instances that stay as they are;
+    `update`: by which it is rolled: the policy's, for a managed node group EKS'.
     """
 
     world: ClusterSnapshot
@@ -74,6 +74,7 @@ class Preflight:
     wave_nodes: tuple[WaveNode, ...]
     pods: Mapping[str, tuple[Pod, ...]]
     index: BudgetIndex
+    left_out: tuple[LeftOut, ...] = ()
 
     @classmethod
     def of(
@@ -112,7 +113,13 @@ class Preflight:
             ),
             pods=pods,
             index=index,
+            left_out=left_out(group, nodes, target),
         )
+
+    @property
+    def serving_left_out(self) -> int:
+        """Of those left out the number that the group's desired size counts."""
+        return sum(one.absence is Absence.PROTECTED for one in self.left_out)
 
     @property
     def old(self) -> tuple[Member, ...]:
@@ -175,6 +182,12 @@ def upgrade_budgets(policy: NodePolicy) -> tuple[Budget, ...]:
 def policy_zones(world: ClusterSnapshot, group: Group, found: Sequence[Member], policy: NodePolicy) -> list[str]:
     """The zone of each node that the policy's budgets count: the group's members, and nodes of its other groups."""
     return [zone_of(world, member) for member in found] + [one.zone for one in _others(world, group, policy)]
+
+
+def others_disrupting(preflight: Preflight) -> tuple[str, ...]:
+    """Nodes of the policy's other groups that are being disrupted: they hold its budgets too."""
+    found = _others(preflight.world, preflight.group, preflight.policy)
+    return tuple(sorted(one.node for one in found if one.disrupting))
 
 
 def _limits(

@@ -88,7 +88,8 @@ class UpgradeRecord:
     `given_up`: new instances that never joined and were told to end; nobody counts on them any more.
     `then`: groups whose upgrades follow this one, in order, to the same target as asked for.
     `update`: EKS' id of a managed group's update, `tries` those of this upgrade that have ended before it.
-    `phase_since`: when the present phase began; `why`: where it stands, in a sentence.
+    `phase_since`: when the present phase began; `why`: where it stands, in a sentence; `awaited`: pods left on the
+    nodes that are waited for, when that began.
     """
 
     group: str
@@ -142,6 +143,7 @@ class UpgradeRecord:
     proven: datetime | None = None
     phase_since: datetime | None = None
     why: str = ""
+    awaited: int = 0
 
     @property
     def resumable(self) -> bool:

@@ -46,7 +46,7 @@ def take_turn(record: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
     scene = look(record, ports)
     ends = ports.claims.read_all(record.under_way)
     books = conclude(record, ends)
-    found = _resized(_adopted(_without_gone(books, scene), scene), scene, ports)
+    found = _resized(adopted(_without_gone(books, scene), scene), scene, ports)
     found = with_canary(found, scene, ports.clock.now())
     permission = allowed(found, scene, ports)
     unclaimed = [old for old in books.unclaimed if old in found.under_way]
@@ -120,7 +120,7 @@ def _resized(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord
     return seen_sizes(record, desired=desired, owed_by_others=others, shrunk=shrunk, now=ports.clock.now())
 
 
-def _adopted(record: UpgradeRecord, scene: Scene) -> UpgradeRecord:
+def adopted(record: UpgradeRecord, scene: Scene) -> UpgradeRecord:
     """Where the desired size was raised instead of launching by name, new members become the debts."""
     if not record.raised:
         return record

@@ -86,14 +86,15 @@ def _running(preflight: Preflight, record: UpgradeRecord) -> Preflight:
     """As the running machine counts: shares are of the size before the surge, and new nodes that were given up are not
     there any more.
     """
+    failed, given_up = frozenset(record.failed), frozenset(record.given_up)
     parallel = min(preflight.parallel, parallelism(preflight.policy.update, max(record.desired, 1)))
     return replace(
         preflight,
-        members=tuple(one for one in preflight.members if one.instance.id not in record.given_up),
+        members=tuple(one for one in preflight.members if one.instance.id not in given_up),
         parallel=parallel,
         limits=replace(preflight.limits, together=min(preflight.limits.together, parallel)),
         wave_nodes=tuple(
-            replace(one, failed_before=_id_of(preflight, one.name) in record.failed) for one in preflight.wave_nodes
+            replace(one, failed_before=_id_of(preflight, one.name) in failed) for one in preflight.wave_nodes
         ),
     )
 

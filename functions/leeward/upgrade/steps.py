@@ -1,4 +1,6 @@
-"""The steps of node-group-upgrade up to the last drain; how it ends is in `ending.py`, managed groups in `managed.py`.
+"""The steps of node-group-upgrade before the first drain.
+
+The drains are in `drains.py`, the ends in `ending.py`, managed groups in `managed.py`.
 
 A reconciler: each step reads the record and the world, asks the pure modules, writes down what it is about to do, does
 it, and returns the run document. Killed anywhere, the step can be run again; an execution that was stopped, failed or
@@ -6,37 +8,30 @@ timed out and is started again goes on where it was."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 from leeward.ports import Ports
 from leeward.upgrade import ending, managed
 from leeward.upgrade.control import Hold, Move
-from leeward.upgrade.cordoning import cordon, set_cordons
-from leeward.upgrade.gate import Gate, Lack
-from leeward.upgrade.holding import HELD, LONGEST, MOVES, SHORTEST, seconds_until
+from leeward.upgrade.cordoning import cordon
+from leeward.upgrade.drains import BOOT_PAUSE, drain
+from leeward.upgrade.holding import again, held
 from leeward.upgrade.labels import labelled
 from leeward.upgrade.lease import LeaseLostError, read, take_lease, written
 from leeward.upgrade.never_joined import end_never_joined
-from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.rolling import Turn, take_turn
+from leeward.upgrade.rolling import take_turn
 from leeward.upgrade.rounds import wait_for_round
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.scene import described, look, measured
 from leeward.upgrade.sizes import most_extra, parallelism, surge
+from leeward.upgrade.stalled import STALLED, waited
 from leeward.upgrade.status import gate_of
-from leeward.upgrade.staying import eviction_failures
 from leeward.upgrade.stuck import creation_failures
 from leeward.upgrade.survey import judge
 from leeward.upgrade.templates import points_at, prepared
-from leeward.upgrade.turn import to_try, waiting
 
 Step = Callable[[Run, Mapping[str, Any], Ports], Run]
 REBALANCE = "AZRebalance"
-BUSY_PAUSES = (3, 10)  # seconds between two looks while nodes drain, the least and the most
-ONE_DRAIN = 30  # seconds of an unhindered drain: the usual grace of pods
-BOOT_PAUSE = 5
-STALLED = timedelta(minutes=40)  # longer than a group tries to launch before anybody should look
 
 
 def check(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
@@ -115,104 +110,16 @@ def gate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if turn.permission.hold is Hold.CANARY:  # told to go by an earlier start, behind an open gate
         return replace(run, next=Next.READY, why=turn.permission.why)
     if turn.permission.move is not Move.GO:
-        return held(run, turn, ports)
+        return held(run, turn.permission, len(turn.record.under_way), ports.clock.now())
     found = gate_of(turn.scene.preflight, turn.record.proven)
     if found.open:
         return replace(run, next=Next.READY, why="every new node is Ready, in every zone that has nodes")
     failures = creation_failures(turn.record, turn.scene, found, ports.clock.now(), exhausted=turn.exhausted)
     if failures:
         return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
-    _phase(turn.record, "gate", ports)
+    waited(turn.record, "gate", (), STALLED, ports)
     missing = "; ".join(one.message for one in found.missing)
     return again(run, Next.WAIT, BOOT_PAUSE, missing)
-
-
-def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Tell those old nodes to go whose turn has come. Each drains, settles and ends in an execution of its own; nobody
-    waits for the end of a wave.
-    """
-    turn = take_turn(read(run, ports), ports, drains=True)
-    record, preflight = turn.record, turn.scene.preflight
-    if not preflight.old and not record.under_way:
-        return _all_gone(run, turn, ports)
-    left = waiting(preflight, record)
-    told = f"{len(left)} old nodes wait, {len(record.under_way)} are on their way, {record.finished} are gone"
-    if _canary_is_held(turn):
-        return _nothing_goes(run, turn, told, ports)
-    if turn.permission.move is not Move.GO:
-        return held(run, turn, ports)
-    set_cordons(record, turn.scene, ports)
-    if record.under_way.keys() - turn.held or turn.told or len(left) < len(preflight.old):
-        return again(run, Next.WAIT, SHORTEST if turn.told else busy_pause(preflight.parallel), told)
-    return _nothing_goes(run, turn, told, ports)
-
-
-def _canary_is_held(turn: Turn) -> bool:
-    """The canary waits for nodes that their hook holds because pods do not leave: nobody else goes meanwhile, and no
-    time-out ends it.
-    """
-    waits = turn.permission.hold is Hold.CANARY and turn.permission.until is None
-    return waits and bool(turn.held) and not turn.record.under_way.keys() - turn.held.keys()
-
-
-def _all_gone(run: Run, turn: Turn, ports: Ports) -> Run:
-    """Old nodes may have gone while their successors still booted: those have to join before this is called done."""
-    late = Gate(missing=tuple(one for one in gate_of(turn.scene.preflight).missing if one.lack is Lack.NOT_JOINED))
-    if late.open:
-        return replace(run, next=Next.SCALE_DOWN, why="no node of an older template version is left")
-    failures = creation_failures(turn.record, turn.scene, late, ports.clock.now(), exhausted=False)
-    if failures:
-        return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
-    return again(run, Next.WAIT, BOOT_PAUSE, "; ".join(one.message for one in late.missing))
-
-
-def _nothing_goes(run: Run, turn: Turn, told: str, ports: Ports) -> Run:
-    """Nobody is on his way and nobody could start: why, and for how long that is borne."""
-    record, preflight = turn.record, turn.scene.preflight
-    if turn.held or not to_try(preflight, record):
-        reasons = {**record.reasons, **turn.held}
-        causes = [f"{one.message}: {one.fix}" for one in eviction_failures(preflight, reasons)]
-        said = "; ".join(causes or [f"{old}: {why}" for old, why in reasons.items()])
-        return replace(run, next=Next.EVICTION_FAILURE, why=f"pods did not leave: {told}: {said}")
-    if preflight.limits.together <= 0:
-        return again(run, Next.WINDOW, LONGEST, f"{told}; the budgets for Upgrade allow none now")
-    failures = creation_failures(record, turn.scene, gate_of(turn.scene.preflight), ports.clock.now(), exhausted=False)
-    if failures:
-        return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
-    record = _phase(record, "waiting for new nodes", ports)
-    if ports.clock.now() - (record.phase_since or record.began) > STALLED:
-        why = f"{told}: no Ready new node has come for them: look at the group's scaling activities and its budgets"
-        return replace(run, next=Next.CREATION_FAILURE, why=why)
-    return again(run, Next.WAIT, BOOT_PAUSE, f"{told}; waiting for new nodes")
-
-
-def busy_pause(parallel: int) -> int:
-    """Of so many nodes that drain side by side one is empty about then, and the next may start."""
-    least, most = BUSY_PAUSES
-    return min(max(ONE_DRAIN // parallel, least), most)
-
-
-def held(run: Run, turn: Turn, ports: Ports) -> Run:
-    """Paused, outside the windows, baking, or to be undone."""
-    permission = turn.permission
-    if permission.move is Move.HOLD and permission.hold is not None:
-        on_the_way = f"; {len(turn.record.under_way)} nodes finish" if turn.record.under_way else ""
-        pause = seconds_until(permission.until, ports.clock.now())
-        return again(run, HELD[permission.hold], pause, permission.why + on_the_way)
-    return replace(run, next=MOVES[permission.move], why=permission.why)
-
-
-def again(run: Run, onward: Next, pause: int, why: str) -> Run:
-    """One more round after a pause."""
-    return replace(run, next=onward, pause=max(pause, 1), rounds=run.rounds + 1, why=why)
-
-
-def _phase(record: UpgradeRecord, name: str, ports: Ports) -> UpgradeRecord:
-    """Since when this is waited for, counted anew after each start of a node: what lasts too long is told."""
-    why = f"{name} (attempt {record.attempt}, after {record.started} nodes)"
-    if record.why == why:
-        return record
-    return written(replace(record, phase_since=ports.clock.now(), why=why), ports)
 
 
 def guarded(step: Step) -> Step:

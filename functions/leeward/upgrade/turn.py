@@ -41,7 +41,8 @@ def waiting(preflight: Preflight, record: UpgradeRecord) -> tuple[Member, ...]:
 
 def to_try(preflight: Preflight, record: UpgradeRecord) -> tuple[Member, ...]:
     """Those of them that may be told now: one whose drain has failed twice in this start waits for the next."""
-    return tuple(one for one in waiting(preflight, record) if record.failed.count(one.instance.id) < TRIES)
+    failures = Counter(record.failed)
+    return tuple(one for one in waiting(preflight, record) if failures[one.instance.id] < TRIES)
 
 
 def with_decrement(record: UpgradeRecord) -> bool:
@@ -174,7 +175,7 @@ def _missing(preflight: Preflight, record: UpgradeRecord) -> int:
         one.instance.id not in record.under_way and (one.age is Age.OLD or (one.node is not None and one.node.ready))
         for one in preflight.members
     )
-    return max(preflight.group.desired - there, 0)
+    return max(preflight.group.desired - preflight.serving_left_out - there, 0)
 
 
 def _with_debts(

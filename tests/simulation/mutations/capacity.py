@@ -57,7 +57,7 @@ def _counts_no_address(shop: Workshop) -> None:
 
 
 def _always_decrements(shop: Workshop) -> None:
-    shop.wrap(f"{STEPS}._terminate", lambda original, instance, ports, *, owed: original(instance, ports, owed=True))
+    shop.wrap(f"{STEPS}._terminate", lambda original, record, ports, *, owed: original(record, ports, owed=True))
 
 
 def _decrements_again(shop: Workshop) -> None:

@@ -90,6 +90,7 @@ class Fleet:
             "type": kind,
             "spot": spot,
             "lifecycle": rest.get("lifecycle", "InService"),
+            "protected": rest.get("protected", False),
             "state": rest.get("state", "running"),
             "fields": rest.get("instance", {}),
         }
@@ -167,7 +168,9 @@ class Fleet:
 
         told = self.groups[name]
         members = [
-            GroupInstance(id=id_, zone=one["zone"], lifecycle=one["lifecycle"], type=one["type"])
+            GroupInstance(
+                id=id_, zone=one["zone"], lifecycle=one["lifecycle"], type=one["type"], protected=one["protected"]
+            )
             for id_, one in self.instances.items()
             if one["group"] == name
         ]

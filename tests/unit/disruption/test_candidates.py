@@ -32,6 +32,7 @@ def test_an_ordinary_node_is_one():
             "it is on its way out already",
         ),
         ({"lifecycle": "Standby"}, "its group web says Standby"),
+        ({"protected": True}, "its instance is protected from scale-in in group web"),
         ({"state": "stopping"}, "EC2 says its instance is stopping"),
         ({"annotations": {"karpenter.sh/do-not-disrupt": "true"}}, "the node asks to be left alone"),
         ({"annotations": {"leeward.dev/do-not-disrupt": "true"}}, "the node asks to be left alone"),

@@ -153,3 +153,16 @@ def test_any_other_failure_is_told_in_eks_own_words(system):
     failed = watched(system, run)
     assert (failed.next, failed.why) == (Next.UPDATE_FAILURE, said)
     assert watched(system, run) == failed, "looked at twice, it is the same"
+
+
+def test_an_update_of_eks_in_which_nothing_moves_for_hours_ends_with_what_holds_it_and_is_watched_again(system):
+    run = step(system, "start-managed", begun(system))
+    update = system.upgrades.records[GROUP].update
+    assert watched(system, run).next is Next.WAIT
+    system.clock.advance(seconds=3 * 3600 + 60)
+    failed = watched(system, run)
+    assert failed.next is Next.UPDATE_FAILURE
+    assert f"EKS update {update}: 0 new nodes, 1 old ones; nothing has moved for 3h" in failed.why
+    step(system, "note-failure", failed)
+    again = begun(system)
+    assert step(system, "start-managed", again).why == f"update {update} goes on"

@@ -3,14 +3,17 @@ one beside it, `plan#GROUP`, with what pre-flight found."""
 
 import json
 import uuid
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
+from zlib import compress, decompress
 
 from leeward.adapters.aws.table import Table
 from leeward.adapters.aws.upgrade_items import upgrade_item, upgrade_key, upgrade_of
 from leeward.upgrade.record import UpgradeRecord
 
+MOST_READABLE = 250_000  # characters that are kept as they are: an item takes 400 KB
 ALWAYS = "attribute_exists(pk) OR attribute_not_exists(pk)"
 
 
@@ -42,14 +45,28 @@ class DynamoUpgrades:
         return written if done or (there is not None and there.get("by") == mark) else None
 
     def keep_plan(self, group: str, document: Mapping[str, Any]) -> None:
-        """One PutItem of at most 400 KB. As JSON: it has numbers that the records have not."""
-        self._table.put({"pk": _plan_key(group), "document": json.dumps(document)}, condition=ALWAYS)
+        """One PutItem of at most 400 KB. As JSON: it has numbers that the records have not. The waves of thousands of
+        nodes are compressed.
+        """
+        text = json.dumps(document)
+        said = {"document": text} if len(text) <= MOST_READABLE else {"compressed": _compressed(text)}
+        self._table.put({"pk": _plan_key(group), **said}, condition=ALWAYS)
 
     def plan(self, group: str) -> Mapping[str, Any] | None:
         """One GetItem."""
         item = self._table.get(_plan_key(group))
-        found: Mapping[str, Any] | None = json.loads(item["document"]) if item is not None else None
+        if item is None:
+            return None
+        found: Mapping[str, Any] = json.loads(item.get("document") or _expanded(item["compressed"]))
         return found
+
+
+def _compressed(text: str) -> str:
+    return b64encode(compress(text.encode())).decode()
+
+
+def _expanded(text: str) -> bytes:
+    return decompress(b64decode(text))
 
 
 def _plan_key(group: str) -> str:

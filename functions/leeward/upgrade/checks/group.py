@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from leeward.model import keys
 from leeward.model.group import TERMINATING, Group
 from leeward.upgrade.findings import Code, Finding, blocker, warning
+from leeward.upgrade.members import Absence
 from leeward.upgrade.preflight import Preflight
 
 _NEEDED = {
@@ -20,6 +21,15 @@ _MISSED = {
     "HealthCheck": "a new node that fails is not noticed by the group",
     "ReplaceUnhealthy": "a new node that fails is not replaced by the group",
 }
+_MEMBERS_AGAIN = {
+    Absence.STANDBY: "aws autoscaling exit-standby --instance-ids ID --auto-scaling-group-name",
+    Absence.WARM_POOL: "aws autoscaling delete-warm-pool --auto-scaling-group-name",
+    Absence.PROTECTED: (
+        "aws autoscaling set-instance-protection --no-protected-from-scale-in --instance-ids ID "
+        "--auto-scaling-group-name"
+    ),
+}
+_MOST_NAMED = 5
 
 
 def check(preflight: Preflight) -> Iterator[Finding]:
@@ -33,6 +43,7 @@ def check(preflight: Preflight) -> Iterator[Finding]:
     yield from _sizes(preflight, about)
     yield from _hooks(preflight, about)
     yield from _beside(preflight, about)
+    yield from _left_out(preflight, about)
     missing = [member.instance for member in preflight.old if member.node is None]
     if missing:
         said = (
@@ -53,9 +64,23 @@ def _standing(preflight: Preflight, about: str) -> Iterator[Finding]:
         wanted = preflight.target.template
         count = len(preflight.members)
         said = f"all {count} members are on the target already" if count else "it has no members"
+        said = f"every old instance is left out, {count} are on the target" if preflight.left_out else said
         said += f" ({wanted.told})" if wanted else ""
         fix = "name another target: --ami, --launch-template-version or --kubernetes-version"
         yield warning(Code.NOTHING_TO_UPGRADE, about, said, fix)
+
+
+def _left_out(preflight: Preflight, about: str) -> Iterator[Finding]:
+    """How many old instances the upgrade does not replace, why, and how each kind becomes a member."""
+    kinds: dict[Absence, list[str]] = {}
+    for one in preflight.left_out:
+        kinds.setdefault(one.absence, []).append(one.instance.id)
+    if not kinds:
+        return
+    told = "; ".join(f"{len(ids)} {kind.value} ({', '.join(ids[:_MOST_NAMED])})" for kind, ids in kinds.items())
+    said = f"{len(preflight.left_out)} of {len(preflight.group.instances)} instances are left out: {told}"
+    fixes = "; ".join(f"{_MEMBERS_AGAIN[kind]} {preflight.group.name}" for kind in kinds)
+    yield warning(Code.INSTANCES_LEFT_OUT, about, said, f"they stay as they are; to replace them too: {fixes}")
 
 
 def _suspended(group: Group, about: str) -> Iterator[Finding]:

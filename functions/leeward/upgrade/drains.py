@@ -1,0 +1,142 @@
+"""The drain step of node-group-upgrade: old nodes leave in their turn, until none is left or something blocks them.
+
+Every wait ends: with the next turn, or with a failure that names what blocks it (`stalled.py`). Only an operator's
+pause, a closed window and a budget of 0 are waited for without a limit."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from leeward.policy.durations import format_duration
+from leeward.ports import Ports
+from leeward.upgrade.control import Hold, Move
+from leeward.upgrade.cordoning import set_cordons
+from leeward.upgrade.gate import Gate, Lack
+from leeward.upgrade.holding import LONGEST, SHORTEST, again, held
+from leeward.upgrade.lease import read
+from leeward.upgrade.preflight import others_disrupting
+from leeward.upgrade.rolling import Turn, take_turn
+from leeward.upgrade.run import Next, Run
+from leeward.upgrade.stalled import (
+    MOST_NAMED,
+    STALLED,
+    leaving_nodes,
+    longest_wait,
+    pods_left,
+    waited,
+    what_blocks,
+)
+from leeward.upgrade.status import gate_of
+from leeward.upgrade.staying import eviction_failures
+from leeward.upgrade.stuck import creation_failures
+from leeward.upgrade.turn import to_try, waiting
+
+BUSY_PAUSES = (3, 10)  # seconds between two looks while nodes drain, the least and the most
+ONE_DRAIN = 30  # seconds of an unhindered drain: the usual grace of pods
+BOOT_PAUSE = 5
+
+
+def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """Tell those old nodes to go whose turn has come. Each drains, settles and ends in an execution of its own; nobody
+    waits for the end of a wave.
+    """
+    turn = take_turn(read(run, ports), ports, drains=True)
+    record, preflight = turn.record, turn.scene.preflight
+    if not preflight.old and not record.under_way:
+        return _all_gone(run, turn, ports)
+    left = waiting(preflight, record)
+    told = f"{len(left)} old nodes wait, {len(record.under_way)} are on their way, {record.finished} are gone"
+    if _canary_is_held(turn):
+        return _nothing_goes(run, turn, told, ports)
+    if turn.permission.move is not Move.GO:
+        stalled = _stalled(run, turn, told, ports) if _canary_drains(turn) else None
+        return stalled or held(run, turn.permission, len(record.under_way), ports.clock.now())
+    set_cordons(record, turn.scene, ports)
+    if turn.told or leaving_nodes(preflight, record, turn.held):
+        pause = SHORTEST if turn.told else busy_pause(preflight.parallel)
+        return _stalled(run, turn, told, ports) or again(run, Next.WAIT, pause, told)
+    return _nothing_goes(run, turn, told, ports)
+
+
+def _stalled(run: Run, turn: Turn, told: str, ports: Ports) -> Run | None:
+    """None while one of the nodes on their way moves, else the failure with what blocks them: the upgrade's own, and
+    those that another controller or a person terminates and cannot terminate.
+    """
+    preflight = turn.scene.preflight
+    nodes = leaving_nodes(preflight, turn.record, turn.held)
+    limit = longest_wait(turn.scene.policy.drain)
+    left = pods_left(nodes, preflight)
+    _, stands = waited(turn.record, "waiting for nodes to leave", nodes, limit, ports, pods=left)
+    if not stands:
+        return None
+    said = what_blocks(nodes, turn.record, turn.scene, ports)
+    return replace(
+        run, next=Next.EVICTION_FAILURE, why=f"nodes have not left in {format_duration(limit)}: {told}: {said}"
+    )
+
+
+def _canary_is_held(turn: Turn) -> bool:
+    """The canary waits for nodes that their hook holds because pods do not leave: nobody else goes meanwhile, and no
+    time-out ends it.
+    """
+    waits = turn.permission.hold is Hold.CANARY and turn.permission.until is None
+    return waits and bool(turn.held) and not turn.record.under_way.keys() - turn.held.keys()
+
+
+def _canary_drains(turn: Turn) -> bool:
+    """The canary waits for nodes on their way: a wait that no operator and no clock ends."""
+    return turn.permission.hold is Hold.CANARY and turn.permission.until is None and bool(turn.record.under_way)
+
+
+def _all_gone(run: Run, turn: Turn, ports: Ports) -> Run:
+    """Old nodes may have gone while their successors still booted: those have to join before this is called done."""
+    late = Gate(missing=tuple(one for one in gate_of(turn.scene.preflight).missing if one.lack is Lack.NOT_JOINED))
+    if late.open:
+        return replace(run, next=Next.SCALE_DOWN, why="no node of an older template version is left")
+    failures = creation_failures(turn.record, turn.scene, late, ports.clock.now(), exhausted=False)
+    if failures:
+        return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
+    return again(run, Next.WAIT, BOOT_PAUSE, "; ".join(one.message for one in late.missing))
+
+
+def _nothing_goes(run: Run, turn: Turn, told: str, ports: Ports) -> Run:
+    """Nobody is on his way and nobody could start: why, and for how long that is borne."""
+    record, preflight = turn.record, turn.scene.preflight
+    if turn.held or not to_try(preflight, record):
+        reasons = {**record.reasons, **turn.held}
+        causes = [f"{one.message}: {one.fix}" for one in eviction_failures(preflight, {*record.failed, *turn.held})]
+        said = "; ".join(causes or [f"{old}: {why}" for old, why in reasons.items()])
+        return replace(run, next=Next.EVICTION_FAILURE, why=f"pods did not leave: {told}: {said}")
+    if preflight.limits.together <= 0:
+        return _budget_is_spent(run, turn, told, ports)
+    failures = creation_failures(record, turn.scene, gate_of(turn.scene.preflight), ports.clock.now(), exhausted=False)
+    if failures:
+        return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
+    nodes = [one.instance.id for one in waiting(preflight, record)]
+    record, stands = waited(record, "waiting for new nodes", nodes, STALLED, ports)
+    if stands:
+        why = f"{told}: no Ready new node has come for them: look at the group's scaling activities and its budgets"
+        return replace(run, next=Next.CREATION_FAILURE, why=why)
+    return again(run, Next.WAIT, BOOT_PAUSE, f"{told}; waiting for new nodes")
+
+
+def _budget_is_spent(run: Run, turn: Turn, told: str, ports: Ports) -> Run:
+    """A budget of 0 is the operator's and waited for; one that nodes of the policy's other groups hold is as well, as
+    long as these change.
+    """
+    holders = others_disrupting(turn.scene.preflight)
+    if not holders:
+        return again(run, Next.WINDOW, LONGEST, f"{told}; the budgets for Upgrade allow none now")
+    limit = longest_wait(turn.scene.policy.drain)
+    _, stands = waited(turn.record, "waiting for budgets", holders, limit, ports)
+    held_by = f"{told}; the budgets for Upgrade are held by {', '.join(holders[:MOST_NAMED])}"
+    if stands:
+        fix = "make these nodes Ready or finish their disruption, or raise the policy's budget"
+        return replace(run, next=Next.EVICTION_FAILURE, why=f"{held_by} for {format_duration(limit)}: {fix}")
+    return again(run, Next.WINDOW, LONGEST, held_by)
+
+
+def busy_pause(parallel: int) -> int:
+    """Of so many nodes that drain side by side one is empty about then, and the next may start."""
+    least, most = BUSY_PAUSES
+    return min(max(ONE_DRAIN // parallel, least), most)

@@ -1,0 +1,218 @@
+"""Waits of an upgrade that stand still end with a failure that names the node, what blocks it, and the fix."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from leeward.model import keys
+from leeward.model.launch import LaunchTemplateRef
+from leeward.model.node import Taint
+from leeward.model.pod import Owner, Pod, PodDisruptionBudget
+from leeward.model.termination import Cause, CauseKind
+from leeward.policy.document import Budget, Canary, DisruptionPolicy, DrainPolicy, Reason, Selector, UpdatePolicy
+from leeward.upgrade.members import Target
+from leeward.upgrade.record import Wish
+from leeward.upgrade.run import Next, Run
+from leeward.upgrade.steps import STEPS
+from tests.fakes.builders import GROUP, a_group, a_node, a_policy, a_subject, an_instance, policies
+from tests.fakes.system import FakeSystem
+from tests.unit.upgrade.builders import begun
+
+OLD, NEW, NAME = "i-0aaa", "i-0bbb", f"{GROUP}-1"
+MARK = Taint(key=keys.DISRUPTED_TAINT, effect="NoSchedule")
+V1, V2 = (LaunchTemplateRef(id=f"lt-{GROUP}", name=GROUP, version=version) for version in "12")
+RUN = Run(group=GROUP, execution=NAME, next=Next.WAIT)
+
+
+def a_rolling_group(**update):
+    """One old and one new node, the old one with a pod that a PodDisruptionBudget keeps; the upgrade drains."""
+    given = replace(a_policy(), update=replace(UpdatePolicy(), **{"canary": Canary(), **update}))
+    found = a_group(GROUP, OLD, NEW)
+    versions = {OLD: V1, NEW: V2}
+    members = tuple(replace(one, template=versions[one.id]) for one in found.instances)
+    system = FakeSystem(
+        instances=[an_instance(OLD), an_instance(NEW)],
+        groups=[replace(found, instances=members)],
+        nodes=[a_node(OLD), a_node(NEW)],
+        written=policies(given),
+    )
+    system.kubernetes.put_pod(a_pod("web-1", f"node-{OLD}"))
+    selector = {"matchLabels": {"app": "web"}}
+    budget = PodDisruptionBudget(namespace="shop", name="web", selector=selector, disruptions_allowed=0)
+    system.kubernetes.budget_list.append(budget)
+    system.upgrade_executions.open.add(NAME)
+    return system
+
+
+def a_pod(name, node):
+    owner = Owner(api_version="apps/v1", kind="ReplicaSet", name="web")
+    return Pod(
+        namespace="shop",
+        name=name,
+        uid=name,
+        node=node,
+        phase="Running",
+        labels={"app": "web"},
+        owner=owner,
+        ready=True,
+    )
+
+
+def draining(system, **given):
+    fields = {"target": Target(template=V2), "desired": 2, "execution": NAME, "attempt": 1, "cordoned": True}
+    return begun(system, **{"proven": system.clock.now(), **fields, **given})
+
+
+def mark(system, instance=OLD, **fields):
+    node = system.kubernetes.by_name[f"node-{instance}"]
+    system.kubernetes.put_node(replace(node, taints=(MARK,), unschedulable=True, **fields))
+
+
+def terminated_for(system, kind, instance=OLD, blocked_by=()):
+    system.claims.claim(a_subject(instance), Cause(id="theirs#1", kind=kind, at=system.clock.now()), system.clock.now())
+    system.claims.note(instance, blocked_by=blocked_by)
+
+
+def after(system, step="drain", minutes=60):
+    """What the step says when nothing moves for so long."""
+    for _ in range(minutes):
+        run = STEPS[step](RUN, {"step": step}, system.ports)
+        if run.next is not Next.WAIT and run.next is not Next.WINDOW and run.next is not Next.BAKE:
+            return run
+        system.clock.advance(seconds=60)
+    return run
+
+
+def test_a_node_that_another_controller_cannot_terminate_ends_the_upgrade_and_is_named():
+    system = a_rolling_group()
+    draining(system)
+    mark(system, deleting=True, finalizers=("acme.example/protect",))
+    terminated_for(system, CauseKind.NODE_DELETED, blocked_by=("shop/web-1: pdb shop/web allows no disruption",))
+    run = after(system)
+    assert run.next is Next.EVICTION_FAILURE
+    for word in (f"node-{OLD}", "terminated for node", "pdb shop/web", "acme.example/protect", "kubectl get node"):
+        assert word in run.why, run.why
+    STEPS["note-failure"](run, {}, system.ports)
+    assert system.upgrades.records[GROUP].error.startswith("PodEvictionFailure: nodes have not left in 40m")
+
+
+def test_a_node_that_a_person_has_tainted_is_named_with_the_object_that_blocks_it():
+    system = a_rolling_group()
+    draining(system)
+    mark(system)
+    run = after(system)
+    assert run.next is Next.EVICTION_FAILURE
+    assert "tainted by another controller or a person" in run.why
+    assert "pdb shop/web" in run.why
+
+
+def test_such_a_node_is_waited_for_as_long_as_pods_leave_it():
+    system = a_rolling_group()
+    for number in range(2, 5):
+        system.kubernetes.put_pod(a_pod(f"web-{number}", f"node-{OLD}"))
+    draining(system)
+    mark(system)
+    for number in range(2, 5):
+        assert after(system, minutes=35).next is Next.WAIT
+        system.kubernetes.by_key.pop(f"shop/web-{number}", None)
+    assert after(system, minutes=90).next is Next.EVICTION_FAILURE
+
+
+def test_a_node_of_the_upgrade_itself_whose_termination_never_ends_is_named():
+    system = a_rolling_group()
+    draining(system, under_way={OLD: "t.1"}, started=1)
+    cause = Cause(id=f"upgrade#{GROUP}#t.1", kind=CauseKind.UPGRADE, at=system.clock.now())
+    system.claims.claim(a_subject(OLD), cause, system.clock.now())
+    mark(system)
+    run = after(system)
+    assert run.next is Next.EVICTION_FAILURE
+    assert f"node-{OLD} does not leave (terminated by this upgrade)" in run.why
+
+
+def test_the_limit_is_longer_than_the_longest_drain():
+    system = a_rolling_group()
+    drain = DrainPolicy(timeout=timedelta(hours=2))
+    system.clusters.policies_of["blue"] = policies(
+        replace(a_policy(), update=UpdatePolicy(canary=Canary()), drain=drain)
+    )
+    draining(system)
+    mark(system)
+    assert after(system, minutes=120).next is Next.WAIT
+    assert after(system, minutes=30).next is Next.EVICTION_FAILURE
+
+
+def test_a_canary_node_that_never_ends_ends_the_upgrade():
+    system = a_rolling_group(canary=Canary(nodes=1))
+    draining(system, under_way={OLD: "t.1"}, started=1)
+    cause = Cause(id=f"upgrade#{GROUP}#t.1", kind=CauseKind.UPGRADE, at=system.clock.now())
+    system.claims.claim(a_subject(OLD), cause, system.clock.now())
+    mark(system)
+    assert after(system).next is Next.EVICTION_FAILURE
+
+
+def test_a_budget_that_a_node_of_another_group_holds_ends_the_upgrade_and_names_the_node():
+    system = a_rolling_group()
+    budgets = DisruptionPolicy(budgets=(Budget(nodes=1, percent=False, reasons=(Reason.UPGRADE,)),))
+    shared = replace(
+        a_policy(),
+        selector=Selector(groups=("web-*", "api-*")),
+        update=UpdatePolicy(canary=Canary()),
+        disruption=budgets,
+    )
+    system.clusters.policies_of["blue"] = policies(shared)
+    system.groups.by_name["api-a"] = a_group("api-a", "i-0ccc")
+    system.kubernetes.put_node(a_node("i-0ccc", ready=False))
+    draining(system)
+    run = after(system)
+    assert run.next is Next.EVICTION_FAILURE
+    assert "node-i-0ccc" in run.why
+    assert "raise the policy's budget" in run.why
+
+
+def test_a_pause_is_waited_for_without_a_limit():
+    system = a_rolling_group()
+    draining(system, wish=Wish.PAUSE)
+    mark(system)
+    for _ in range(100):
+        assert STEPS["drain"](RUN, {}, system.ports).next is Next.PAUSED
+        system.clock.advance(seconds=60)
+
+
+def test_an_abort_names_the_node_that_does_not_finish():
+    system = a_rolling_group()
+    draining(system, wish=Wish.ABORT, under_way={OLD: "t.1"}, started=1)
+    cause = Cause(id=f"upgrade#{GROUP}#t.1", kind=CauseKind.UPGRADE, at=system.clock.now())
+    system.claims.claim(a_subject(OLD), cause, system.clock.now())
+    mark(system)
+    run = after(system, "undo")
+    assert run.next is Next.EVICTION_FAILURE
+    assert "pdb shop/web" in run.why
+
+
+def test_a_raised_desired_size_that_brings_no_instance_ends_the_scale_down():
+    system = a_rolling_group()
+    draining(system, raised=1, wanted=3, target=Target(template=replace(V2, version="3")))
+    run = after(system, "scale-down")
+    assert run.next is Next.CREATION_FAILURE
+    assert f"scaling activities of {GROUP}" in run.why
+
+
+def test_an_instance_of_the_raised_desired_size_that_comes_after_the_last_drain_is_counted():
+    system = a_rolling_group()
+    system.groups.by_name[GROUP] = replace(system.groups.by_name[GROUP], desired=3)
+    draining(system, raised=1, wanted=3)
+    STEPS["scale-down"](RUN, {}, system.ports)
+    assert system.upgrades.records[GROUP].raised == 0
+
+
+@pytest.mark.parametrize("kind", [CauseKind.SPOT_INTERRUPTION, CauseKind.ASG_TERMINATE])
+def test_a_node_that_others_terminate_in_time_delays_nothing(kind):
+    system = a_rolling_group()
+    draining(system)
+    mark(system)
+    terminated_for(system, kind)
+    assert after(system, minutes=5).next is Next.WAIT
+    gone = replace(system.groups.by_name[GROUP], instances=system.groups.by_name[GROUP].instances[1:])
+    system.groups.by_name[GROUP] = gone
+    assert after(system, minutes=1).next is Next.SCALE_DOWN
