@@ -133,6 +133,17 @@ class Troubles:
         if injector.happens("Kubernetes API gone", faults.api_outages_per_hour / 60, "troubles"):
             injector.api_down_until = now + random("outages").uniform(30, 300)
             self._scene.say("the Kubernetes API does not answer")
+        if injector.happens("Kubernetes API hangs", faults.api_hangs_per_hour / 60, "troubles"):
+            dice = random("hangs")
+            injector.api_hangs_until, injector.lists_work = now + dice.uniform(60, 400), dice.random() < 0.5
+            self._scene.say(f"the Kubernetes API {'writes nothing' if injector.lists_work else 'hangs'}")
+        if injector.happens("Kubernetes API slow", faults.api_slow_per_hour / 60, "troubles"):
+            injector.api_slow_until = now + random("slowness").uniform(60, 600)
+            self._scene.say("the Kubernetes API is slow")
+        if injector.happens("webhook", faults.webhooks_per_hour / 60, "troubles"):
+            workload = _any(self._workloads(), random("webhooks"))
+            injector.refused[workload] = now + random("webhooks").uniform(300, 3600)
+            self._scene.say(f"a webhook fails every eviction of {workload}")
         if injector.happens("zone without capacity", faults.zone_outages_per_hour / 60, "troubles"):
             zone = _any(self._zones(), random("zones"))
             injector.zones_down[zone] = now + random("zones").uniform(300, 1800)
@@ -145,6 +156,10 @@ class Troubles:
             self._scene.say(f"others leave {left} addresses in {zone}")
         if injector.happens("execution stopped", faults.stops_per_hour / 60, "troubles"):
             stop_one(self._scene, random("stops").randrange(1000))
+
+    def _workloads(self) -> list[str]:
+        pods = self._scene.cluster.store.each("pods")
+        return sorted({str(pod["metadata"].get("labels", {}).get("app", "")) for pod in pods} - {""}) or [""]
 
     def _zones(self) -> list[str]:
         return sorted({zone for group in self._scene.fleet.groups.values() for zone in group.plan.zones})

@@ -5,20 +5,21 @@ Each rule goes over the whole world; nothing here remembers anything."""
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from leeward.model import keys
 from leeward.model.instance import instance_id_of
-from leeward.model.termination import CauseKind, Status, TerminationRecord
 from local.cluster.objects import Obj, name_of
-from simulation.facts import is_paced, told_first
+from simulation.asked import AskedOf
+from simulation.drained import left_behind
+from simulation.facts import FAR_AHEAD, group_of
 from simulation.leaving_rules import exclusions, replicas
 from simulation.round_rules import ROUNDS_EVENTUAL, of_open_rounds, owed_by_round
 from simulation.upgrade_rules import UPGRADES_EVENTUAL, owed_by_upgrade
 from simulation.view import Rule, WorldView
 
 LEAVING = ("Terminating", "Terminated", "Detach", "Warmed:Terminating")
-SWEEPS = timedelta(minutes=2)  # a retry that is due is begun by the next sweep
+RESTS = timedelta(minutes=20)  # between two attempts: 15 minutes at most, then a sweep or two
 STUCK_AFTER = timedelta(hours=2)  # longer than any drain, settling and termination together
 INSTANCE = re.compile(r"i-[0-9a-f]+")
 
@@ -40,28 +41,22 @@ def launched_for(token: str) -> str:
     return found[0] if found else token
 
 
-def _open(view: WorldView) -> dict[str, TerminationRecord]:
-    return {instance: record for instance, record in view.records.items() if record.status is Status.OPEN}
-
-
 def _marks(view: WorldView) -> Iterator[str]:
-    records = _open(view)
     for node in filter(is_marked, view.cluster.store.sorted("nodes")):
         instance = instance_id_of(node["spec"].get("providerID") or "")
-        if instance not in records and instance not in of_open_rounds(view):
+        if instance not in view.open_since and instance not in of_open_rounds(view):
             yield f"{name_of(node)} ({instance})"
 
 
 def _gone(view: WorldView) -> Iterator[str]:
-    for instance, record in _open(view).items():
+    for instance in view.open_since:
         if not view.running(instance):
-            yield f"{instance}, causes {', '.join(cause.kind.value for cause in record.causes)}"
+            yield instance
 
 
 def _hooks(view: WorldView) -> Iterator[str]:
-    records = _open(view)
     for group, hook, instance in sorted(view.waiting):
-        if view.ours(hook, group) and instance not in records:
+        if view.ours(hook, group) and instance not in view.open_since:
             yield f"{hook} of {group} holds {instance}"
 
 
@@ -71,15 +66,24 @@ def _messages(view: WorldView) -> Iterator[str]:
 
 
 def _records(view: WorldView) -> Iterator[str]:
-    now = datetime.fromtimestamp(view.now, UTC)
-    begun = {instance_of(name): view.started(name) for name in view.open_executions}
-    for instance, record in _open(view).items():
-        retry = record.times.get("retry")
-        at_work = instance in begun and view.now - begun[instance] < STUCK_AFTER.total_seconds()
-        held = instance in begun and told_first(record) and "drained" not in record.times
-        if not (at_work or held or is_paced(record, view.now) or (retry is not None and retry > now - SWEEPS)):
-            what = "its execution is stuck" if instance in begun else "nothing runs"
-            yield f"{instance} is open at attempt {record.attempt}: {what}, retry {retry}"
+    """An execution works on it, or it rests until the next: never long, unless its maintenance is far ahead. One that
+    we have asked its group to end is held by our hook for as long as its pods may not leave.
+    """
+    asked = AskedOf()
+    asked.read(view.asked)
+    for instance, opened in view.open_since.items():
+        begun = view.working_since(instance)
+        rests = view.now - max(view.rested_since(instance) or 0, opened)
+        held = instance in view.asked_by_us and bool(left_behind(instance, view))
+        at_work = begun is not None and (held or view.now - begun < STUCK_AFTER.total_seconds())
+        resting = begun is None and rests < RESTS.total_seconds()
+        if not (at_work or resting or _is_ahead(asked.taken_at(instance, view.now), view)):
+            what = "its execution is stuck" if begun is not None else f"nothing has run for {rests:.0f} s"
+            yield f"{instance} is open: {what}"
+
+
+def _is_ahead(taken: float | None, view: WorldView) -> bool:
+    return taken is not None and taken - view.now > FAR_AHEAD.total_seconds()
 
 
 def _leaks(view: WorldView) -> Iterator[str]:
@@ -97,16 +101,12 @@ def _debts(view: WorldView) -> Iterator[str]:
     """A launch raised the desired size by one: somebody's end takes that back, unless an owner has shrunk the group. An
     open record may still owe: its instance goes when its maintenance comes, or when its pods can leave.
     """
-    owing = Counter(record.subject.group for record in _open(view).values() if _owes(record))
+    owing = Counter(group.name for i in view.open_since if (group := group_of(view, i)) is not None)
     for name, book in sorted(view.books.items()):
         group = view.groups[name]
         owed = owing[name] + owed_by_upgrade(name, view) + owed_by_round(name, view)
         if book.least > owed and group.desired > group.minimum:
             yield f"{name}: {book.least} launches are neither paid for nor forgiven, {owed} of them still owed"
-
-
-def _owes(record: TerminationRecord) -> bool:
-    return record.has(CauseKind.SURPLUS) or (record.replacement is not None and record.replacement.owed)
 
 
 EVENTUAL: tuple[tuple[Rule, Callable[[WorldView], Iterator[str]]], ...] = (

@@ -5,25 +5,21 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from leeward.model.instance import instance_id_of
-from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.model.times import as_instant
 from local.cluster.objects import Obj, path_name
 from local.cluster.selectors import label_selector_matches
-from simulation.facts import policy_of, told_first
 from simulation.view import WorldView
 
 CLOCKS = timedelta(seconds=2)  # by which those of two functions may differ
 STUCK = timedelta(seconds=60) - CLOCKS  # past its deletion: the kubelet does not answer, nobody waits for it
-TAKEN = timedelta(seconds=10)  # before its deadline a spot instance is let go as it is
 JUST_JOINED = timedelta(seconds=10)  # a node that came so late may have been unknown to the drain
 MIRROR = "kubernetes.io/config.mirror"
 
 
 def left_behind(instance: str, view: WorldView) -> list[str]:
-    """Pods that have to leave before the instance may be let go; none once the drain's time is over."""
-    record, now = view.records.get(instance), _instant(view.now)
-    node = _node(instance, view)
-    if node is None or (record is not None and (_came_late(node, record) or _out_of_time(record, view, now))):
+    """Pods that could still leave, on the node of an instance that is let go."""
+    now, node = _instant(view.now), _node(instance, view)
+    if node is None or _came_late(node, instance, view):
         return []
     return [path_name(pod) for pod in _leaving(node, view) if not _stuck(pod, now)]
 
@@ -55,21 +51,9 @@ def _node(instance: str, view: WorldView) -> Obj | None:
     return next((node for node in nodes if instance_id_of(node["spec"].get("providerID") or "") == instance), None)
 
 
-def _came_late(node: Obj, record: TerminationRecord) -> bool:
-    claimed = record.times.get("claimed")
-    return claimed is not None and as_instant(node["metadata"]["creationTimestamp"]) > claimed - JUST_JOINED
-
-
-def _out_of_time(record: TerminationRecord, view: WorldView, now: datetime) -> bool:
-    """A forced drain goes on until the node is empty, and so does one that an upgrade's hook holds."""
-    policy = policy_of(view, view.groups.get(record.subject.group or ""))
-    started = record.times.get("draining")
-    if policy is None or policy.drain.force or record.forced:
-        return policy is None
-    taken = record.has(CauseKind.SPOT_INTERRUPTION) and record.deadline is not None and now > record.deadline - TAKEN
-    if told_first(record):
-        return taken
-    return taken or (started is not None and now >= started + policy.drain.timeout - CLOCKS)
+def _came_late(node: Obj, instance: str, view: WorldView) -> bool:
+    opened = view.open_since.get(instance)
+    return opened is not None and as_instant(node["metadata"]["creationTimestamp"]) > _instant(opened) - JUST_JOINED
 
 
 def _stuck(pod: Obj, now: datetime) -> bool:

@@ -1,18 +1,17 @@
-"""What several rules need to know about a group, a record or a message. Decides nothing about right and wrong."""
+"""What several rules need to know about a group, an instance or a message. Decides nothing about right and wrong."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TypeVar
 
 from leeward.model.group import Group
-from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.policy.document import NodePolicy
 from leeward.policy.selection import policy_for
+from simulation.asked import AskedOf, Kind
 from simulation.view import WorldView
 
 T = TypeVar("T")
 FAR_AHEAD = timedelta(days=1)  # maintenance further away waits for the budgets
-CLOCKS = timedelta(seconds=5)  # by which those of two functions may differ
 
 
 class News:
@@ -44,17 +43,10 @@ def policy_of(view: WorldView, group: Group | None) -> NodePolicy | None:
     return policy if policy is not None and policy.interruption.enabled else None
 
 
-def told_first(record: TerminationRecord) -> bool:
-    """An upgrade has told the group before the pods had left: our hook holds the instance until they have. Two moments
-    so near to each other that the clocks of two functions decide say nothing: no pod was held.
-    """
-    told = record.times.get("terminating")
-    drained = record.times.get("drained")
-    return record.has(CauseKind.UPGRADE) and told is not None and (drained is None or told < drained - CLOCKS)
-
-
-def is_paced(record: TerminationRecord, at: float) -> bool:
-    """Whether nothing but maintenance far ahead asks for the instance. `at` in seconds since 1970."""
-    only_far = all(cause.kind is CauseKind.SCHEDULED_CHANGE for cause in record.causes)
-    now = datetime.fromtimestamp(at, UTC)
-    return only_far and record.deadline is not None and record.deadline - now > FAR_AHEAD
+def is_paced(instance: str, asked: AskedOf, view: WorldView) -> bool:
+    """Whether nothing but maintenance far ahead asks for the instance, as far as the world tells."""
+    requests = asked.of(instance)
+    far = [one.takes for one in requests if one.kind is Kind.MAINTENANCE and one.takes is not None]
+    if not far or len(far) < len(requests) or instance in view.started_by_hand or not view.serves(instance):
+        return False
+    return min(far) - view.now > FAR_AHEAD.total_seconds()

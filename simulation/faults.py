@@ -7,11 +7,25 @@ from datetime import timedelta
 from random import Random
 from typing import Any
 
-from leeward.errors import AwsUnavailableError, ClusterUnreachableError, ThrottledError
+from leeward.errors import AccessDeniedError, AwsUnavailableError, ClusterUnreachableError, ThrottledError
 from leeward.model.times import format_instant, parse_instant
 from simulation.timeline import Streams, Timeline
 
 HANGS = 3600.0  # seconds: longer than any function may run
+
+
+ANSWERED_AFTER = 20.2  # seconds: two tries of ten, as the client gives up on a request that is never answered
+OF_KUBERNETES = (
+    "kubernetes_throttled",
+    "kubernetes_failed",
+    "kubernetes_reset",
+    "api_outages_per_hour",
+    "api_hangs_per_hour",
+    "api_slow_per_hour",
+    "forbidden_seconds",
+    "webhooks_per_hour",
+)
+READS = ("get ", "list ")
 
 
 class Killed(BaseException):
@@ -58,6 +72,10 @@ class Faults:
     bad_image: float = 0  # of a new launch template version: none of its instances joins
     api_outages_per_hour: float = 0  # the Kubernetes API does not answer for up to five minutes
     stops_per_hour: float = 0  # an operator stops an execution
+    api_hangs_per_hour: float = 0  # the Kubernetes API answers nothing for some minutes, or only lists
+    api_slow_per_hour: float = 0  # it answers after up to 20 seconds
+    forbidden_seconds: float = 0  # after it was away it answers 403 for as long
+    webhooks_per_hour: float = 0  # an admission webhook fails every eviction of one workload's pods
     kill_call: int | None = None
     kill_after: bool = False
 
@@ -96,6 +114,10 @@ class Faults:
             stops_per_hour=1,
         )
 
+    def of_kubernetes(self) -> "Faults":
+        """Only those of the Kubernetes API."""
+        return Faults(**{name: getattr(self, name) for name in OF_KUBERNETES})
+
     def without(self, name: str) -> "Faults":
         """The same without one kind: for making a failing story shorter."""
         nothing: dict[str, Any] = {name: getattr(Faults(), name)}
@@ -118,6 +140,10 @@ class Injector:
         self.counts: Counter[str] = Counter()
         self.calls = 0
         self.api_down_until = 0.0
+        self.api_hangs_until = 0.0
+        self.api_slow_until = 0.0
+        self.lists_work = False  # while the others hang: etcd is in trouble, the watch cache is not
+        self.refused: dict[str, float] = {}  # workload whose evictions a webhook fails -> until when
         self.zones_down: dict[str, float] = {}
         self.crowded: dict[str, Crowd] = {}  # by zone
         self._skews: dict[str, float] = {}
@@ -180,8 +206,19 @@ class Injector:
 
     def disturb(self, verb: str) -> None:
         """Kubernetes' own trouble. Raises ThrottledError, ClusterUnreachableError."""
-        if self._timeline.now() < self.api_down_until:
+        now = self._timeline.now()
+        if now < self.api_down_until:
             raise ClusterUnreachableError(f"{verb}: connection refused")
+        if self.forbids():
+            self.count("Kubernetes 403")
+            raise AccessDeniedError(f"{verb}: forbidden, the API server has just started")
+        if now < self.api_hangs_until and not (self.lists_work and verb.startswith(READS)):
+            self.count("Kubernetes never answers")
+            self._sleep(ANSWERED_AFTER)
+            raise ClusterUnreachableError(f"{verb}: no answer in {ANSWERED_AFTER:.0f} s")
+        if now < self.api_slow_until:
+            self.count("Kubernetes slow")
+            self._sleep(self.random("slow servers").uniform(0.5, 9.5))
         if self.happens("Kubernetes 429", self.faults.kubernetes_throttled, "kubernetes"):
             raise ThrottledError(f"{verb}: too many requests", retry_after=1)
         if self.happens("Kubernetes 500", self.faults.kubernetes_failed, "kubernetes"):
@@ -191,6 +228,18 @@ class Injector:
     def lose_answer(self, verb: str) -> None:
         """After a request that writes had its effect. Raises ClusterUnreachableError."""
         self._reset(verb, "after")
+
+    def forbids(self) -> bool:
+        """Whether the API server has just started, and knows no roles yet."""
+        forbidden = self.faults.forbidden_seconds
+        return self.active and 0 <= self._timeline.now() - self.api_down_until < forbidden and self.api_down_until > 0
+
+    def webhook_fails(self, workload: str) -> bool:
+        """Whether an admission webhook fails what is asked about the workload's pods."""
+        fails = self.active and self._timeline.now() < self.refused.get(workload, 0)
+        if fails:
+            self.count("webhook failed")
+        return fails
 
     def clock_skew(self, environment: str) -> float:
         """Seconds by which the clock of an execution environment is off, the same for as long as it lives."""
@@ -242,7 +291,8 @@ class Injector:
     def stop(self) -> None:
         """Faults are over: what comes now has to converge."""
         self.active = False
-        self.api_down_until = 0.0
+        self.api_down_until = self.api_hangs_until = self.api_slow_until = 0.0
+        self.refused.clear()
         self.zones_down.clear()
         self.crowded.clear()
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from datetime import timedelta
 from random import Random
 
-from simulation.aws import events
 from simulation.aws.compute import SimInstance
 from simulation.scene import Scene, subject
 
@@ -84,14 +83,11 @@ class Interruptions:
 
     def _announce(self, member: SimInstance, ahead: timedelta, *, arn: str = "", ends: bool = True) -> str:
         """Answers the event's ARN; `ends`: whether this date holds."""
-        now = self._scene.timeline.instant()
-        event = events.maintenance(self._scene.fleet.emit_id(), member.id, now, now + ahead)
-        event["detail"]["eventArn"] = arn or event["detail"]["eventArn"]
         self._scene.say(f"maintenance of {member.id} in {ahead}{', announced again' if arn else ''}")
-        self._scene.system.bus.emit(event)
+        starts = self._scene.timeline.now() + ahead.total_seconds()
         if ends:
             self._later(ahead.total_seconds(), member, self._retire, "retirement")
-        return str(event["detail"]["eventArn"])
+        return self._scene.fleet.maintenance(member, starts, arn)
 
     def _retire(self, member: SimInstance) -> None:
         self._scene.fleet.end_instance(member, direct=True)

@@ -5,14 +5,14 @@ event costs what has happened since. The rules for nodes and for messages are in
 
 from collections.abc import Callable, Iterator
 
-from leeward.model.termination import CauseKind
-from leeward.policy.selection import policy_for
 from local.cluster.history import Cause
 from local.cluster.model import Cluster
 from simulation.convergence import EVENTUAL, instance_of, launched_for
+from simulation.drain_times import DrainTimes
 from simulation.facts import News
+from simulation.hook_rules import HookRules
 from simulation.leaving_rules import LeavingRules
-from simulation.message_rules import MessageRules
+from simulation.message_rules import MessageRules, warned_by
 from simulation.node_rules import NodeRules
 from simulation.round_rules import Spent
 from simulation.upgrade_rules import Pace
@@ -39,7 +39,9 @@ class Checker:
         self.checks = 0
         self._cluster: Cluster | None = None
         self._new = News().of
-        self._nodes, self._messages, self._leaving = NodeRules(), MessageRules(), LeavingRules()
+        self._times = DrainTimes()
+        self._nodes, self._messages = NodeRules(self._times), MessageRules()
+        self._leaving, self._holding = LeavingRules(self._times), HookRules()
         self._launched_for: dict[str, str] = {}  # instance that goes -> its replacement
         self._paid: set[str] = set()
         self._overpaid: dict[str, int] = {}
@@ -55,6 +57,9 @@ class Checker:
             self._nodes.begin(view)
             view.cluster.observe(self._nodes.watch)
             view.cluster.observe(self._spent.watch)
+        self._times.read(view)
+        for instance in warned_by(self._new("warnings known", view.acknowledged)):
+            self._times.warned(instance, view.now)
         return [
             Violation(seed=self.seed, at=view.now, rule=rule, text=text)
             for rule, rule_check in self._always
@@ -85,6 +90,11 @@ class Checker:
             (Rule.FOREIGN_CORDON, self._nodes.foreign_cordons),
             (Rule.UNAVAILABLE, self._nodes.budgets),
             (Rule.DRAINED, self._nodes.let_go),
+            (Rule.NOTICE, self._nodes.too_early),
+            (Rule.UNMARKED, self._nodes.unmarked),
+            (Rule.HEARTBEAT, self._holding.misdirected),
+            (Rule.LAUNCH_HOOK, self._holding.launches),
+            (Rule.CLAIM, self._nodes.claims),
             (Rule.DEADLINE, self._nodes.deadlines),
             (Rule.IN_SERVICE, self._leaving.targets),
             (Rule.VOLUMES, self._leaving.volumes),
@@ -102,8 +112,8 @@ class Checker:
 
     def _deletions(self, view: WorldView) -> Iterator[str]:
         for deletion in self._new("deletions", view.deletions):
-            if not _may_delete(deletion.instance, view):
-                yield f"{deletion.pod} on {deletion.instance}"
+            if not self._times.may_delete(deletion.instance, deletion.own, view):
+                yield f"{deletion.pod} on {deletion.instance}, with {deletion.given:.0f} s of its {deletion.own:.0f}"
 
     def _answers(self, view: WorldView) -> Iterator[str]:
         for group, hook, instance in self._new("timed out", view.timed_out):
@@ -135,8 +145,6 @@ class Checker:
         for instance in self._new("decrements", view.decrements):
             if instance in self._paid:
                 yield f"{instance} was paid for twice"
-            elif instance not in self._launched_for and not _pays_for_another(instance, view):
-                yield f"{instance} was terminated with decrement, nothing was launched for it"
             self._paid.add(instance)
         for name, book in view.books.items():
             if book.overpaid > self._overpaid.get(name, 0):
@@ -162,19 +170,3 @@ class Checker:
         for removal in self._new("removals", view.removals):
             if view.running(removal.instance):
                 yield f"{removal.node} ({removal.instance})"
-
-
-def _may_delete(instance: str, view: WorldView) -> bool:
-    """Whether the policy of the instance's group, or who asked for its end, lets pods be deleted past their budgets."""
-    record = view.records.get(instance)
-    if record is not None and record.forced:
-        return True
-    group = view.groups.get(record.subject.group or "") if record else None
-    policy = policy_for(view.policies.policies, group.name, group.tags) if group else None
-    return policy is not None and (policy.drain.force or policy.drain.termination_grace_period is not None)
-
-
-def _pays_for_another(instance: str, view: WorldView) -> bool:
-    """Whether it was claimed for a launch that another's end did not pay for."""
-    record = view.records.get(instance)
-    return record is not None and record.has(CauseKind.SURPLUS)

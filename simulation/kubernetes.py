@@ -48,11 +48,15 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deletion:
-    """A pod that was deleted without asking any budget; `instance` stands behind the node, empty without one."""
+    """A pod that was deleted without asking any budget; `instance` stands behind the node, empty without one. `own` and
+    `given`: seconds of grace that the pod asks for and that it got.
+    """
 
     at: datetime
     pod: str
     instance: str
+    own: float = 0
+    given: float = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +215,9 @@ class SimKubernetes(SimWorkloads):
 
         def delete() -> None:
             self._cluster.delete("pods", pod.name, pod.namespace, options=options)
-            self.deletions.append(Deletion(at=self._clock.now(), pod=pod.key, instance=self._instance(pod.node)))
+            given = pod.grace_seconds if grace_seconds is None else grace_seconds
+            instance, own = self._instance(pod.node), pod.grace_seconds
+            self.deletions.append(Deletion(at=self._clock.now(), pod=pod.key, instance=instance, own=own, given=given))
 
         answer = self._remove(request, delete, lambda: self._pod_is_gone(pod))
         if answer is not None:

@@ -3,50 +3,64 @@
 The rules look at targets, attachments and replicas themselves and share no code with the product's waits."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 
 from leeward.model import keys
 from leeward.model.instance import instance_id_of
-from leeward.model.termination import CauseKind, Status, TerminationRecord
-from leeward.policy.document import DrainPolicy
 from local.cluster.objects import Obj, annotations_of, is_ready, name_of
+from local.cluster.selectors import label_selector_matches
 from local.cluster.volumes import claim_names
-from simulation.facts import News, policy_of
+from simulation.drain_times import CLOCKS, DrainTimes
+from simulation.facts import News
 from simulation.kubernetes import Eviction
 from simulation.view import WorldView
-
-CLOCKS = timedelta(seconds=5)  # by which those of two functions may differ
 
 
 class LeavingRules:
     """Remembers which evictions and which ends it has looked at."""
 
-    def __init__(self) -> None:
+    def __init__(self, times: DrainTimes) -> None:
+        self._times = times
         self._new = News().of
-        self._let_go: set[tuple[str, datetime | None]] = set()  # instance, begin of its drain
+        self._let_go: set[tuple[str, float | None]] = set()  # instance, begin of its drain
+        self._last_eviction: dict[str, float] = {}
 
     def targets(self, view: WorldView) -> Iterator[str]:
         """Once the load balancers have let go of a node they may come back: that is another's doing."""
         for eviction in self._new("evictions", view.evictions):
-            record = view.records.get(eviction.instance)
-            if record is None:
-                continue
-            drain = (eviction.instance, record.times.get("draining"))
+            self._last_eviction[eviction.instance] = eviction.at.timestamp()
+            drain = (eviction.instance, self._times.begun(eviction.instance, view))
             state = view.target(eviction.instance, eviction.at.timestamp())
             if state is None:
                 self._let_go.add(drain)
-            elif drain not in self._let_go and _could_wait(record, eviction, view):
+            elif drain not in self._let_go and self._could_wait(eviction, view):
                 yield f"{eviction.pod.key} evicted, {eviction.instance} is a {state} target"
 
     def volumes(self, view: WorldView) -> Iterator[str]:
         """Our TerminateInstance, or our answer to the last hook, ends the instance."""
         answered = self._new("answers", view.completed_hooks)
         gone = [instance for group, hook, instance, by_us in answered if by_us and view.ours(hook, group)]
-        gone += self._new("asked", view.terminations)
+        gone += [i for i in self._new("asked", view.terminations) if not any(hold.ours for hold in view.holds(i))]
         for instance in gone:
-            record = view.records.get(instance)
-            if record is not None and view.running(instance) and _could_hold(record, view):
+            if view.running(instance) and self._could_hold(instance, view):
                 yield from (f"{instance} with {volume}" for volume in _left_attached(instance, view))
+
+    def _could_wait(self, eviction: Eviction, view: WorldView) -> bool:
+        policy = self._times.policy(eviction.instance, view)
+        if policy is None or self._times.unsettled(view) or not view.running(eviction.instance):
+            return False
+        return eviction.at.timestamp() < self._times.deregistered_by(eviction.instance, policy, view)
+
+    def _could_hold(self, instance: str, view: WorldView) -> bool:
+        """Its last pod cannot have left before the last eviction; after the drain's time it is let go all the same."""
+        policy, last = self._times.policy(instance, view), self._last_eviction.get(instance)
+        if policy is None or last is None or self._times.unsettled(view) or self._times.asked.has_spot(instance):
+            return False
+        over = self._times.over(instance, policy.drain, view)
+        ends = self._times.node_deadline(instance, policy, view)
+        until = last + policy.drain.volume_detach_timeout.total_seconds()
+        begun = self._times.begun(instance, view)
+        within = begun is not None and last >= begun and over is not None and view.now < over - CLOCKS
+        return within and view.now < min(until, until if ends is None else ends) - CLOCKS
 
 
 def exclusions(view: WorldView) -> Iterator[str]:
@@ -58,45 +72,27 @@ def exclusions(view: WorldView) -> Iterator[str]:
 
 
 def replicas(view: WorldView) -> Iterator[str]:
-    """What was raised for an instance that goes is put back."""
-    open_ = [record for record in view.records.values() if record.status is Status.OPEN]
-    raised = {key for record in open_ for key in record.surges}
+    """What was raised for an instance that goes is put back, unless a pod of the workload is still on such a node."""
     for key, wanted in sorted(view.replicas.items()):
         namespace, _, name = key.partition("/")
         found = view.cluster.store.find("deployments", name, namespace)
-        if found is not None and key not in raised and found["spec"].get("replicas", 1) != wanted:
-            yield f"{key} has {found['spec'].get('replicas', 1)}, its owner wants {wanted}"
+        if found is None or found["spec"].get("replicas", 1) == wanted or _on_its_way(found, view):
+            continue
+        yield f"{key} has {found['spec'].get('replicas', 1)}, its owner wants {wanted}"
 
 
-def _could_wait(record: TerminationRecord, eviction: Eviction, view: WorldView) -> bool:
-    policy, started = _policy(record, view), record.times.get("draining")
-    if policy is None or started is None or _hurried(record, policy) or not view.running(eviction.instance):
-        return False
-    return eviction.at < started + min(policy.deregistration_timeout, policy.timeout / 2) - CLOCKS
-
-
-def _could_hold(record: TerminationRecord, view: WorldView) -> bool:
-    policy, drained, started = _policy(record, view), record.times.get("drained"), record.times.get("draining")
-    if policy is None or drained is None or started is None or _hurried(record, policy):
-        return False
-    in_time = drained < started + policy.timeout - CLOCKS  # else it was let go as it was
-    return in_time and datetime.fromtimestamp(view.now, UTC) < drained + policy.volume_detach_timeout - CLOCKS
-
-
-def _hurried(record: TerminationRecord, policy: DrainPolicy) -> bool:
-    deadline = record.deadline is not None or policy.termination_grace_period is not None
-    return deadline or record.has(CauseKind.SPOT_INTERRUPTION, CauseKind.STATE_CHANGE)
-
-
-def _policy(record: TerminationRecord, view: WorldView) -> DrainPolicy | None:
-    found = policy_of(view, view.groups.get(record.subject.group or ""))
-    return found.drain if found else None
+def _on_its_way(deployment: Obj, view: WorldView) -> bool:
+    leaving = [node for node in view.cluster.store.each("nodes") if _instance(node) in view.open_since]
+    pods = [pod for node in leaving for pod in view.cluster.store.pods_on(name_of(node))]
+    selector, space = deployment["spec"].get("selector"), deployment["metadata"]["namespace"]
+    mine = (pod for pod in pods if pod["metadata"]["namespace"] == space)
+    return any(label_selector_matches(selector, pod["metadata"].get("labels") or {}) for pod in mine)
 
 
 def _left_attached(instance: str, view: WorldView) -> Iterator[str]:
     """Volumes at its node that no pod there uses; where nobody is there to unmount them, the end frees them."""
     store = view.cluster.store
-    nodes = [node for node in store.each("nodes") if instance_id_of(node["spec"].get("providerID") or "") == instance]
+    nodes = [node for node in store.each("nodes") if _instance(node) == instance]
     for node in filter(is_ready, nodes):
         used = {_volume(view, pod, claim) for pod in store.pods_on(name_of(node)) for claim in claim_names(pod)}
         for attachment in store.sorted("volumeattachments"):
@@ -108,3 +104,7 @@ def _left_attached(instance: str, view: WorldView) -> Iterator[str]:
 def _volume(view: WorldView, pod: Obj, claim: str) -> str:
     found = view.cluster.store.find("persistentvolumeclaims", claim, pod["metadata"]["namespace"])
     return str((found or {}).get("spec", {}).get("volumeName") or "")
+
+
+def _instance(node: Obj) -> str:
+    return instance_id_of(node["spec"].get("providerID") or "")

@@ -10,6 +10,7 @@ from leeward.policy.document import Rebalance
 from simulation.facts import FAR_AHEAD, News, group_of, policy_of
 from simulation.view import WorldView
 
+SPOT_WARNING = "EC2 Spot Instance Interruption Warning"
 REDRIVEN = "redriven"  # the queue's own reason: delivered too often
 
 
@@ -53,6 +54,14 @@ def parsed(body: str) -> Mapping[str, Any] | None:
     return raw if whole else None
 
 
+def warned_by(messages: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Instances of whose spot interruption these messages tell."""
+    for _, body in messages:
+        message = parsed(body)
+        if message is not None and message["detail-type"] == SPOT_WARNING:
+            yield message["detail"]["instance-id"]
+
+
 def moved_near(messages: Iterable[tuple[str, str]], at: float) -> Iterator[str]:
     """Instances whose maintenance comes soon, as these messages say; it does not wait for budgets."""
     for _, body in messages:
@@ -93,5 +102,4 @@ def _replaces(instance: str, view: WorldView) -> bool:
 
 
 def _known(cause: str, instance: str, view: WorldView) -> bool:
-    record = view.records.get(instance)
-    return record is not None and any(known.id.startswith(cause) for known in record.causes)
+    return any(known.startswith(cause) for known in view.known_causes(instance))

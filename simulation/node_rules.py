@@ -8,16 +8,19 @@ from math import ceil
 
 from leeward.model import keys
 from leeward.model.instance import instance_id_of
-from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.policy.document import Budget
 from local.cluster.objects import Obj, annotations_of, name_of
 from local.cluster.store import Change, ChangeType
+from simulation.asked import Kind
 from simulation.convergence import is_marked
+from simulation.drain_times import DrainTimes
 from simulation.drained import left_behind, untouched
 from simulation.facts import News, group_of, is_paced, policy_of
 from simulation.message_rules import moved_near
 from simulation.view import WorldView
 
+GIVES_BACK = "GiveNodeBack"  # the state of node-termination that puts a node into service again
+CLAIMED_WITHIN = 30.0  # seconds: the queue's window, a cold start and the calls to AWS
 NOTICE = 120.0  # seconds from a spot warning to the end
 IN_GOOD_TIME = 40.0  # a hook that began to hold the instance later than so long before the end may still wait
 UNMARKED = 20.0  # seconds that the node of a warned instance may be without our mark
@@ -29,8 +32,10 @@ SETTLED = 120.0  # a node unavailable for less may have been unknown when the sw
 class NodeRules:
     """One for each run."""
 
-    def __init__(self) -> None:
+    def __init__(self, times: DrainTimes) -> None:
+        self._times = times
         self._news = News()
+        self._bared: list[str] = []  # instances whose node has just lost our mark
         self._now = 0.0
         self._cordoned: set[str] = set()  # nodes whose cordon came with our mark
         self._theirs: set[str] = set()  # nodes that were cordoned before our mark came
@@ -41,6 +46,7 @@ class NodeRules:
         self._suspected: dict[str, tuple[float, str]] = {}
         self._warned: dict[str, float] = {}  # instance -> when EC2 takes it; those that still run
         self._is_marked: dict[str, bool] = {}  # by instance, of nodes that are there
+        self._unclaimed: dict[str, float] = {}  # warned instance -> when
         self._bare: dict[str, float] = {}  # warned instance -> since when its node carries no mark
         self._held: dict[str, float] = {}  # warned instance -> since when a hook of ours holds it
 
@@ -85,21 +91,23 @@ class NodeRules:
         """
         marked, self._marked = self._marked, []
         for instance in marked:
-            record = view.records.get(instance)
-            if record is None or instance in view.started_by_hand:
-                continue
-            if is_paced(record, view.now) and (text := self._too_many(record, view)):
+            if is_paced(instance, self._times.asked, view) and (text := self._too_many(instance, view)):
                 self._suspected[instance] = (view.now, text)
         for instance in moved_near(self._news.of("moved", view.acknowledged), view.now):
             self._suspected.pop(instance, None)
         for instance, (at, text) in list(self._suspected.items()):
             if view.now - at > TOLD_AFTER:
                 del self._suspected[instance]
-                if not _told_otherwise(instance, at, view):
+                if not self._asked_otherwise(instance, at):
                     yield text
 
-    def _too_many(self, record: TerminationRecord, view: WorldView) -> str | None:
-        group = view.groups.get(record.subject.group or "")
+    def _asked_otherwise(self, instance: str, at: float) -> bool:
+        """Another message had asked for it: a node is marked before what the message says is written down."""
+        others = [one for one in self._times.asked.of(instance) if one.kind is not Kind.MAINTENANCE]
+        return any(one.at <= at + EVENT_CLOCKS for one in others)
+
+    def _too_many(self, instance: str, view: WorldView) -> str | None:
+        group = group_of(view, instance)
         policy = policy_of(view, group)
         if group is None or policy is None:
             return None
@@ -108,16 +116,52 @@ class NodeRules:
         busy = [name for name in members & self._unavailable.keys() if self._counts(name, view)]
         if all(len(busy) <= _limit(budget, nodes) for budget in policy.disruption.budgets):
             return None
-        return f"{record.instance}: {len(busy)} of {nodes} nodes of {group.name} are unavailable"
+        return f"{instance}: {len(busy)} of {nodes} nodes of {group.name} are unavailable"
 
     def let_go(self, view: WorldView) -> Iterator[str]:
         """Our answer to the last hook, or our TerminateInstance where no hook of ours holds it, ends the instance."""
-        answered = self._news.of("answers", view.completed_hooks)
-        gone = [instance for group, hook, instance, by_us in answered if by_us and view.ours(hook, group)]
-        gone += [i for i in self._news.of("asked", view.terminations) if not _held_by_us(i, view)]
-        for instance in gone:
-            if view.running(instance) and (pods := left_behind(instance, view)):
+        for instance, pods in self._killed("let go", view):
+            if not self._times.announced(instance, view):
                 yield f"{instance} with {', '.join(pods)}"
+
+    def too_early(self, view: WorldView) -> Iterator[str]:
+        """The same while EC2 has announced that it takes the instance later."""
+        for instance, pods in self._killed("too early", view):
+            taken = self._times.asked.taken_at(instance, view.now)
+            if taken is not None and view.now < taken:
+                yield f"{instance} is let go {taken - view.now:.0f} s before EC2 takes it, with {', '.join(pods)}"
+
+    def unmarked(self, view: WorldView) -> Iterator[str]:
+        """A termination that gives its node back takes its own mark off."""
+        bared, self._bared = self._bared, []
+        for instance in bared:
+            states = view.states_of(instance)
+            if instance in view.open_since and view.running(instance) and GIVES_BACK not in states:
+                yield f"{instance}, whose executions are in {', '.join(states) or 'no state'}"
+
+    def claims(self, view: WorldView) -> Iterator[str]:
+        """Where only the Kubernetes API has trouble, the claim does not wait for it."""
+        if not view.only_kubernetes_fails:
+            return
+        for instance, at in self._news.of("to claim", view.warned):
+            if policy_of(view, group_of(view, instance)) is not None:
+                self._unclaimed.setdefault(instance, at)
+        for instance, at in list(self._unclaimed.items()):
+            if instance in view.open_since or not view.running(instance):
+                del self._unclaimed[instance]
+            elif view.now - at > CLAIMED_WITHIN:
+                del self._unclaimed[instance]
+                yield f"{instance} was warned {view.now - at:.0f} s ago"
+
+    def _killed(self, name: str, view: WorldView) -> Iterator[tuple[str, list[str]]]:
+        answered = self._news.of(f"answers {name}", view.completed_hooks)
+        gone = [instance for group, hook, instance, by_us in answered if by_us and view.ours(hook, group)]
+        gone += self._news.of(f"asked {name}", view.terminations)
+        for instance in gone:
+            if not view.running(instance) or _held_by_us(instance, view) or self._times.may_let_go(instance, view):
+                continue
+            if pods := left_behind(instance, view):
+                yield instance, pods
 
     def deadlines(self, view: WorldView) -> Iterator[str]:
         """Without faults a warning comes at once, and two minutes are enough for what budgets do not forbid."""
@@ -165,8 +209,7 @@ class NodeRules:
 
     def _counts(self, instance: str, view: WorldView) -> bool:
         """Whether the sweep has to count an unavailable node: it knew of it, or marked it itself."""
-        record = view.records.get(instance)
-        paced = record is not None and is_paced(record, view.now)
+        paced = is_paced(instance, self._times.asked, view)
         return paced or view.now - self._unavailable[instance] > SETTLED
 
     def _note_availability(self, node: Obj) -> None:
@@ -184,6 +227,7 @@ class NodeRules:
             if keys.CORDONED_FOR not in annotations_of(old):  # an upgrade's cordon outlives the mark
                 (self._theirs if _unschedulable(old) else self._cordoned).add(name)
         elif goes:
+            self._bared.append(_instance(new))
             if name in self._cordoned and _unschedulable(new):
                 self._left.append(name)
             if name in self._theirs and not _unschedulable(new):
@@ -191,13 +235,6 @@ class NodeRules:
         if not _unschedulable(new):
             self._theirs.discard(name)
             self._cordoned.discard(name)
-
-
-def _told_otherwise(instance: str, at: float, view: WorldView) -> bool:
-    """Another message had asked for it: a node is marked before what the message says is written down."""
-    record = view.records.get(instance)
-    others = [one for one in record.causes if one.kind is not CauseKind.SCHEDULED_CHANGE] if record else []
-    return any(one.at.timestamp() <= at + EVENT_CLOCKS for one in others)
 
 
 def _limit(budget: Budget, nodes: int) -> int:

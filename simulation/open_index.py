@@ -19,7 +19,7 @@ class OpenIndex:
     """Up to date until it is told otherwise (`behind`)."""
 
     def __init__(self) -> None:
-        self._open: dict[str, None] = {}
+        self.since: dict[str, float] = {}  # what is open, and since when
         self._changes: deque[tuple[float, str, bool]] = deque()  # (when, which, whether it was opened)
         self._now: Callable[[], float] = lambda: 0.0
         self._lag: Lag | None = None
@@ -30,12 +30,12 @@ class OpenIndex:
 
     def put(self, name: str, *, is_open: bool) -> None:
         """It was opened, closed, or written to without either."""
-        if (name in self._open) is is_open:
+        if (name in self.since) is is_open:
             return
         if is_open:
-            self._open[name] = None
+            self.since[name] = self._now()
         else:
-            del self._open[name]
+            del self.since[name]
         if self._lag is not None:
             now = self._now()
             self._changes.append((now, name, is_open))
@@ -45,15 +45,15 @@ class OpenIndex:
     def read(self) -> tuple[str, ...]:
         """The names of all that is open, as they were a moment ago."""
         if self._lag is None or not self._changes:
-            return tuple(self._open)
-        since, view = self._now() - self._lag.index_lag(), dict(self._open)
+            return tuple(self.since)
+        behind, view = self._now() - self._lag.index_lag(), dict.fromkeys(self.since)
         for when, name, opened in reversed(self._changes):
-            if when <= since:
+            if when <= behind:
                 break
             if opened:
                 view.pop(name, None)
             else:
                 view[name] = None
-        if view.keys() != self._open.keys():
+        if view.keys() != self.since.keys():
             self._lag.count("index behind")
         return tuple(view)

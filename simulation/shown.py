@@ -1,21 +1,28 @@
 """What a world shows of itself to the invariants (`view.WorldView`): read from its models at each call."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from leeward.disruption.record import RoundRecord
 from leeward.model import keys
-from leeward.model.group import Group
+from leeward.model.group import LAUNCHING, Group
 from leeward.model.termination import LaunchPlan, TerminationRecord
 from leeward.upgrade.record import UpgradeRecord
+from local.cluster.model import Cluster
+from local.cluster.objects import is_ready
 from simulation.aws.books import Book
+from simulation.aws.compute import IN_SERVICE
 from simulation.aws.fleet import SimFleet
 from simulation.aws.queue import DeadLetter, Queue
 from simulation.aws.table import SimClaims
 from simulation.definitions import DISRUPTION_ROUND, NODE_GROUP_UPGRADE
 from simulation.faults import Crowd, Faults, Injector
 from simulation.kubernetes import Deletion, Eviction, Removal, SimKubernetes
+from simulation.machine import Execution
 from simulation.system import System
 from simulation.timeline import Timeline
+from simulation.view import Hold
+
+FORCED_FOR = 6 * 3600.0  # seconds: longer than any upgrade of a simulated group
 
 
 class Shown:
@@ -28,6 +35,8 @@ class Shown:
     claims: SimClaims
     system: System
     kubernetes: SimKubernetes
+    cluster: Cluster
+    forced_upgrades: list[tuple[str, float]]
     _wanted: Mapping[str, int]
 
     @property
@@ -47,7 +56,7 @@ class Shown:
 
     @property
     def records(self) -> Mapping[str, TerminationRecord]:
-        """By instance."""
+        """By instance, for reports and tests; no rule reads them."""
         return self.claims.records
 
     @property
@@ -120,6 +129,11 @@ class Shown:
         return self.injector.faults == Faults.none()
 
     @property
+    def only_kubernetes_fails(self) -> bool:
+        """AWS and the functions do what they should."""
+        return self.injector.faults.of_kubernetes() == self.injector.faults
+
+    @property
     def queue_depth(self) -> int:
         """Messages that wait to be delivered."""
         return self.queue.depth - self.in_flight
@@ -174,6 +188,84 @@ class Shown:
     def replicas(self) -> Mapping[str, int]:
         """Of the fleet's Deployments."""
         return self._wanted
+
+    @property
+    def open_since(self) -> Mapping[str, float]:
+        """Of the table's records."""
+        return self.claims.index.since
+
+    def known_causes(self, instance: str) -> Sequence[str]:
+        """Ids."""
+        record = self.claims.records.get(instance)
+        return () if record is None else [cause.id for cause in record.causes]
+
+    @property
+    def asked_by_us(self) -> Set[str]:
+        """Not yet let go."""
+        return {one for one in self.system.groups.asked_for if self._lifecycle(one).startswith("Terminating")}
+
+    def forced(self, instance: str) -> bool:
+        """Started with force in the last hours before its record was opened, or since."""
+        there, opened = self.fleet.instances.get(instance), self.open_since.get(instance, self.now)
+        return there is not None and any(
+            group == there.group and at > opened - FORCED_FOR for group, at in self.forced_upgrades
+        )
+
+    def holds(self, instance: str) -> Sequence[Hold]:
+        """Of every group's hooks."""
+        return [
+            Hold(
+                hook=hook,
+                ours=self.ours(hook, group),
+                launching=action.hook.transition == LAUNCHING,
+                since=action.since,
+                timeout=action.hook.heartbeat_timeout,
+                ends=action.timer.when if action.timer else self.now,
+                default=action.default,
+            )
+            for (group, hook, held), action in self.fleet.waiting.items()
+            if held == instance
+        ]
+
+    @property
+    def misdirected(self) -> Sequence[tuple[str, str, str]]:
+        """(group, hook, instance)."""
+        return self.system.groups.misdirected
+
+    def joined(self, instance: str) -> bool:
+        """Or EC2 does not know the instance any more."""
+        there = self.fleet.instances.get(instance)
+        return there is None or there.joined
+
+    def serves(self, instance: str) -> bool:
+        """By the group, the Node and the executions."""
+        there = self.fleet.instances.get(instance)
+        if there is None or there.lifecycle != IN_SERVICE or self.disrupting:
+            return False
+        node = self.cluster.store.find("nodes", there.node)
+        upgrades = self.system.machines[NODE_GROUP_UPGRADE].executions.values()
+        upgraded = any(str(one.input.get("group")) == there.group for one in upgrades)
+        return node is not None and is_ready(node) and "deletionTimestamp" not in node["metadata"] and not upgraded
+
+    def working_since(self, instance: str) -> float | None:
+        """By the input of the open executions."""
+        return min((one.started for one in self._executions(instance)), default=None)
+
+    def states_of(self, instance: str) -> Sequence[str]:
+        """Names."""
+        return [one.state for one in self._executions(instance)]
+
+    def rested_since(self, instance: str) -> float | None:
+        """By the ends of executions."""
+        return self.system.last_ended.get(instance)
+
+    def _executions(self, instance: str) -> Iterator[Execution]:
+        found = self.system.machine.executions.values()
+        return (one for one in found if one.input.get("instance") == instance)
+
+    def _lifecycle(self, instance: str) -> str:
+        there = self.fleet.instances.get(instance)
+        return (there.lifecycle or "") if there is not None else ""
 
     def target(self, instance: str, at: float) -> str | None:
         """By its group."""

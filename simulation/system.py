@@ -39,6 +39,7 @@ from leeward.ports_upgrade import (
 from leeward.time_budget import TimeBudget
 from local.cluster.model import Cluster
 from simulation import functions
+from simulation.admission import Webhook
 from simulation.aws import events
 from simulation.aws.alarms import SimAlarms
 from simulation.aws.balancers import SimLoadBalancers, balanced
@@ -127,6 +128,7 @@ class System:
         self.machines = {name: self._machine(name, found, parts) for name, found in definitions().items()}
         self.machine = self.machines[NODE_TERMINATION]
         self.unexpected: list[str] = []
+        self.last_ended: dict[str, float] = {}  # instance -> when the last execution about it did
         self.decides = False
 
     def _machine(self, name: str, definition: Mapping[str, Any], parts: Parts) -> StateMachine:
@@ -153,6 +155,7 @@ class System:
         true_time = SimClock(self._timeline, self._invocations)
         cluster.observe(self.balancers.watch)
         kubernetes = SimKubernetes(cluster, true_time, gate.disturb, gate.lose_answer)
+        kubernetes.admission = Webhook(cluster, gate, self._invocations.sleep)
         behind = cast(Kubernetes, FaultyPort(kubernetes, "kubernetes", self._injector))
         self.clusters = clusters = SimClusters(name, policies, behind, gate)
         local = {"names": clusters.names, "kubernetes": clusters.kubernetes, "policies": clusters.policies}
@@ -260,6 +263,7 @@ class System:
     def _ended(self, execution: Execution) -> None:
         """Rules listen to the ends of node-termination alone."""
         self._told(execution)
+        self.last_ended[str(execution.input.get("instance"))] = self._timeline.now()
         id_ = f"{self._ids.getrandbits(128):032x}"
         self.bus.emit(events.execution_status(id_, execution.name, execution.status, self._timeline.instant()))
 

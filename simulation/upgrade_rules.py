@@ -11,11 +11,9 @@ from leeward.policy.selection import policy_for
 from leeward.upgrade.record import UpgradeRecord, Wish
 from leeward.upgrade.sizes import parallelism
 from local.cluster.objects import Obj, annotations_of, controller_of, name_of
-from simulation.facts import told_first
 from simulation.view import Rule, WorldView
 
 LEAVING = ("Terminating", "Terminated", "Detach", "Warmed:Terminating")
-NO_MEMBER = ("Standby", "EnteringStandby", "Warmed")
 REBALANCE = "AZRebalance"
 STUCK = 3600.0  # seconds: longer than any drain and any wait for new nodes
 
@@ -86,8 +84,6 @@ def _on_target(view: WorldView) -> Iterator[str]:
             continue
         for member in view.groups[name].instances:
             known = member.template
-            if member.protected or member.lifecycle.startswith(NO_MEMBER):
-                continue
             if known is not None and not member.lifecycle.startswith(LEAVING) and known.version != wanted.version:
                 yield f"{name}: {member.id} is of version {known.version}, the target was {wanted.version}"
 
@@ -108,8 +104,7 @@ def _cordons(view: WorldView) -> Iterator[str]:
     for node in view.cluster.store.sorted("nodes"):
         group = _cordoned_for(node)
         record = view.upgrades.get(group)
-        held = view.records.get(instance_id_of(node["spec"].get("providerID") or ""))
-        if held is not None and told_first(held):
+        if instance_id_of(node["spec"].get("providerID") or "") in view.asked_by_us:
             continue  # the group was told: it leaves once its pods do
         if group and (record is None or not record.resumable):
             yield f"{name_of(node)} is cordoned for the upgrade of {group}, which has ended"

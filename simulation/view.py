@@ -7,11 +7,12 @@ from enum import StrEnum
 from typing import Protocol
 
 from leeward.disruption.record import RoundRecord
-from leeward.model.group import Group
-from leeward.model.termination import LaunchPlan, TerminationRecord
+from leeward.model.group import Group, HookResult
+from leeward.model.termination import LaunchPlan
 from leeward.policy.document import ClusterPolicies
 from leeward.upgrade.record import UpgradeRecord
 from local.cluster.model import Cluster
+from simulation.asked import Asked
 from simulation.aws.books import Book
 from simulation.aws.queue import DeadLetter
 from simulation.faults import Crowd
@@ -20,11 +21,29 @@ from simulation.kubernetes import Deletion, Eviction, Removal
 HookCall = tuple[str, str, str, bool]  # group, hook, instance, whether it was us
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """A lifecycle action that holds an instance: `ends` when its time-out gives `default`, in seconds since 1970."""
+
+    hook: str
+    ours: bool
+    launching: bool
+    since: float
+    timeout: float
+    ends: float
+    default: HookResult
+
+
 class Rule(StrEnum):
     """The first seventeen, IN_SERVICE and VOLUMES hold always, REST for the whole run, the others at the end."""
 
     EVICTION = "no eviction that a PodDisruptionBudget forbids"
     DELETION = "no pod deleted by us without force"
+    NOTICE = "no pod killed with less than the notice that EC2 gives"
+    UNMARKED = "no taint of ours removed while a termination is open"
+    HEARTBEAT = "no heartbeat for a hook that never held the instance"
+    LAUNCH_HOOK = "the launch hook of an instance that does not join is left to its own result"
+    CLAIM = "a spot warning is claimed at once, whatever the Kubernetes API does"
     FOREIGN_HOOK = "no foreign hook answered or heartbeaten by us"
     DECREMENT = "desired size lowered by us only to pay for a launch, once"
     ANSWER = "every hook of ours is answered by us"
@@ -105,8 +124,60 @@ class WorldView(Protocol):
         ...
 
     @property
-    def records(self) -> Mapping[str, TerminationRecord]:
-        """By instance, closed ones too as long as the table keeps them."""
+    def open_since(self) -> Mapping[str, float]:
+        """Instances with an open record, and when it was opened."""
+        ...
+
+    def known_causes(self, instance: str) -> Sequence[str]:
+        """Ids of what its record has been told, for the rule that nothing acknowledged is lost."""
+        ...
+
+    @property
+    def asked(self) -> Sequence[Asked]:
+        """What AWS and people asked of instances."""
+        ...
+
+    @property
+    def rewritten(self) -> float:
+        """When the policies were last changed."""
+        ...
+
+    @property
+    def asked_by_us(self) -> Set[str]:
+        """Instances that their group is ending because we asked it to."""
+        ...
+
+    def forced(self, instance: str) -> bool:
+        """Whether an upgrade that was started with force may have asked for the instance."""
+        ...
+
+    def holds(self, instance: str) -> Sequence[Hold]:
+        """The lifecycle actions that hold it."""
+        ...
+
+    @property
+    def misdirected(self) -> Sequence[tuple[str, str, str]]:
+        """(group, hook, instance) of heartbeats of ours for what has never waited."""
+        ...
+
+    def joined(self, instance: str) -> bool:
+        """Whether its Node has ever been in the cluster."""
+        ...
+
+    def serves(self, instance: str) -> bool:
+        """Whether its group has it in service, its Node is there and Ready, and no upgrade or round is at its group."""
+        ...
+
+    def working_since(self, instance: str) -> float | None:
+        """When the oldest open execution about the instance began."""
+        ...
+
+    def states_of(self, instance: str) -> Sequence[str]:
+        """The states in which its open executions are."""
+        ...
+
+    def rested_since(self, instance: str) -> float | None:
+        """When the last execution about the instance ended."""
         ...
 
     @property
@@ -181,6 +252,11 @@ class WorldView(Protocol):
     @property
     def faultless(self) -> bool:
         """Whether nothing goes wrong in this run: only arrivals."""
+        ...
+
+    @property
+    def only_kubernetes_fails(self) -> bool:
+        """Whether nothing goes wrong in this run but with the Kubernetes API."""
         ...
 
     @property

@@ -23,6 +23,7 @@ class SimWorkloads:
         self._cluster = cluster
         self._clock = clock
         self._disturb, self._lose = disturb, lose
+        self.admission: Callable[[Request], Answer | None] = lambda _: None  # what refuses a write before its effect
 
     def deployment_of(self, pod: Pod) -> Deployment | None:
         """By way of its ReplicaSet."""
@@ -62,6 +63,9 @@ class SimWorkloads:
     def _send(self, request: Request, act: Callable[[], object]) -> Answer | None:
         """None when it went through, else what the API server said."""
         self._disturb(f"{request.verb} {request.resource}")
+        said = self.admission(request)
+        if said is not None:
+            return said
         try:
             act()
             self._lose(f"{request.verb} {request.resource}")

@@ -9,12 +9,14 @@ from hashlib import sha256
 from typing import Any
 
 from leeward.model.group import HookResult
+from leeward.policy.document import ClusterPolicies
 from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec
 from local.cluster.objects import path_name
 from local.cluster.resources import BY_KIND
 from local.cluster.settings import ClusterSettings
 from simulation.arrivals import Arrivals, Troubles
+from simulation.asked import Asked
 from simulation.autoscaler import ClusterAutoscaler
 from simulation.aws.bus import Bus
 from simulation.aws.compute import SimInstance
@@ -65,9 +67,17 @@ class World(Shown):
         self.injector.active = False
         self.cluster = Cluster(clock=self.timeline.now, seed=seed, settings=CLUSTER)
         self.claims = SimClaims()
+        self.asked = Journal[Asked]()
         self.queue = Queue(self.timeline, self.invocations)
         self.bus = Bus(self.timeline, self.injector, self.queue.send)
-        to = Listeners(joined=self._joined, ended=self._ended, emit=self._emit, changed=self._touch, said=self.say)
+        to = Listeners(
+            joined=self._joined,
+            ended=self._ended,
+            emit=self._emit,
+            changed=self._touch,
+            said=self.say,
+            asked=self.asked.append,
+        )
         self.fleet = SimFleet(fleet.groups, fleet.cluster, self.timeline, self.injector, streams.stream("fleet"), to)
         self.system = System(self._parts(streams), self.say)
         self.kubernetes = self.system.connect(fleet.cluster, fleet.policies, self.cluster)
@@ -80,6 +90,8 @@ class World(Shown):
         self.limit = MOST_ENTRIES
         self.started_by_hand: set[str] = set()
         self.warned = Journal[tuple[str, float]]()
+        self.rewritten = 0.0
+        self.forced_upgrades: list[tuple[str, float]] = []  # group, when
         self._random = streams.stream("world")
         self._history = sha256()
         self._pump: Entry | None = None
@@ -180,6 +192,11 @@ class World(Shown):
 
     def _their_answer(self, detail: Mapping[str, str]) -> None:
         self.fleet.answer(detail["AutoScalingGroupName"], "their-hook", detail["EC2InstanceId"], HookResult.CONTINUE)
+
+    def rewrite(self, policies: ClusterPolicies) -> None:
+        """Other policies are deployed."""
+        self.policies = self.system.clusters.written = policies
+        self.rewritten = self.timeline.now()
 
     def _touch(self) -> None:
         self._touched = True

@@ -4,10 +4,12 @@ What holds an instance is in `hook_waits.py`, how a group comes to its size in `
 What the product asks of them comes through `groups.py`; what happens to them by chance through the world."""
 
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from random import Random
 
 from leeward.model import keys
 from leeward.model.group import LAUNCHING, TERMINATING, HookResult
+from simulation.asked import Asked, Kind
 from simulation.aws import activities, events
 from simulation.aws.compute import (
     IN_SERVICE,
@@ -162,6 +164,10 @@ class SimFleet:
         """The time-out starts anew. False when nothing waits."""
         return self._waits.heartbeat(group, hook, instance)
 
+    def has_waited(self, group: str, hook: str, instance: str) -> bool:
+        """Whether the hook has ever held the instance."""
+        return (group, hook, instance) in self._waits.begun
+
     def end_instance(self, member: SimInstance, *, direct: bool = False) -> None:
         """EC2 ends it. `direct`: without its group, which notices at its next health check."""
         if member.gone:
@@ -178,17 +184,29 @@ class SimFleet:
 
     def spot_warning(self, member: SimInstance) -> None:
         """The warning now, the end two minutes later, whatever anybody does meanwhile."""
+        now = self._timeline.now()
+        self._to.asked(Asked(at=now, instance=member.id, kind=Kind.SPOT, takes=now + SPOT_NOTICE))
         self._emit(events.spot_warning, member.id)
         self._timeline.after(SPOT_NOTICE, lambda: self.end_instance(member, direct=True), "spot reclaim")
 
     def rebalance_recommendation(self, member: SimInstance) -> None:
         """A group with CapacityRebalance launches another and ends this one when that is in service."""
+        self._to.asked(Asked(at=self._timeline.now(), instance=member.id, kind=Kind.REBALANCE))
         self._emit(events.rebalance, member.id)
         group = self.groups[member.group]
         if not group.plan.capacity_rebalance or "Launch" in group.suspended:
             return
         if not member.leaving and member.id not in group.replacing:
             group.replacing[member.id] = self.launch(group, member.zone).id
+
+    def maintenance(self, member: SimInstance, starts: float, arn: str = "") -> str:
+        """AWS Health announces it, again where `arn` names an event that is known; answers the event's ARN."""
+        now, begins = self._timeline.instant(), datetime.fromtimestamp(starts, UTC)
+        event = events.maintenance(self.emit_id(), member.id, now, begins)
+        event["detail"]["eventArn"] = arn = arn or str(event["detail"]["eventArn"])
+        self._to.asked(Asked(at=now.timestamp(), instance=member.id, kind=Kind.MAINTENANCE, key=arn, takes=starts))
+        self._to.emit(event)
+        return arn
 
     def reconcile_soon(self, group: SimGroup) -> None:
         """The group looks at its size in some seconds."""

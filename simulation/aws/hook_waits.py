@@ -8,8 +8,19 @@ from simulation.aws.compute import SimGroup, Waiting
 from simulation.aws.listeners import Listeners
 from simulation.timeline import Timeline
 
+LONGEST = 172_800.0  # seconds: 48 hours
+
 Key = tuple[str, str, str]  # group, hook, instance
 Answer = Callable[[str, str, str, HookResult], bool]
+
+
+def global_time_out(heartbeat_timeout: float) -> float:
+    """Seconds after which Auto Scaling takes the default result, however often the action was heartbeaten.
+
+    Source: API reference of Amazon EC2 Auto Scaling, LifecycleHook.GlobalTimeout: 172800 seconds or 100 times the
+    heartbeat time-out, whichever is smaller.
+    """
+    return min(LONGEST, 100 * heartbeat_timeout)
 
 
 class HookWaits:
@@ -21,6 +32,7 @@ class HookWaits:
         self._timeline, self._id, self._to, self._default = timeline, fresh_id, to, default
         self.waiting: dict[Key, Waiting] = {}
         self.timed_out: list[Key] = []
+        self.begun: dict[Key, float] = {}  # what has ever waited, since when
 
     def begin(self, group: SimGroup, instance: str, transition: str) -> bool:
         """Every hook of the group for that transition waits from now on; whether there is one."""
@@ -29,6 +41,7 @@ class HookWaits:
             token, since = self._id(), self._timeline.now()
             action = Waiting(hook=hook, default=default, instance=instance, token=token, since=since)
             self.waiting[group.name, hook.name, instance] = action
+            self.begun[group.name, hook.name, instance] = since
             self._arm(action)
             self._to.emit(events.lifecycle_action(self._id(), hook, instance, token, self._timeline.instant()))
         return bool(hooks)
@@ -45,7 +58,7 @@ class HookWaits:
         return action
 
     def heartbeat(self, group: str, hook: str, instance: str) -> bool:
-        """The time-out starts anew; False when nothing waits."""
+        """The time-out starts anew, up to the action's global time-out; False when nothing waits."""
         action = self.waiting.get((group, hook, instance))
         if action is None:
             return False
@@ -66,11 +79,12 @@ class HookWaits:
     def _arm(self, action: Waiting) -> None:
         if action.timer:
             action.timer.cancel()
-        hook = action.hook
+        hook, now = action.hook, self._timeline.now()
+        ends = min(now + hook.heartbeat_timeout, action.since + global_time_out(hook.heartbeat_timeout))
 
         def timed_out() -> None:
             self._to.said(f"hook {hook.name} of {action.instance} timed out")
             self.timed_out.append((hook.group, hook.name, action.instance))
             self._default(hook.group, hook.name, action.instance, action.default)
 
-        action.timer = self._timeline.after(hook.heartbeat_timeout, timed_out, "hook time-out")
+        action.timer = self._timeline.at(ends, timed_out, "hook time-out")

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from simulation.asked import Asked
 from simulation.aws.compute import SimInstance
 from simulation.aws.events import Event
 
@@ -16,3 +17,4 @@ class Listeners:
     emit: Callable[[Event], None]
     changed: Callable[[], None]
     said: Callable[[str], None]
+    asked: Callable[[Asked], None] = lambda _: None

@@ -51,6 +51,8 @@ class SimGroups:
         self.completed = Journal[tuple[str, str, str, bool]]()
         self.heartbeats = Journal[tuple[str, str, str, bool]]()
         self.put: set[tuple[str, str]] = set()
+        self.asked_for: set[str] = set()  # instances that we asked a group to end
+        self.misdirected = Journal[tuple[str, str, str]]()  # heartbeats for what has never waited
 
     def describe(self, names: Iterable[str]) -> Mapping[str, Group]:
         """Those that exist."""
@@ -99,6 +101,8 @@ class SimGroups:
         waited = self._fleet.heartbeat(group, hook, instance)
         if waited:
             self.heartbeats.append((group, hook, instance, True))
+        elif not self._fleet.has_waited(group, hook, instance):
+            self.misdirected.append((group, hook, instance))
         return waited
 
     def launch(self, *, group: str, subnet: str, token: str, count: int = 1) -> Replacement:
@@ -148,6 +152,7 @@ class SimGroups:
                 raise InvalidInputError(f"ValidationError: {group.name} would fall below its MinSize")
             self.decrements.append(instance)
         self.terminations.append(instance)
+        self.asked_for.add(instance)
         self._fleet.terminate(member, decrement=decrement, by_us=True)
         return True
 

@@ -6,12 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from leeward.model.termination import CauseKind, LaunchOption, LaunchPlan, Outcome, Replacement
+from leeward.model.group import HookResult
+from leeward.model.termination import LaunchOption, LaunchPlan, Outcome, Replacement
 from leeward.policy.document import DrainPolicy
 from leeward.ports import EvictionRefusedError
 from local.cluster.history import Cause as Loss
+from simulation.asked import Kind
 from simulation.aws.books import Book
+from simulation.convergence import RESTS
 from simulation.faults import Crowd
+from simulation.hook_rules import NEVER_JOINS
 from simulation.invariants import HANDING_OVER, Rule, Violation, check
 from simulation.kubernetes import Deletion, Removal
 from tests.fakes.builders import GROUP, a_group, a_policy, policies
@@ -74,8 +78,71 @@ def test_a_node_that_dies_may_break_a_budget(world, checker):
 def test_a_pod_is_deleted_only_where_the_policy_forces(world, checker, drain, allowed):
     world.policies = policies(replace(a_policy(), drain=drain))
     world.records[INSTANCE] = a_record()
+    world.work(seconds_ago=3600)
     world.api.delete_pod(world.pods("web-1")[0])
     assert rules(checker.after_event(world)) == ([] if allowed else [Rule.DELETION])
+
+
+@pytest.mark.parametrize(
+    ("drain", "minutes"),
+    [
+        (DrainPolicy(force=True, timeout=timedelta(minutes=10)), 10),
+        (DrainPolicy(termination_grace_period=timedelta(minutes=30)), 29.5),
+    ],
+)
+def test_a_pod_is_deleted_no_earlier_than_force_or_the_grace_period_allow(world, checker, drain, minutes):
+    world.policies = policies(replace(a_policy(), drain=drain))
+    world.records[INSTANCE] = a_record()
+    world.work()
+    first, second = world.pods("web-1", "web-2")
+    world.clock.sleep(60 * minutes - 10)
+    world.api.delete_pod(first)
+    assert rules(checker.after_event(world)) == [Rule.DELETION]
+    world.clock.sleep(10)
+    world.api.delete_pod(second)
+    assert checker.after_event(world) == []
+
+
+@pytest.mark.parametrize(("default", "found"), [("CONTINUE", [Rule.DELETION]), ("ABANDON", [])])
+def test_another_teams_hook_is_a_deadline_only_where_it_ends_the_instance(world, checker, default, found):
+    drain = DrainPolicy(termination_grace_period=timedelta(minutes=10))
+    world.policies = policies(replace(a_policy(), drain=drain))
+    world.records[INSTANCE] = a_record()
+    world.work()
+    world.hold()
+    world.hold("theirs", timeout=60, default=HookResult(default))
+    world.clock.sleep(31)
+    world.api.delete_pod(world.pods("web-1")[0])
+    assert rules(checker.after_event(world)) == found
+
+
+def test_a_drain_by_hand_deletes_for_the_termination_that_it_began_and_for_no_later_one(world, checker):
+    world.ask(Kind.BY_HAND, deletes=True)
+    world.records[INSTANCE] = a_record()
+    first, second = world.pods("web-1", "web-2")
+    world.api.delete_pod(first)
+    assert checker.after_event(world) == []
+    world.clock.advance(hours=48)
+    world.records[INSTANCE] = a_record(at=world.clock.now())
+    world.api.delete_pod(second)
+    assert rules(checker.after_event(world)) == [Rule.DELETION]
+
+
+def test_a_heartbeat_for_a_hook_that_never_held_the_instance_is_told(world, checker):
+    world.misdirected.append((GROUP, "leeward-second", INSTANCE))
+    assert rules(checker.after_event(world)) == [Rule.HEARTBEAT]
+
+
+@pytest.mark.parametrize(("joined", "found"), [(False, [Rule.LAUNCH_HOOK]), (True, [])])
+def test_the_launch_hook_of_an_instance_that_does_not_join_may_give_up(world, checker, joined, found):
+    world.unjoined = set() if joined else {INSTANCE}
+    world.hold("leeward-terminate", launching=True, timeout=300)
+    world.clock.sleep(300 + NEVER_JOINS)
+    world.heartbeats.append((GROUP, "leeward-terminate", INSTANCE, True))
+    assert checker.after_event(world) == []
+    world.clock.sleep(1)
+    world.heartbeats.append((GROUP, "leeward-terminate", INSTANCE, True))
+    assert rules(checker.after_event(world)) == found
 
 
 def test_a_pod_is_never_deleted_on_a_node_that_nobody_terminates(world, checker):
@@ -135,8 +202,9 @@ def test_the_desired_size_is_lowered_once_for_each_launch(world, checker):
 
 
 def test_the_desired_size_is_not_lowered_for_an_instance_that_nothing_was_launched_for(world, checker):
-    world.launches.append(("leeward-i-b", "i-c"))
-    world.decrements.append("i-a")
+    book = Book()
+    book.paid()
+    world.books[GROUP] = book
     assert rules(checker.after_event(world)) == [Rule.DECREMENT]
 
 
@@ -181,7 +249,7 @@ def test_a_mark_needs_an_open_record_at_the_end(world, checker):
 
 
 def test_an_open_record_whose_instance_is_gone_is_told_at_the_end(world, checker):
-    world.records[INSTANCE] = a_record(times={"retry": START + timedelta(minutes=1)})
+    world.records[INSTANCE] = a_record()
     assert checker.at_the_end(world) == []
     world.ended.add(INSTANCE)
     assert rules(checker.at_the_end(world)) == [Rule.GONE]
@@ -202,20 +270,21 @@ def test_no_message_is_left_at_the_end(world, checker, left):
 
 def test_an_open_record_that_nobody_works_on_is_told_at_the_end(world, checker):
     world.records[INSTANCE] = a_record()
+    world.clock.sleep(RESTS.total_seconds())
     assert rules(checker.at_the_end(world)) == [Rule.RECORD]
 
 
-@pytest.mark.parametrize(
-    "record",
-    [
-        a_record(times={"retry": START + timedelta(minutes=8)}),
-        a_record(times={"retry": START - timedelta(seconds=90)}),
-        a_record(kind=CauseKind.SCHEDULED_CHANGE, deadline=START + timedelta(days=9)),
-    ],
-    ids=["a retry ahead", "a retry that the next sweep begins", "maintenance far ahead"],
-)
-def test_an_open_record_may_wait_for_its_time(world, checker, record):
-    world.records[INSTANCE] = record
+def test_an_open_record_may_rest_between_two_executions(world, checker):
+    world.records[INSTANCE] = a_record(at=START - timedelta(hours=5))
+    world.rested[INSTANCE] = world.now - RESTS.total_seconds() + 1
+    assert checker.at_the_end(world) == []
+    world.clock.sleep(1)
+    assert rules(checker.at_the_end(world)) == [Rule.RECORD]
+
+
+def test_an_open_record_may_wait_for_maintenance_far_ahead(world, checker):
+    world.records[INSTANCE] = a_record(at=START - timedelta(hours=5))
+    world.ask(Kind.MAINTENANCE, takes=world.now + 9 * 86400)
     assert checker.at_the_end(world) == []
 
 
@@ -244,7 +313,7 @@ def test_a_launch_is_paid_for_at_the_end_unless_an_open_record_still_owes_it(wor
     assert checker.after_event(world) == []
     assert rules(checker.at_the_end(world)) == [Rule.DEBT]
     owes = Replacement(launched=("i-b",))
-    world.records[INSTANCE] = a_record(replacement=owes, times={"retry": START + timedelta(minutes=8)})
+    world.records[INSTANCE] = a_record(replacement=owes)
     assert checker.at_the_end(world) == []
 
 
@@ -262,7 +331,7 @@ def test_an_instance_that_no_group_holds_is_told_at_the_end(world, checker):
 
 def test_one_look_without_a_checker_sees_everything_so_far(world):
     world.heartbeats.append((GROUP, "theirs", INSTANCE, True))
-    world.decrements.append("i-a")
+    world.decrements.extend(["i-a", "i-a"])
     assert set(rules(check(world, seed=3))) == {Rule.FOREIGN_HOOK, Rule.DECREMENT}
 
 
@@ -274,5 +343,5 @@ def test_every_rule_is_broken_by_a_test():
 
 def test_the_clock_of_a_violation_is_that_of_the_world(world):
     world.clock.advance(hours=5)
-    world.decrements.append("i-a")
+    world.decrements.extend(["i-a", "i-a"])
     assert datetime.fromtimestamp(check(world)[0].at, UTC) == START + timedelta(hours=5)

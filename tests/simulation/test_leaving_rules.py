@@ -6,10 +6,11 @@ from datetime import timedelta
 import pytest
 
 from leeward.model import keys
-from leeward.model.termination import CauseKind
+from leeward.model.group import HookResult
 from leeward.policy.document import DrainPolicy
 from local.cluster.patches import PatchType
 from local.cluster.resources import BY_KIND
+from simulation.asked import Kind
 from simulation.invariants import Checker, Rule
 from simulation.leaving_rules import exclusions, replicas
 from tests.fakes.builders import GROUP, a_policy, policies
@@ -24,10 +25,12 @@ def world():
     return World()
 
 
-def draining(world, *, seconds_ago=10, kind=CauseKind.MANUAL, drain=None, **times):
+def draining(world, *, seconds_ago=10, drain=None, spot=False):
     world.policies = policies(replace(a_policy(), drain=drain or DrainPolicy()))
-    at = world.clock.now() - timedelta(seconds=seconds_ago)
-    world.records[INSTANCE] = a_record(at=START, kind=kind, times={"claimed": START, "draining": at, **times})
+    world.records[INSTANCE] = a_record(at=START)
+    world.work(seconds_ago=seconds_ago)
+    if spot:
+        world.ask(Kind.SPOT, takes=world.now + 120)
 
 
 def evict(world, name="web-1"):
@@ -54,7 +57,7 @@ class TestInService:
         "changes",
         [
             {"seconds_ago": 301},
-            {"kind": CauseKind.SPOT_INTERRUPTION},
+            {"spot": True},
             {"drain": DrainPolicy(deregistration_timeout=timedelta(0))},
             {"drain": DrainPolicy(timeout=timedelta(seconds=10))},
         ],
@@ -79,10 +82,27 @@ class TestInService:
         draining(world)
         evict(world)
         assert checker.after_event(world) == []
+        world.clock.sleep(5)
         draining(world, seconds_ago=1)
         world.balanced[INSTANCE] = "healthy"
         evict(world, "web-2")
         assert rules(checker.after_event(world)) == [Rule.IN_SERVICE]
+
+    def test_a_date_that_has_passed_hurries_no_later_drain(self, world):
+        draining(world)
+        world.ask(Kind.MAINTENANCE, at=world.now - 9000, takes=world.now - 3600)
+        world.balanced[INSTANCE] = "healthy"
+        evict(world)
+        assert rules(Checker().after_event(world)) == [Rule.IN_SERVICE]
+
+    @pytest.mark.parametrize(("default", "found"), [("CONTINUE", [Rule.IN_SERVICE]), ("ABANDON", [])])
+    def test_another_teams_hook_hurries_only_where_it_ends_the_instance(self, world, default, found):
+        draining(world, seconds_ago=70)
+        world.hold()
+        world.hold("theirs", seconds_ago=70, timeout=120, default=HookResult(default))
+        world.balanced[INSTANCE] = "healthy"
+        evict(world)
+        assert rules(Checker().after_event(world)) == found
 
 
 def attach(world):
@@ -92,33 +112,44 @@ def attach(world):
     world.cluster.create("volumeattachments", {"metadata": {"name": "csi-1"}, "spec": spec})
 
 
+def drained(world, checker, **how):
+    """Its last pod has been evicted and has left."""
+    draining(world, **how)
+    evict(world)
+    attach(world)
+    assert checker.after_event(world) == []
+    world.clock.sleep(60)
+    world.cluster.step(world.now)
+
+
 class TestVolumes:
     def test_an_instance_that_ends_with_a_volume_of_nobody_is_told(self, world):
-        draining(world, drained=world.clock.now())
-        attach(world)
+        checker = Checker()
+        drained(world, checker)
         world.terminations.append(INSTANCE)
-        found = Checker().after_event(world)
+        found = checker.after_event(world)
         assert rules(found) == [Rule.VOLUMES]
         assert found[0].text == f"{INSTANCE} with pv-1"
 
     def test_an_answered_hook_ends_it_as_well(self, world):
-        draining(world, drained=world.clock.now())
-        attach(world)
+        checker = Checker()
+        drained(world, checker)
         world.completed_hooks.append((GROUP, HOOK, INSTANCE, True))
-        assert rules(Checker().after_event(world)) == [Rule.VOLUMES]
+        assert rules(checker.after_event(world)) == [Rule.VOLUMES]
 
     @pytest.mark.parametrize("seconds", [361, 1000])
     def test_after_the_policys_time_it_ends_all_the_same(self, world, seconds):
-        draining(world, seconds_ago=seconds, drained=world.clock.now() - timedelta(seconds=seconds))
-        attach(world)
+        checker = Checker()
+        drained(world, checker)
+        world.clock.sleep(seconds)
         world.terminations.append(INSTANCE)
-        assert Checker().after_event(world) == []
+        assert checker.after_event(world) == []
 
     def test_a_spot_instance_is_not_held(self, world):
-        draining(world, kind=CauseKind.SPOT_INTERRUPTION, drained=world.clock.now())
-        attach(world)
+        checker = Checker()
+        drained(world, checker, spot=True)
         world.terminations.append(INSTANCE)
-        assert Checker().after_event(world) == []
+        assert checker.after_event(world) == []
 
 
 class TestAtTheEnd:
@@ -142,5 +173,7 @@ class TestAtTheEnd:
         world.replicas["default/web"] = 1
         assert rules(Checker().at_the_end(world)) == [Rule.REPLICAS]
         assert list(replicas(world)) == ["default/web has 2, its owner wants 1"]
-        world.records[INSTANCE] = a_record(surges={"default/web": True})
+        world.records[INSTANCE] = a_record()
+        assert list(replicas(world)) != []
+        world.pods("web-1")
         assert list(replicas(world)) == []

@@ -6,12 +6,12 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.model.termination import Cause, CauseKind
 from leeward.policy.document import DrainPolicy
 from local.cluster.nodes import NodeSpec
+from simulation.asked import Kind
 from simulation.aws import events
 from simulation.invariants import Rule
-from simulation.node_rules import IN_GOOD_TIME, NOTICE, SETTLED, TOLD_AFTER, UNMARKED
+from simulation.node_rules import CLAIMED_WITHIN, IN_GOOD_TIME, NOTICE, SETTLED, TOLD_AFTER, UNMARKED
 from tests.fakes.builders import GROUP, a_group, a_policy, policies
 from tests.fakes.clock import START
 from tests.simulation.view_stand_in import INSTANCE, MARK, NODE, a_record, rules
@@ -34,7 +34,7 @@ def maintained(world, nodes):
     for name in names[1:]:
         world.cluster.add_node(NodeSpec(name=f"node-{name}", instance_id=name))
     world.groups[GROUP] = a_group(GROUP, *names)
-    world.records[INSTANCE] = a_record(kind=CauseKind.SCHEDULED_CHANGE, deadline=DAYS_AHEAD)
+    world.ask(Kind.MAINTENANCE, takes=DAYS_AHEAD.timestamp())
 
 
 def a_while(world, checker, seconds):
@@ -91,10 +91,7 @@ def test_a_node_that_another_message_asks_for_waits_for_no_budget(world, checker
     assert a_while(world, checker, SETTLED + 1) == []
     world.mark()
     assert checker.after_event(world) == []
-    at = world.clock.now() + timedelta(seconds=seconds)
-    record = world.records[INSTANCE]
-    another = Cause(id="event-2", kind=CauseKind.REBALANCE_RECOMMENDATION, at=at)
-    world.records[INSTANCE] = replace(record, causes=(*record.causes, another))
+    world.ask(Kind.REBALANCE, at=world.now + seconds)
     assert rules(a_while(world, checker, TOLD_AFTER + 1)) == told
 
 
@@ -105,7 +102,7 @@ def test_maintenance_that_has_been_moved_near_waits_for_no_budget(world, checker
     world.mark()
     assert checker.after_event(world) == []
     now = world.clock.now()
-    world.records[INSTANCE] = a_record(kind=CauseKind.SCHEDULED_CHANGE, deadline=DAYS_AHEAD, at=now)
+    world.records[INSTANCE] = a_record(at=now)
     nearer = events.maintenance("event", INSTANCE, now, now + timedelta(hours=5))
     nearer["detail"]["eventArn"] = "event-1"
     world.acknowledged.append(("m-1", json.dumps(nearer)))
@@ -148,32 +145,102 @@ def test_an_empty_node_may_be_let_go_and_so_may_an_ended_instance(world, checker
 def test_a_drain_whose_time_is_over_lets_go_what_is_left_unless_it_forces(world, checker, force, minutes, told):
     with_policy(world, timeout=timedelta(minutes=15), force=force)
     world.pods("web-1")
-    later = START + timedelta(hours=1)
-    world.records[INSTANCE] = a_record(at=later, times={"claimed": later, "draining": START})
     world.clock.advance(minutes=minutes)
+    world.records[INSTANCE] = a_record(at=START + timedelta(hours=1))
+    world.work(seconds_ago=60 * minutes)
     answer(world)
     assert rules(checker.after_event(world)) == told
 
 
-@pytest.mark.parametrize(("told", "found"), [(-0.06, []), (0.06, []), (-60, [Rule.DRAINED])])
-def test_what_an_upgrade_told_first_is_held_and_clocks_that_differ_tell_nothing(world, checker, told, found):
-    """The group was told so many seconds after the drain's time was over, by the clock of another function."""
+@pytest.mark.parametrize(("by_us", "found"), [(False, []), (True, [Rule.DRAINED])])
+def test_an_instance_that_we_have_asked_to_end_is_held_past_the_drains_time(world, checker, by_us, found):
     with_policy(world, timeout=timedelta(minutes=15))
     world.pods("web-1")
-    later, over = START + timedelta(hours=1), START + timedelta(minutes=16)
-    times = {"claimed": later, "draining": START, "drained": over, "terminating": over + timedelta(seconds=told)}
-    world.records[INSTANCE] = a_record(at=later, kind=CauseKind.UPGRADE, times=times)
-    world.clock.advance(minutes=16)
+    world.records[INSTANCE] = a_record(at=START + timedelta(hours=1))
+    world.work(seconds_ago=16 * 60)
+    world.asked_by_us = {INSTANCE} if by_us else set()
     answer(world)
     assert rules(checker.after_event(world)) == found
 
 
 def test_a_spot_instance_is_let_go_as_it_is_shortly_before_its_deadline(world, checker):
     world.pods("web-1")
-    world.records[INSTANCE] = a_record(at=START + timedelta(hours=1), deadline=START + timedelta(seconds=120))
+    world.records[INSTANCE] = a_record(at=START + timedelta(hours=1))
+    world.ask(Kind.SPOT, takes=world.now + NOTICE)
     world.clock.sleep(111)
     answer(world)
     assert checker.after_event(world) == []
+
+
+def test_a_spot_instance_is_not_let_go_earlier_whatever_deadline_the_product_believes_in(world, checker):
+    world.pods("web-1")
+    world.records[INSTANCE] = a_record(at=START + timedelta(hours=1), deadline=START)
+    world.ask(Kind.SPOT, takes=world.now + NOTICE)
+    world.clock.sleep(60)
+    answer(world)
+    (found,) = checker.after_event(world)
+    assert rules([found]) == [Rule.NOTICE]
+    assert found.text == f"{INSTANCE} is let go 60 s before EC2 takes it, with default/web-1"
+
+
+def test_a_warning_that_was_handled_keeps_a_blocked_node_past_its_time_out(world, checker):
+    with_policy(world, timeout=timedelta(seconds=10))
+    world.pods("web-1")
+    world.records[INSTANCE] = a_record(at=START + timedelta(hours=1))
+    world.work(seconds_ago=60)
+    world.ask(Kind.SPOT, takes=world.now + NOTICE)
+    warning = events.spot_warning("event", INSTANCE, world.clock.now())
+    world.acknowledged.append(("m-1", json.dumps(warning)))
+    world.ended.add(INSTANCE)
+    assert checker.after_event(world) == []
+    world.ended.clear()
+    world.clock.sleep(61)
+    answer(world)
+    assert rules(checker.after_event(world)) == [Rule.NOTICE]
+
+
+def test_a_termination_grace_period_longer_than_the_time_out_extends_the_drain(world, checker):
+    with_policy(world, timeout=timedelta(minutes=2), termination_grace_period=timedelta(minutes=10))
+    world.pods("web-1")
+    world.records[INSTANCE] = a_record(at=START + timedelta(hours=1))
+    world.work(seconds_ago=180)
+    answer(world)
+    assert rules(checker.after_event(world)) == [Rule.DRAINED]
+    world.clock.advance(minutes=8)
+    answer(world)
+    assert checker.after_event(world) == []
+
+
+@pytest.mark.parametrize(("state", "found"), [("GiveNodeBack", []), ("DrainNode", [Rule.UNMARKED])])
+def test_a_mark_stays_while_a_termination_is_open_unless_it_gives_the_node_back(world, checker, state, found):
+    world.records[INSTANCE] = a_record()
+    world.mark()
+    world.states[INSTANCE] = [state]
+    world.api.unmark(world.api.node(NODE), MARK.key)
+    assert rules(checker.after_event(world)) == found
+
+
+def test_a_mark_that_comes_off_without_a_termination_breaks_nothing(world, checker):
+    world.mark()
+    world.api.unmark(world.api.node(NODE), MARK.key)
+    assert checker.after_event(world) == []
+
+
+def test_a_warning_is_claimed_within_half_a_minute_where_only_kubernetes_has_trouble(world, checker):
+    world.faultless = False
+    world.only_kubernetes_fails = True
+    world.warned.append((INSTANCE, world.now))
+    assert a_while(world, checker, CLAIMED_WITHIN) == []
+    assert rules(a_while(world, checker, 1)) == [Rule.CLAIM]
+    assert a_while(world, checker, 60) == []
+
+
+def test_a_warning_that_was_claimed_in_time_is_no_finding(world, checker):
+    world.faultless = False
+    world.only_kubernetes_fails = True
+    world.warned.append((INSTANCE, world.now))
+    world.records[INSTANCE] = a_record()
+    assert a_while(world, checker, CLAIMED_WITHIN + 1) == []
 
 
 def test_a_node_that_registered_after_the_claim_may_have_pods(world, checker):

@@ -3,13 +3,16 @@
 from dataclasses import dataclass, field
 
 from leeward.model import keys
+from leeward.model.group import HookResult
 from leeward.model.node import Taint
 from leeward.model.termination import Cause, CauseKind, Outcome, Status, TerminationRecord
 from leeward.policy.document import ClusterPolicies
 from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec
 from local.cluster.settings import ClusterSettings
+from simulation.asked import Asked
 from simulation.kubernetes import SimKubernetes
+from simulation.view import Hold
 from tests.fakes.builders import GROUP, a_group, a_subject, policies
 from tests.fakes.clock import START, FakeClock
 
@@ -54,6 +57,16 @@ class World:
     maxima: dict = field(default_factory=lambda: {GROUP: a_group(GROUP).maximum})
     replicas: dict = field(default_factory=dict)
     balanced: dict = field(default_factory=dict)
+    asked: list = field(default_factory=list)
+    rewritten: float = 0.0
+    asked_by_us: set = field(default_factory=set)
+    misdirected: list = field(default_factory=list)
+    held: list = field(default_factory=list)
+    states: dict = field(default_factory=dict)
+    rested: dict = field(default_factory=dict)
+    unjoined: set = field(default_factory=set)
+    forced_ones: set = field(default_factory=set)
+    only_kubernetes_fails: bool = False
 
     def __post_init__(self):
         self.cluster = Cluster(clock=lambda: self.now, settings=ClusterSettings(pod_start=0.0))
@@ -66,6 +79,36 @@ class World:
     def now(self):
         return self.clock.now().timestamp()
 
+    @property
+    def open_since(self):
+        found = [record for record in self.records.values() if record.status is Status.OPEN]
+        return {record.instance: record.times["claimed"].timestamp() for record in found}
+
+    def known_causes(self, instance):
+        return [cause.id for cause in self.records[instance].causes] if instance in self.records else []
+
+    def forced(self, instance):
+        return instance in self.forced_ones
+
+    def holds(self, instance):
+        return [hold for held, hold in self.held if held == instance]
+
+    def serves(self, instance):
+        return instance not in self.ended
+
+    def working_since(self, instance):
+        names = [name for name in self.open_executions if name.startswith(f"{instance}-")]
+        return min((self.started(name) for name in names), default=None)
+
+    def states_of(self, instance):
+        return self.states.get(instance, [])
+
+    def rested_since(self, instance):
+        return self.rested.get(instance)
+
+    def joined(self, instance):
+        return instance not in self.unjoined
+
     def ours(self, hook, group):
         return hook in OURS
 
@@ -77,6 +120,22 @@ class World:
 
     def started(self, execution):
         return self.begun.get(execution, START.timestamp())
+
+    def work(self, *, seconds_ago=0):
+        """An execution is open about the instance."""
+        self.open_executions.add(f"{INSTANCE}-1")
+        self.begun[f"{INSTANCE}-1"] = self.now - seconds_ago
+
+    def ask(self, kind, *, at=None, takes=None, deletes=False, key="event-1"):
+        at = self.now if at is None else at
+        self.asked.append(Asked(at=at, instance=INSTANCE, kind=kind, key=key, takes=takes, deletes=deletes))
+
+    def hold(self, hook="leeward-terminate", *, seconds_ago=0, timeout=300, default=HookResult.CONTINUE, **more):
+        """A lifecycle action holds the instance."""
+        since = self.now - seconds_ago
+        defaults = {"ours": hook in OURS, "launching": False, "ends": since + timeout}
+        action = Hold(hook=hook, since=since, timeout=timeout, default=default, **{**defaults, **more})
+        self.held.append((INSTANCE, action))
 
     def mark(self):
         return self.api.mark(self.api.node(NODE), MARK)

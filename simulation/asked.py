@@ -1,0 +1,78 @@
+"""What was asked of instances, written down by the simulated AWS and by the people of the world when it happened.
+
+The rules take from here when EC2 takes an instance and who wants pods deleted. Nothing of it is the product's word."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """Who asks for an instance to go."""
+
+    SPOT = "spot"
+    REBALANCE = "rebalance"
+    MAINTENANCE = "maintenance"
+    BY_HAND = "by hand"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """`at` in seconds since 1970. `key` names an event that may be announced again; `takes`: when EC2 takes it;
+    `deletes`: a drain by hand whose flags let pods be deleted past their budgets, or give them another grace.
+    """
+
+    at: float
+    instance: str
+    kind: Kind
+    key: str = ""
+    takes: float | None = None
+    deletes: bool = False
+    called_off: bool = False  # the event stands no more
+
+
+class AskedOf:
+    """All that was asked, by instance. Fed with a journal as it grows."""
+
+    def __init__(self) -> None:
+        self._by_instance: dict[str, list[Asked]] = {}
+        self._seen = 0
+
+    def read(self, journal: Sequence[Asked]) -> None:
+        """Take in what is new."""
+        if len(journal) > self._seen:
+            for asked in journal[self._seen :]:
+                self._by_instance.setdefault(asked.instance, []).append(asked)
+            self._seen = len(journal)
+
+    def of(self, instance: str) -> Sequence[Asked]:
+        """In the order of time."""
+        return self._by_instance.get(instance, ())
+
+    def has_spot(self, instance: str) -> bool:
+        """Whether EC2 has warned of a spot interruption."""
+        return any(asked.kind is Kind.SPOT for asked in self.of(instance))
+
+    def taken_at(self, instance: str, now: float) -> float | None:
+        """The earliest moment for which EC2 has announced to take the instance; None without one. A maintenance date
+        counts while it stands, and `TOLD_AFTER` longer: the message that moved it may still be under way.
+        """
+        return min(self._dates(instance, now), default=None)
+
+    def _dates(self, instance: str, now: float) -> Iterator[float]:
+        latest: dict[str, Asked] = {}
+        for asked in self.of(instance):
+            if asked.takes is None:
+                continue
+            if asked.kind is Kind.SPOT:
+                yield asked.takes
+                continue
+            before = latest.get(asked.key)
+            if before is not None and before.takes is not None and now - asked.at < TOLD_AFTER:
+                yield before.takes
+            latest[asked.key] = asked
+        yield from (one.takes for one in latest.values() if one.takes is not None and now < one.takes + PASSED)
+
+
+TOLD_AFTER = 600.0  # seconds: until a message that was sent has been handled, with all its faults
+PASSED = 60.0  # an instance that runs so long after its date was spared

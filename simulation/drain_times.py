@@ -1,0 +1,136 @@
+"""How much time a drain has, computed from the world: what EC2 announced, policies in force, hooks that hold the
+instance, executions that are open. Never from what the product noted about it.
+
+Where the world does not tell a moment exactly, the earliest possible one is taken: a rule that says "too early" may
+miss a second then, and is never wrong."""
+
+from collections.abc import Iterator
+
+from leeward.model.group import HookResult
+from leeward.policy.document import DrainPolicy, NodePolicy
+from simulation.asked import Asked, AskedOf
+from simulation.facts import group_of, policy_of
+from simulation.view import WorldView
+
+CLOCKS = 5.0  # seconds by which those of two functions may differ
+MARGIN = 5.0  # what answering a hook takes before EC2 takes the instance
+REWRITTEN = 120.0  # seconds: a step that began before its policy was rewritten goes by the earlier one
+KNOWN_AFTER = 60.0  # seconds after the acknowledgement of a warning: every step that began before has ended
+
+
+class DrainTimes:
+    """One for each run; `read` it after each event."""
+
+    def __init__(self) -> None:
+        self.asked = AskedOf()
+        self._known: dict[str, float] = {}  # instance -> when a message about its spot warning was acknowledged
+
+    def read(self, view: WorldView) -> None:
+        """Take in what was asked since the last look."""
+        self.asked.read(view.asked)
+
+    def warned(self, instance: str, at: float) -> None:
+        """The product has acknowledged a spot warning."""
+        self._known.setdefault(instance, at)
+
+    def policy(self, instance: str, view: WorldView) -> NodePolicy | None:
+        """In force for the instance's group, also while the group is ending it."""
+        return policy_of(view, group_of(view, instance))
+
+    def unsettled(self, view: WorldView) -> bool:
+        """Whether policies were rewritten a moment ago."""
+        return view.now - view.rewritten < REWRITTEN
+
+    def begun(self, instance: str, view: WorldView) -> float | None:
+        """The earliest moment at which the present drain can have begun; None where nothing is under way."""
+        working = view.working_since(instance)
+        return working if working is not None else view.open_since.get(instance)
+
+    def over(self, instance: str, drain: DrainPolicy, view: WorldView) -> float | None:
+        """When the drain's own time is over: its time-out, or a longer terminationGracePeriod."""
+        begun = self.begun(instance, view)
+        grace = drain.termination_grace_period
+        return None if begun is None else begun + max(drain.timeout, grace or drain.timeout).total_seconds()
+
+    def may_let_go(self, instance: str, view: WorldView) -> bool:
+        """Whether an instance may be let go with pods on it that could still leave: EC2 takes it now, or the drain's
+        time is over. Not the latter where EC2 takes it later, where we have asked for its end ourselves so that a hook
+        of ours holds it, or where the policy forces: then it is held until it is empty.
+        """
+        taken = self.asked.taken_at(instance, view.now)
+        if taken is not None and view.now >= taken - MARGIN - CLOCKS:
+            return True
+        policy = self.policy(instance, view)
+        if policy is None or self.unsettled(view):
+            return True
+        if policy.drain.force or view.forced(instance) or instance in view.asked_by_us or self._waits(instance, view):
+            return False
+        over = self.over(instance, policy.drain, view)
+        return over is not None and view.now >= over - CLOCKS
+
+    def announced(self, instance: str, view: WorldView) -> bool:
+        """Whether EC2 has said that it takes the instance, at a moment that lies ahead."""
+        taken = self.asked.taken_at(instance, view.now)
+        return taken is not None and view.now < taken
+
+    def may_delete(self, instance: str, grace: float, view: WorldView) -> bool:
+        """Whether a pod with that grace may be deleted past its budgets: a drain by hand whose flags say so, force
+        after the drain's time, or a node deadline that leaves the pod no more than its grace.
+        """
+        if self.unsettled(view) or any(asked.deletes for asked in self._present(instance, view)):
+            return True
+        policy, begun = self.policy(instance, view), self.begun(instance, view)
+        if policy is None or begun is None:
+            return False
+        drain, now = policy.drain, view.now + CLOCKS
+        forced = drain.force or view.forced(instance)
+        if forced and now >= begun + drain.timeout.total_seconds():
+            return True
+        if not (forced or drain.termination_grace_period is not None or at_deadline_deletes(drain)):
+            return False
+        deadline = self.node_deadline(instance, policy, view)
+        return deadline is not None and now >= deadline - grace
+
+    def node_deadline(self, instance: str, policy: NodePolicy, view: WorldView) -> float | None:
+        """When the node goes whatever happens: the policy's terminationGracePeriod, EC2, or another team's hook whose
+        default abandons the instance or that alone holds it.
+        """
+        return min(self._ends(instance, policy, view), default=None)
+
+    def deregistered_by(self, instance: str, policy: NodePolicy, view: WorldView) -> float:
+        """Until when no pod may be evicted while a load balancer has the node: never longer than half of the drain."""
+        begun = self.begun(instance, view)
+        if begun is None or self.asked.has_spot(instance):
+            return 0
+        wait, drain = policy.drain.deregistration_timeout.total_seconds(), policy.drain
+        ends = [begun + drain.timeout.total_seconds(), *self._ends(instance, policy, view)]
+        return min(begun + wait, begun + max(min(ends) - begun, 0) / 2) - CLOCKS
+
+    def _ends(self, instance: str, policy: NodePolicy, view: WorldView) -> Iterator[float]:
+        begun, grace = self.begun(instance, view), policy.drain.termination_grace_period
+        if grace is not None and begun is not None:
+            yield begun + grace.total_seconds()
+        taken = self.asked.taken_at(instance, view.now)
+        if taken is not None:
+            yield taken
+        holds = view.holds(instance)
+        guarded = any(hold.ours for hold in holds)
+        for hold in holds:
+            if not hold.ours and (hold.default is HookResult.ABANDON or not guarded):
+                yield hold.ends
+
+    def _present(self, instance: str, view: WorldView) -> Iterator[Asked]:
+        """What was asked for since the record was opened that is open now, or a moment before."""
+        since = view.open_since.get(instance)
+        yield from (one for one in self.asked.of(instance) if since is None or one.at >= since - KNOWN_AFTER)
+
+    def _waits(self, instance: str, view: WorldView) -> bool:
+        """Whether EC2 takes the instance later, and the product has long known it."""
+        known = self._known.get(instance)
+        ahead = self.asked.has_spot(instance) and self.announced(instance, view)
+        return ahead and known is not None and view.now - known > KNOWN_AFTER
+
+
+def at_deadline_deletes(drain: DrainPolicy) -> bool:
+    """Whether the policy deletes blocked pods where EC2 takes the node."""
+    return getattr(drain, "at_deadline", "evict") == "delete"

@@ -1,0 +1,31 @@
+"""What must hold for lifecycle hooks beside their answers: heartbeats of what waits, launch hooks that give up."""
+
+from collections.abc import Iterator
+
+from simulation.facts import News
+from simulation.view import WorldView
+
+NEVER_JOINS = 900.0  # seconds past its own time-out for which a launch hook may be kept waiting for a Node
+
+
+class HookRules:
+    """One for each run."""
+
+    def __init__(self) -> None:
+        self._new = News().of
+        self._told: set[tuple[str, str]] = set()
+
+    def misdirected(self, view: WorldView) -> Iterator[str]:
+        """A hook that waits is heartbeaten by its own name."""
+        for group, hook, instance in self._new("misdirected", view.misdirected):
+            yield f"{hook} of {group} for {instance}"
+
+    def launches(self, view: WorldView) -> Iterator[str]:
+        """Looked at after each heartbeat: nothing else keeps a hook waiting."""
+        for _, hook, instance, by_us in self._new("heartbeats", view.heartbeats):
+            if not by_us or (hook, instance) in self._told or view.joined(instance):
+                continue
+            for hold in view.holds(instance):
+                if hold.hook == hook and hold.launching and view.now - hold.since > hold.timeout + NEVER_JOINS:
+                    self._told.add((hook, instance))
+                    yield f"{hook} of {instance} has waited for {view.now - hold.since:.0f} s, no Node has joined"
