@@ -168,7 +168,15 @@ def test_a_new_attempt_starts_its_clocks_anew_and_keeps_the_rest(claims):
     claims.claim(a_subject(), FULL, NOW)
     claims.note(
         INSTANCE,
-        times={"tainted": NOW, "draining": NOW, "until": LATER, "evicting": NOW, "drained": NOW, "retry": NOW},
+        times={
+            "tainted": NOW,
+            "draining": NOW,
+            "until": LATER,
+            "evicting": NOW,
+            "drained": NOW,
+            "moved": NOW,
+            "retry": NOW,
+        },
         blocked_by=["shop/web: pdb shop/web"],
         replacement=Replacement(launched=("i-0new",)),
     )
@@ -216,9 +224,9 @@ def test_notes_are_kept_beside_the_version(claims):
 
 def test_a_time_that_is_set_stays_except_the_time_of_the_next_try(claims):
     claims.claim(a_subject(), FULL, NOW)
-    claims.note(INSTANCE, times={"draining": NOW, "retry": NOW})
-    claims.note(INSTANCE, times={"draining": LATER, "retry": LATER, "claimed": LATER})
-    assert claims.read(INSTANCE).times == {"claimed": NOW, "draining": NOW, "retry": LATER}
+    claims.note(INSTANCE, times={"draining": NOW, "moved": NOW, "retry": NOW})
+    claims.note(INSTANCE, times={"draining": LATER, "moved": LATER, "retry": LATER, "claimed": LATER})
+    assert claims.read(INSTANCE).times == {"claimed": NOW, "draining": NOW, "moved": LATER, "retry": LATER}
 
 
 def test_who_pays_a_debt_is_decided_once_and_survives_the_end_of_the_record(claims):
