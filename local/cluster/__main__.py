@@ -79,6 +79,7 @@ def _server(options: argparse.Namespace) -> ClusterServer:
         pod_start=options.pod_start,
         termination_scale=options.termination_scale,
         pod_gc_period=0,
+        node_leases=True,
         pod_gc_quarantine=options.pod_gc_quarantine,
     )
     return ClusterServer(

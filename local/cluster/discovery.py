@@ -5,9 +5,12 @@ from __future__ import annotations
 
 from local.cluster import openapi
 from local.cluster.objects import Obj
-from local.cluster.resources import GROUPS, REVIEW_GROUP, VERBS, Resource, in_group, version_of
+from local.cluster.resources import GROUPS, IDENTITY_GROUP, REVIEW_GROUP, VERBS, Resource, in_group, version_of
 
-_REVIEWS = ("SelfSubjectAccessReview", "SelfSubjectRulesReview", "SubjectAccessReview")
+_REVIEWS = {
+    REVIEW_GROUP: ("SelfSubjectAccessReview", "SelfSubjectRulesReview", "SubjectAccessReview"),
+    IDENTITY_GROUP: ("SelfSubjectReview",),
+}
 
 
 def document_at(path: str, version: str) -> Obj | None:
@@ -72,8 +75,8 @@ def resource_list(group: str, version: str) -> Obj | None:
     """The APIResourceList of a group version; None for one that does not exist."""
     if version != version_of(group) or (group and group not in GROUPS):
         return None
-    if group == REVIEW_GROUP:
-        entries = [_review(kind) for kind in _REVIEWS]
+    if group in _REVIEWS:
+        entries = [_review(kind) for kind in _REVIEWS[group]]
     else:
         entries = [entry for resource in in_group(group, version) for entry in _entries(resource)]
     # never "/v1" for the core group: kubectl would look for a group called ""

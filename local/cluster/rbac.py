@@ -169,6 +169,7 @@ def bootstrap_objects() -> list[tuple[str, Obj]]:
         "apiGroups": ["authorization.k8s.io"],
         "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
     }
+    identity = {"apiGroups": ["authentication.k8s.io"], "resources": ["selfsubjectreviews"]}
     everything = [
         {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
         {"nonResourceURLs": ["*"], "verbs": ["*"]},
@@ -176,7 +177,7 @@ def bootstrap_objects() -> list[tuple[str, Obj]]:
     roles: dict[str, tuple[list[Obj], list[str]]] = {
         "cluster-admin": (everything, [MASTERS]),
         "system:discovery": ([{"nonResourceURLs": _DISCOVERY, "verbs": ["get"]}], [AUTHENTICATED]),
-        "system:basic-user": ([{**reviews, "verbs": ["create"]}], [AUTHENTICATED]),
+        "system:basic-user": ([{**reviews, "verbs": ["create"]}, {**identity, "verbs": ["create"]}], [AUTHENTICATED]),
         "system:public-info-viewer": (
             [{"nonResourceURLs": _PUBLIC, "verbs": ["get"]}],
             [AUTHENTICATED, UNAUTHENTICATED],

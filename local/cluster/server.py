@@ -22,6 +22,7 @@ from typing import Self
 import uvicorn
 
 from local.cluster.authn import AccessEntry, Authenticator, Identify
+from local.cluster.bootstrap import component_statuses
 from local.cluster.certificates import ServerIdentity, new_identity
 from local.cluster.faults import Faults
 from local.cluster.http_api import HttpApi
@@ -69,7 +70,7 @@ class ClusterServer:
         self.lock = threading.RLock()
         self.admin_token = secrets.token_urlsafe(32)
         self.model = Cluster(clock=clock, seed=seed, settings=settings)
-        for resource, obj in bootstrap_objects():
+        for resource, obj in [*bootstrap_objects(), *component_statuses()]:
             self.model.create(resource, obj)
         self.faults = Faults(clock=clock, seed=seed)
         self.authenticator = Authenticator(

@@ -138,3 +138,20 @@ def test_a_patch_with_a_value_of_a_wrong_type_is_invalid_and_such_an_object_a_ba
     assert served_world.patch("nodes", node, {"spec": {"taints": "all"}}).code == 422
     reply = served_world.post("configmaps", {"metadata": {"name": "settings"}, "immutable": "yes"})
     assert (reply.code, reply.reason) == (400, "BadRequest")
+
+
+def test_a_budget_of_max_unavailable_over_a_pod_without_a_controller_allows_nothing(world):
+    a_lone_pod(world, "alone")
+    spec = {"selector": {"matchLabels": {"app": "alone"}}, "maxUnavailable": 1}
+    world.create("poddisruptionbudgets", {"metadata": {"name": "alone"}, "spec": spec})
+    metadata = {"name": "alone", "namespace": world.namespace}
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
+
+    def refusal_of_a_counted_budget():
+        reply = world.post("pods", body, name="alone", subresource="eviction")
+        return reply if "still being processed" not in reply.body["details"]["causes"][0]["message"] else None
+
+    reply = world.until(refusal_of_a_counted_budget, "the budget is counted")
+    (cause,) = reply.body["details"]["causes"]
+    assert (reply.code, cause["reason"]) == (429, "DisruptionBudget")
+    assert cause["message"] == "The disruption budget alone does not allow evicting pods currently"
