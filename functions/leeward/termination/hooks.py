@@ -15,6 +15,7 @@ from leeward.policy.selection import is_ours
 from leeward.ports import Ports
 from leeward.termination.found import Found, apart
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, keep_waiting
+from leeward.termination.records import read_records
 from leeward.termination.sight import Sight
 from leeward.termination.situation import of_ours
 from leeward.termination.starting import start
@@ -79,10 +80,11 @@ def _settle_endings(ending: Mapping[str, Sequence[GroupInstance]], sight: Sight,
     names = [member.id for members in ending.values() for member in members]
     if not names:
         return
-    records = patiently(lambda: ports.claims.read_all(names), ports.clock)
+    records = read_records(names, ports, found)
     instances = patiently(lambda: ports.instances.describe(names), ports.clock)
     for group in sight.selected:
-        orphans = [one for one in ending.get(group.name, ()) if not _is_open(records.get(one.id))]
+        orphans = [one for one in ending.get(group.name, ()) if one.id not in records.unreadable]
+        orphans = [one for one in orphans if not _is_open(records.read.get(one.id))]
         if orphans:
             with apart(group.name, found):
                 _settle_group(sight, group, orphans, instances, ports, found)

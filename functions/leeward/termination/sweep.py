@@ -23,6 +23,7 @@ from leeward.sync.labels import label_nodes
 from leeward.termination.found import Found, apart
 from leeward.termination.hooks import answer_launches, settle_hooks
 from leeward.termination.pacing import budget_left, paced
+from leeward.termination.records import read_records
 from leeward.termination.sight import Sight
 from leeward.termination.starting import start
 
@@ -43,7 +44,7 @@ def sweep_once(ports: Ports, each: Executor = in_threads) -> Found:
     """
     found = Found()
     served = ports.clusters.names()
-    records = attempt(lambda: _open_records(ports))
+    records = attempt(lambda: _open_records(ports, found))
     if isinstance(records, LeewardError):
         each(lambda cluster: _nodes(cluster, ports.for_seconds(NODES_SECONDS), found), served, CLUSTERS)
         raise records
@@ -126,13 +127,13 @@ def _nodes(cluster: str, ports: Ports, found: Found) -> Mapping[str, Node] | Non
     return nodes
 
 
-def _open_records(ports: Ports) -> Mapping[str, TerminationRecord]:
+def _open_records(ports: Ports, found: Found) -> Mapping[str, TerminationRecord]:
     """By instance. Each minute begins with another one, so that a sweep that dies early leaves no record behind for
     good. Where they cannot be read the sweep ends: what is under way would be taken for what nobody does.
     """
     names = patiently(ports.claims.open_instances, ports.clock)
     first = ports.clock.now().minute % len(names) if names else 0
-    records = patiently(lambda: ports.claims.read_all(names), ports.clock) if names else {}
+    records = read_records(names, ports, found).read
     ordered = [records[name] for name in (*names[first:], *names[:first]) if name in records]
     return {record.instance: record for record in ordered if record.status is Status.OPEN}
 
@@ -220,7 +221,7 @@ def _unmark_stale(
     marked: Iterable[Node], records: Mapping[str, TerminationRecord], ports: Ports, found: Found, cluster: str
 ) -> None:
     """Take our mark off nodes that nobody is terminating, at second sight: fn interruption marks before it claims."""
-    for node in _unclaimed(marked, records, ports):
+    for node in _unclaimed(marked, records, ports, found):
         with apart(node.name, found):
             if ports.claims.once(f"stale-mark#{node.uid}", SECOND_SIGHT, ports.clock.now()):
                 continue
@@ -228,12 +229,17 @@ def _unmark_stale(
             found.unmarked.append(node.name)
 
 
-def _unclaimed(marked: Iterable[Node], records: Mapping[str, TerminationRecord], ports: Ports) -> Iterator[Node]:
+def _unclaimed(
+    marked: Iterable[Node], records: Mapping[str, TerminationRecord], ports: Ports, found: Found
+) -> Iterator[Node]:
     candidates = [node for node in marked if node.instance_id not in records]
     names = [node.instance_id for node in candidates]
-    instances, claims = (ports.instances.describe(names), ports.claims.read_all(names)) if names else ({}, {})
+    instances = ports.instances.describe(names) if names else {}
+    claims = read_records(names, ports, found)
     for node in candidates:
-        instance, record = instances.get(node.instance_id), claims.get(node.instance_id)
+        instance, record = instances.get(node.instance_id), claims.read.get(node.instance_id)
+        if node.instance_id in claims.unreadable:
+            continue
         alive = instance is not None and instance.state == "running"
         if alive and (record is None or record.status is Status.CLOSED):
             yield node
