@@ -65,6 +65,11 @@ def why_pod_stays(pod: Pod, now: datetime) -> str:
     return ""
 
 
+def is_safe_to_evict(pod: Pod) -> bool:
+    """Whether the pod says that voluntary disruption may evict it although it has no controller or keeps local data."""
+    return pod.annotations.get(SAFE_TO_EVICT) == TRUE
+
+
 def why_node_stays(node: Node) -> str:
     """Which annotation of the node forbids every voluntary method, empty when none does."""
     key = next((one.key for one in node_opt_outs(node) if one.key in DO_NOT_DISRUPT), "")

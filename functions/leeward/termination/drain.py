@@ -16,6 +16,7 @@ from leeward.termination.budgets import Refusal, refusal
 
 STUCK_AFTER = timedelta(seconds=60)  # past its deletion deadline: the kubelet is not answering (Karpenter: 1 min)
 TAINT_EFFECT = "NoSchedule"
+SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
 
 class Protection(StrEnum):
@@ -112,6 +113,7 @@ def plan_drain(
 ) -> DrainPlan:
     """Sort the node's pods into those that leave, may stay, or forbid the drain.
 
+
     `daemon_sets`: `namespace/name` of every DaemonSet that exists. `deadline`: when the node goes whatever happens;
     where the policy forces or sets a terminationGracePeriod, a pod is deleted at (deadline - its own grace).
     """
@@ -184,7 +186,7 @@ def _why_left(pod: Pod, daemon_sets: frozenset[str], now: datetime, options: Dra
 
 
 def _refused(pod: Pod, daemon_sets: frozenset[str], policy: DrainPolicy, options: DrainOptions) -> RefusedPod | None:
-    if pod.finished:
+    if pod.finished or (options.voluntary and pod.annotations.get(SAFE_TO_EVICT) == "true"):
         return None
     if pod.of_daemon_set and _daemon_set_exists(pod, daemon_sets):
         why = "pod of a DaemonSet, which would start it again at once"

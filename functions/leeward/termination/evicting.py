@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from leeward.model.drain_options import BY_POLICY
 from leeward.model.node import Node
+from leeward.model.termination import CauseKind
 from leeward.ports import EvictionRefusedError, Kubernetes, Ports
 from leeward.termination import verdict
 from leeward.termination.drain import DrainPlan, Eviction, How, plan_drain
@@ -16,6 +17,7 @@ from leeward.termination.surging import Surging
 
 WORK = timedelta(seconds=10)
 LOOK_AGAIN_SECONDS = 1.0
+VOLUNTARY = (CauseKind.EXPIRED, CauseKind.DRIFTED, CauseKind.EMPTY, CauseKind.UNDERUTILIZED)
 
 
 @dataclass(slots=True)
@@ -54,7 +56,7 @@ def plan_now(node: Node, situation: Situation, started: datetime, kubernetes: Ku
     """The verdict over the node's pods at this moment."""
     policy, now = situation.policy.drain, ports.clock.now()
     deadline = verdict.node_deadline(situation.record, policy, started)
-    asked = situation.record.options or BY_POLICY
+    asked, voluntary = situation.record.options or BY_POLICY, situation.record.has(*VOLUNTARY)
     forced = policy.force and verdict.out_of_time(situation.record, policy, started, now) is not None
     return plan_drain(
         node=node,
@@ -64,7 +66,7 @@ def plan_now(node: Node, situation: Situation, started: datetime, kubernetes: Ku
         policy=policy,
         now=now,
         deadline=deadline,
-        options=replace(asked, disable_eviction=forced or asked.disable_eviction),
+        options=replace(asked, disable_eviction=forced or asked.disable_eviction, voluntary=voluntary),
     )
 
 
