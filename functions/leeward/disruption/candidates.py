@@ -10,7 +10,7 @@ from leeward.disruption.budget_index import BudgetIndex
 from leeward.disruption.cost import disruption_cost, lifetime_left
 from leeward.disruption.headcount import why_disrupting
 from leeward.disruption.neighbours import foreign
-from leeward.disruption.opt_outs import is_safe_to_evict, why_node_stays, why_pod_stays
+from leeward.disruption.opt_outs import why_node_stays, why_pod_stays
 from leeward.model.group import Group
 from leeward.model.instance import CapacityType
 from leeward.model.node import Node
@@ -148,7 +148,7 @@ def evictable(pod: Pod) -> bool:
 
 def _why_refused(pod: Pod, drain: DrainPolicy) -> str:
     """What its drain would refuse; `safe-to-evict: "true"` lifts that."""
-    if is_safe_to_evict(pod):
+    if pod.safe_to_evict:
         return ""
     if not drain.evict_unmanaged and pod.owner is None:
         return f"pod {pod.key} has no controller: nothing would start it again (drain.unmanagedPods)"

@@ -13,8 +13,8 @@ _NEVER = -1
 class DrainOptions:
     """None: as the policy says. `skip_wait_for_delete`: how long past its deletion deadline a pod is waited for.
 
-    `voluntary`: the cause is a disruption run, so that `safe-to-evict: "true"` lifts what the policy refuses. It follows
-    from the record's causes in every step and is not kept.
+    `voluntary`: the cause is a disruption run, so that `safe-to-evict: "true"` lifts what the policy refuses. Each step
+    reads it from the record's causes, so it is not kept.
     """
 
     evict_unmanaged: bool | None = None

@@ -16,7 +16,6 @@ from leeward.termination.budgets import Refusal, refusal
 
 STUCK_AFTER = timedelta(seconds=60)  # past its deletion deadline: the kubelet is not answering (Karpenter: 1 min)
 TAINT_EFFECT = "NoSchedule"
-SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
 
 class Protection(StrEnum):
@@ -186,7 +185,7 @@ def _why_left(pod: Pod, daemon_sets: frozenset[str], now: datetime, options: Dra
 
 
 def _refused(pod: Pod, daemon_sets: frozenset[str], policy: DrainPolicy, options: DrainOptions) -> RefusedPod | None:
-    if pod.finished or (options.voluntary and pod.annotations.get(SAFE_TO_EVICT) == "true"):
+    if pod.finished or (options.voluntary and pod.safe_to_evict):
         return None
     if pod.of_daemon_set and _daemon_set_exists(pod, daemon_sets):
         why = "pod of a DaemonSet, which would start it again at once"
