@@ -8,7 +8,7 @@ from leeward.blockers.blocker import Blocker, Kind
 from leeward.blockers.budgets import KINDS, way_out
 from leeward.blockers.owners import owner_of, resource_of
 from leeward.blockers.scene import NodeScene
-from leeward.disruption.opt_outs import SAFE_TO_EVICT, OptOut, pod_opt_outs
+from leeward.disruption.opt_outs import OptOut, pod_opt_outs
 from leeward.model import keys
 from leeward.model.pod import Pod
 from leeward.policy.document import DrainPolicy
@@ -129,7 +129,7 @@ def _opted_out(pod: Pod, opt_out: OptOut) -> Blocker:
         node=pod.node,
         pod=pod.key,
         owner=owner_of(pod),
-        kind=Kind.SAFE_TO_EVICT if opt_out.key == SAFE_TO_EVICT else Kind.DO_NOT_DISRUPT,
+        kind=Kind.SAFE_TO_EVICT if opt_out.key == keys.SAFE_TO_EVICT else Kind.DO_NOT_DISRUPT,
         object=f"annotation {opt_out.key}={opt_out.value}",
         until=opt_out.until,
         fix=(

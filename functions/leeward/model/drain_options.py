@@ -11,7 +11,11 @@ _NEVER = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainOptions:
-    """None: as the policy says. `skip_wait_for_delete`: how long past its deletion deadline a pod is waited for."""
+    """None: as the policy says. `skip_wait_for_delete`: how long past its deletion deadline a pod is waited for.
+
+    `voluntary`: the cause is a disruption run, so that `safe-to-evict: "true"` lifts what the policy refuses. Each step
+    reads it from the record's causes, so it is not kept.
+    """
 
     evict_unmanaged: bool | None = None
     delete_local_data: bool | None = None
@@ -19,6 +23,7 @@ class DrainOptions:
     disable_eviction: bool = False
     grace_seconds: int | None = None
     skip_wait_for_delete: timedelta | None = None
+    voluntary: bool = False
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:

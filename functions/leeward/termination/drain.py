@@ -112,6 +112,7 @@ def plan_drain(
 ) -> DrainPlan:
     """Sort the node's pods into those that leave, may stay, or forbid the drain.
 
+
     `daemon_sets`: `namespace/name` of every DaemonSet that exists. `deadline`: when the node goes whatever happens;
     where the policy forces or sets a terminationGracePeriod, a pod is deleted at (deadline - its own grace).
     """
@@ -184,7 +185,7 @@ def _why_left(pod: Pod, daemon_sets: frozenset[str], now: datetime, options: Dra
 
 
 def _refused(pod: Pod, daemon_sets: frozenset[str], policy: DrainPolicy, options: DrainOptions) -> RefusedPod | None:
-    if pod.finished:
+    if pod.finished or (options.voluntary and pod.safe_to_evict):
         return None
     if pod.of_daemon_set and _daemon_set_exists(pod, daemon_sets):
         why = "pod of a DaemonSet, which would start it again at once"

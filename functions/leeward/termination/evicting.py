@@ -4,7 +4,7 @@ Which pods leave how and in which wave is decided in `drain.py`; a pod that the 
 `surging.py`'s; one whose eviction fails is `retries.py`'s. Every eviction and deletion has the pod's uid as its
 precondition: a repeat finds it done."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from leeward.errors import ClusterUnreachableError, ThrottledError
@@ -12,6 +12,7 @@ from leeward.model.blocked import Obstacle, Stage
 from leeward.model.drain_options import BY_POLICY
 from leeward.model.node import Node
 from leeward.model.pod import PodDisruptionBudget
+from leeward.model.termination import CauseKind
 from leeward.ports import EvictionRefusedError, Kubernetes, Ports
 from leeward.termination import verdict
 from leeward.termination.drain import DrainPlan, Eviction, How, plan_drain
@@ -23,6 +24,7 @@ WORK = timedelta(seconds=10)
 LONGEST_TURN = timedelta(seconds=20)  # the function ends after 55, and a request may take 12
 LOOK_AGAIN_SECONDS = 1.0
 KEPT = timedelta(seconds=5)  # how long a step goes by the budgets and DaemonSets that it has read
+VOLUNTARY = (CauseKind.EXPIRED, CauseKind.DRIFTED, CauseKind.EMPTY, CauseKind.UNDERUTILIZED)
 
 
 @dataclass(slots=True)
@@ -91,6 +93,7 @@ class _Step:
     def look(self) -> DrainPlan:
         """List the node's pods and plan; all budgets and DaemonSets of the cluster are read every few seconds."""
         situation, now = self._situation, self._clock.now()
+        asked = situation.record.options or BY_POLICY
         if self._read_at is None or now >= self._read_at + KEPT:
             self._budgets = tuple(self._kubernetes.budgets())
             self._daemon_sets = self._kubernetes.daemon_sets()
@@ -103,7 +106,7 @@ class _Step:
             policy=situation.policy.drain,
             now=now,
             deadline=verdict.node_deadline(situation.record, situation.policy.drain, self._started),
-            options=situation.record.options or BY_POLICY,
+            options=replace(asked, voluntary=situation.record.has(*VOLUNTARY)),
         )
 
     def take_turn(self, plan: DrainPlan) -> None:

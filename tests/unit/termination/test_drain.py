@@ -206,3 +206,13 @@ def test_a_plan_does_not_depend_on_the_order_of_its_input(fleet, policy, random)
 def test_waves_count_from_zero_without_gaps(fleet):
     waves = {eviction.wave for eviction in plan(*fleet).evict}
     assert waves == set(range(len(waves)))
+
+
+def test_safe_to_evict_lifts_what_the_policy_refuses_for_voluntary_disruption_alone():
+    careful = DrainPolicy(evict_unmanaged=False, delete_local_data=False)
+    safe = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}
+    pod = a_pod("lone", owner=None, empty_dir=True, annotations=safe)
+    assert names(plan(pod, policy=careful, options=DrainOptions(voluntary=True)).evict) == ["lone"]
+    assert names(plan(pod, policy=careful).refuse) == ["lone"]
+    unsafe = a_pod("lone", owner=None, empty_dir=True)
+    assert names(plan(unsafe, policy=careful, options=DrainOptions(voluntary=True)).refuse) == ["lone"]
