@@ -21,6 +21,7 @@ LEAVING = ("Terminating", "Terminated", "Detach", "Warmed:Terminating")
 SWEEPS = timedelta(minutes=2)  # a retry that is due is begun by the next sweep
 STUCK_AFTER = timedelta(hours=2)  # longer than any drain, settling and termination together
 INSTANCE = re.compile(r"i-[0-9a-f]+")
+LAUNCH = re.compile(r"(?P<instance>i-[0-9a-f]+)(-(?P<period>[0-9]{1,4})(?=-))?")  # a subnet follows the period
 
 
 def is_marked(node: Obj) -> bool:
@@ -38,6 +39,15 @@ def launched_for(token: str) -> str:
     """The instance that a launch replaces: client tokens carry its id. An upgrade's launches replace nobody by name."""
     found = INSTANCE.search(token)
     return found[0] if found else token
+
+
+def launch_of(token: str) -> str:
+    """The launch that a client token stands for, whatever the subnet: an instance that returned to service and has to
+    go again in a later period of its record is replaced again, under another name. What the ledger owes for each is
+    judged by the group's own book.
+    """
+    found = LAUNCH.search(token)
+    return f"{found['instance']}/{found['period'] or 1}" if found else token
 
 
 def _open(view: WorldView) -> dict[str, TerminationRecord]:

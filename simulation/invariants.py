@@ -9,7 +9,7 @@ from leeward.model.termination import CauseKind
 from leeward.policy.selection import policy_for
 from local.cluster.history import Cause
 from local.cluster.model import Cluster
-from simulation.convergence import EVENTUAL, instance_of, launched_for
+from simulation.convergence import EVENTUAL, instance_of, launch_of, launched_for
 from simulation.facts import News
 from simulation.leaving_rules import LeavingRules
 from simulation.message_rules import MessageRules
@@ -40,6 +40,7 @@ class Checker:
         self._cluster: Cluster | None = None
         self._new = News().of
         self._nodes, self._messages, self._leaving = NodeRules(), MessageRules(), LeavingRules()
+        self._launches_of: dict[str, str] = {}  # launch, of one period -> the instance that it brought
         self._launched_for: dict[str, str] = {}  # instance that goes -> its replacement
         self._paid: set[str] = set()
         self._overpaid: dict[str, int] = {}
@@ -118,7 +119,8 @@ class Checker:
 
     def _launches(self, view: WorldView) -> Iterator[str]:
         for token, instance in self._new("launches", view.launches):
-            first = self._launched_for.setdefault(launched_for(token), instance)
+            first = self._launches_of.setdefault(launch_of(token), instance)
+            self._launched_for[launched_for(token)] = instance
             if first != instance:
                 yield f"{first} and {instance} were launched for {launched_for(token)}, the second by token {token}"
 
