@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Self
 
 NEVER = timedelta.max
@@ -15,6 +15,7 @@ class DrainOptions:
 
     `voluntary`: the cause is a disruption run, so that `safe-to-evict: "true"` lifts what the policy refuses. Each step
     reads it from the record's causes, so it is not kept.
+    `deadline`: a deadline as `terminationGracePeriod` sets one; the table keeps it with the cause that brings it.
     """
 
     evict_unmanaged: bool | None = None
@@ -24,6 +25,7 @@ class DrainOptions:
     grace_seconds: int | None = None
     skip_wait_for_delete: timedelta | None = None
     voluntary: bool = False
+    deadline: datetime | None = None
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -39,7 +41,7 @@ class DrainOptions:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """For the table: only what differs from a call without flags."""
+        """For the table: only what differs from a call without flags, without the deadline."""
         skip = self.skip_wait_for_delete
         found = {
             "evictUnmanaged": self.evict_unmanaged,
