@@ -4,8 +4,9 @@ over raw objects: a second opinion on the product's own."""
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
+from leeward.model.deadlines import taken_at
 from leeward.model.instance import instance_id_of
-from leeward.model.termination import CauseKind, TerminationRecord
+from leeward.model.termination import TerminationRecord
 from leeward.model.times import as_instant
 from local.cluster.objects import Obj, path_name
 from local.cluster.selectors import label_selector_matches
@@ -66,7 +67,8 @@ def _out_of_time(record: TerminationRecord, view: WorldView, now: datetime) -> b
     started = record.times.get("draining")
     if policy is None or policy.drain.force or record.forced:
         return policy is None
-    taken = record.has(CauseKind.SPOT_INTERRUPTION) and record.deadline is not None and now > record.deadline - TAKEN
+    ends = taken_at(record)
+    taken = ends is not None and now > ends - TAKEN
     if told_first(record):
         return taken
     return taken or (started is not None and now >= started + policy.drain.timeout - CLOCKS)

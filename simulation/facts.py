@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
+from leeward.model.deadlines import detach_deadline
 from leeward.model.group import Group
 from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.policy.document import NodePolicy
@@ -57,4 +58,5 @@ def is_paced(record: TerminationRecord, at: float) -> bool:
     """Whether nothing but maintenance far ahead asks for the instance. `at` in seconds since 1970."""
     only_far = all(cause.kind is CauseKind.SCHEDULED_CHANGE for cause in record.causes)
     now = datetime.fromtimestamp(at, UTC)
-    return only_far and record.deadline is not None and record.deadline - now > FAR_AHEAD
+    date = detach_deadline(record, now)
+    return only_far and date is not None and date - now > FAR_AHEAD

@@ -177,4 +177,4 @@ def _may_delete(instance: str, view: WorldView) -> bool:
 def _pays_for_another(instance: str, view: WorldView) -> bool:
     """Whether it was claimed for a launch that another's end did not pay for."""
     record = view.records.get(instance)
-    return record is not None and record.has(CauseKind.SURPLUS)
+    return record is not None and any(cause.kind is CauseKind.SURPLUS for cause in record.all_causes)

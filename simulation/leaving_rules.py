@@ -84,7 +84,7 @@ def _could_hold(record: TerminationRecord, view: WorldView) -> bool:
 
 
 def _hurried(record: TerminationRecord, policy: DrainPolicy) -> bool:
-    deadline = record.deadline is not None or policy.termination_grace_period is not None
+    deadline = any(cause.deadline for cause in record.causes) or policy.termination_grace_period is not None
     return deadline or record.has(CauseKind.SPOT_INTERRUPTION, CauseKind.STATE_CHANGE)
 
 

@@ -94,4 +94,4 @@ def _replaces(instance: str, view: WorldView) -> bool:
 
 def _known(cause: str, instance: str, view: WorldView) -> bool:
     record = view.records.get(instance)
-    return record is not None and any(known.id.startswith(cause) for known in record.causes)
+    return record is not None and any(known.id.startswith(cause) for known in record.all_causes)

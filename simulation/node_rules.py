@@ -196,7 +196,7 @@ class NodeRules:
 def _told_otherwise(instance: str, at: float, view: WorldView) -> bool:
     """Another message had asked for it: a node is marked before what the message says is written down."""
     record = view.records.get(instance)
-    others = [one for one in record.causes if one.kind is not CauseKind.SCHEDULED_CHANGE] if record else []
+    others = [one for one in record.all_causes if one.kind is not CauseKind.SCHEDULED_CHANGE] if record else []
     return any(one.at.timestamp() <= at + EVENT_CLOCKS for one in others)
 
 

@@ -27,6 +27,7 @@ EVENT_REASONS: Mapping[Kind, str] = MappingProxyType(
         Kind.SPOT_INTERRUPTION: "SpotInterruption",
         Kind.REBALANCE_RECOMMENDATION: "RebalanceRecommendation",
         Kind.SCHEDULED_CHANGE: "ScheduledChange",
+        Kind.CAPACITY_RESERVATION: "CapacityReservationInterruption",
         Kind.STATE_CHANGE: "InstanceStateChange",
         Kind.ASG_TERMINATE: "GroupTerminating",
     }
@@ -72,9 +73,7 @@ def _claim(
             ports.clusters.kubernetes(node.cluster).unmark(marking.fresh[node.instance], keys.DISRUPTED_TAINT)
         return None
     if not decision.paced:
-        record = start(record, ports)
-        if record.token and len(record.causes) > 1:
-            ports.executions.wake(record.token)
+        start(record, ports)
     return _tell(node, decision, world, ports) or _mark_warning(node, marking)
 
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from leeward.model.drain_options import BY_POLICY
 from leeward.model.node import Node
 from leeward.ports import EvictionRefusedError, Kubernetes, Ports
-from leeward.termination import verdict
+from leeward.termination import deadlines
 from leeward.termination.drain import DrainPlan, Eviction, How, plan_drain
 from leeward.termination.situation import Situation
 from leeward.termination.surging import Surging
@@ -37,13 +37,13 @@ def work(
     """Evict and look again until the node is empty or the step's own time is used up."""
     progress, surging = Progress(), Surging(situation, started, kubernetes, ports)
     stop = ports.clock.now() + WORK
-    stop = min(stop, verdict.let_go_at(situation.record) or stop)
+    stop = min(stop, deadlines.release_at(situation.record) or stop)
     while True:
         plan = plan_now(node, situation, started, kubernetes, ports)
         if plan.drained:
             progress.blocked_by.clear()
             return plan, progress
-        _evict_turn(plan, progress, surging, kubernetes, ports.clock.now())
+        _evict_turn(plan, progress, surging, kubernetes, situation, ports)
         now = ports.clock.now()
         if now + timedelta(seconds=LOOK_AGAIN_SECONDS) >= stop or _nothing_soon(plan, progress, now):
             return plan, progress
@@ -53,9 +53,9 @@ def work(
 def plan_now(node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports) -> DrainPlan:
     """The verdict over the node's pods at this moment."""
     policy, now = situation.policy.drain, ports.clock.now()
-    deadline = verdict.node_deadline(situation.record, policy, started)
+    deadline = deadlines.node_deadline(situation.record, policy, started, now, ours_hold=situation.ours_hold)
     asked = situation.record.options or BY_POLICY
-    forced = policy.force and verdict.out_of_time(situation.record, policy, started, now) is not None
+    forced = policy.force and deadlines.out_of_time(situation.record, policy, started, now) is not None
     return plan_drain(
         node=node,
         pods=kubernetes.pods_on(node.name),
@@ -68,9 +68,19 @@ def plan_now(node: Node, situation: Situation, started: datetime, kubernetes: Ku
     )
 
 
-def _evict_turn(plan: DrainPlan, progress: Progress, surging: Surging, kubernetes: Kubernetes, now: datetime) -> None:
+def _evict_turn(
+    plan: DrainPlan, progress: Progress, surging: Surging, kubernetes: Kubernetes, situation: Situation, ports: Ports
+) -> None:
+    """One turn of all waves that are due. It stops where the instance is released: an API that takes a second for each
+    of many pods must not use up the time that the hooks need to be answered. A forced drain goes on after that moment,
+    in turns that begin later.
+    """
     progress.blocked_by = {refused.pod.key: (refused.why,) for refused in plan.refuse}
+    began, release = ports.clock.now(), deadlines.release_at(situation.record)
     for eviction in plan.turn:
+        now = ports.clock.now()
+        if release is not None and began < release <= now:
+            return
         if eviction.pod.deletion is None or _ends_too_late(eviction, now):
             _send_away(eviction, progress, surging, kubernetes)
 

@@ -164,4 +164,5 @@ def _cause(hook: LifecycleHook, instance: str, now: datetime) -> Cause:
         reason="found by the sweeper waiting in a hook of ours",
         hook=hook.name,
         hook_ours=True,
+        hook_default=hook.default,
     )

@@ -166,13 +166,13 @@ def test_a_pod_is_deleted_at_the_deadline_less_its_own_grace_so_that_it_gets_all
     patient, quick = a_pod("patient", grace_seconds=60), a_pod("quick", grace_seconds=5)
     found = plan(patient, quick, policy=policy, deadline=deadline)
     assert {e.pod.name: e.how for e in found.evict} == {"patient": How.DELETE, "quick": How.EVICT}
-    assert last_calls(found, policy) == (NOW, deadline - timedelta(seconds=5))
+    assert last_calls(found) == (NOW, deadline - timedelta(seconds=5))
 
 
 def test_a_deadline_alone_deletes_nothing():
     found = plan(a_pod(), deadline=NOW - timedelta(hours=1))
     assert found.evict[0].how is How.EVICT
-    assert last_calls(found, PLAIN) == ()
+    assert last_calls(found) == ()
 
 
 pods = st.builds(
