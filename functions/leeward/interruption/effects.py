@@ -25,6 +25,7 @@ RESTARTS_AT_ONCE = 3  # an execution that dies again and again is left to the sw
 EVENT_REASONS: Mapping[Kind, str] = MappingProxyType(
     {
         Kind.SPOT_INTERRUPTION: "SpotInterruption",
+        Kind.CAPACITY_RESERVATION: "CapacityReservationInterruption",
         Kind.REBALANCE_RECOMMENDATION: "RebalanceRecommendation",
         Kind.SCHEDULED_CHANGE: "ScheduledChange",
         Kind.STATE_CHANGE: "InstanceStateChange",

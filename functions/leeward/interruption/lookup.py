@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from leeward.errors import LeewardError
 from leeward.interruption.world import World
 from leeward.model.instance import cluster_of
-from leeward.model.message import Kind, Message
+from leeward.model.message import Message
 from leeward.model.node import Node
 from leeward.policy.document import ClusterPolicies
 from leeward.ports import Ports
@@ -26,7 +26,7 @@ class Lookup:
         return next((self.errors[name] for name in needed if name in self.errors), None)
 
     def _needed(self, message: Message, instance: str) -> Iterable[str]:
-        if message.kind is Kind.NOOP or not self.world.serves(message.account, message.region):
+        if not message.kind.about_nodes or not self.world.serves(message.account, message.region):
             return
         yield "instances"
         place = self.world.locate(instance, message.hook.group if message.hook else None)
@@ -43,7 +43,7 @@ def look_up(messages: Sequence[Message], ports: Ports) -> Lookup:
     nodes of each cluster concerned: the number of calls grows with groups and clusters, not with messages.
     """
     found = Lookup(world=World(clusters=ports.clusters.names(), queue_arns=ports.queue_arns, origins=ports.origins))
-    acting = [m for m in messages if m.kind is not Kind.NOOP and found.world.serves(m.account, m.region)]
+    acting = [m for m in messages if m.kind.about_nodes and found.world.serves(m.account, m.region)]
     if not acting:
         return found
     _instances(found, acting, ports)

@@ -17,7 +17,13 @@ class Kind(StrEnum):
     ASG_TERMINATE = "asg_terminate"
     ASG_LAUNCH = "asg_launch"
     CAPACITY_RESERVATION = "capacity_reservation"
+    EXECUTION_ENDED = "execution_ended"
     NOOP = "noop"
+
+    @property
+    def about_nodes(self) -> bool:
+        """Whether the instances that it names are looked up to decide what happens to their nodes."""
+        return self not in {Kind.EXECUTION_ENDED, Kind.NOOP}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,5 +69,5 @@ class Message:
     state: str = ""  # of a state change: stopping, stopped, shutting-down, terminated ...
     account: str = ""
     region: str = ""
-    reason: str = ""  # why a no-op is one
-    ended_execution: str = ""  # name of an execution of ours that ended badly
+    reason: str = ""  # why a no-op is one; how an execution ended
+    ended_execution: str = ""  # of `execution_ended`: the name of a node-termination execution that ended badly

@@ -12,7 +12,7 @@ from leeward.model.instance import CapacityType
 
 
 class CauseKind(StrEnum):
-    """Why a node goes. The first five come from messages, `manual` from a console or command line start, `surplus` from
+    """Why a node goes. The first six come from messages, `manual` from a console or command line start, `surplus` from
     a launch of ours that nobody has paid for (docs/designs/capacity-ledger.md), `upgrade` from its group's upgrade,
     `expired` to `underutilized` from disruption rounds, by their methods; `unhealthy` and `node_deleted` from the
     sweeper, which no event tells of either.
@@ -23,6 +23,7 @@ class CauseKind(StrEnum):
     SCHEDULED_CHANGE = "scheduled_change"
     STATE_CHANGE = "state_change"
     ASG_TERMINATE = "asg_terminate"
+    CAPACITY_RESERVATION = "capacity_reservation"
     MANUAL = "manual"
     SURPLUS = "surplus"
     UPGRADE = "upgrade"

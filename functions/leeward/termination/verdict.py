@@ -12,7 +12,7 @@ from leeward.policy.document import DrainPolicy, Heartbeat, NodePolicy, Rebalanc
 from leeward.termination.ledger import debts
 from leeward.termination.run import Next
 
-ABRUPT = (CauseKind.SPOT_INTERRUPTION,)  # EC2 takes the instance at the deadline
+ABRUPT = (CauseKind.SPOT_INTERRUPTION, CauseKind.CAPACITY_RESERVATION)  # EC2 takes the instance at the deadline
 REPLACED_FIRST = (*ABRUPT, CauseKind.SCHEDULED_CHANGE)
 FAR_AHEAD = timedelta(days=1)  # a scheduled change further away is paced by the budgets
 DEADLINE_MARGIN = timedelta(seconds=5)  # what terminating and answering need before EC2 takes the instance

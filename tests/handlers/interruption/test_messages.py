@@ -20,6 +20,7 @@ FAR_AHEAD = "Mon, 16 Mar 2026 18:00:00 GMT"
 WAIT_FOR_NODE = LifecycleHook(name="wait-for-node", group=GROUP, transition=LAUNCHING)
 DRAINING = {
     "spot_interruption": CauseKind.SPOT_INTERRUPTION,
+    "capacity_reservation": CauseKind.CAPACITY_RESERVATION,
     "scheduled_change": CauseKind.SCHEDULED_CHANGE,
     "state_change": CauseKind.STATE_CHANGE,
     "asg_terminate": CauseKind.ASG_TERMINATE,

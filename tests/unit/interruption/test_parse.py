@@ -34,7 +34,7 @@ def parsed(name, **changes):
         ("asg_terminate_sns", Kind.ASG_TERMINATE),
         ("asg_launch", Kind.ASG_LAUNCH),
         ("test_notification", Kind.NOOP),
-        ("execution_aborted", Kind.NOOP),
+        ("execution_aborted", Kind.EXECUTION_ENDED),
         ("unknown", Kind.NOOP),
     ],
 )
@@ -74,7 +74,13 @@ def test_a_leaving_state_acts(state):
     assert (message.kind, message.state) == (Kind.STATE_CHANGE, state)
 
 
-@pytest.mark.parametrize("state", ["", "stop", "pending", "running", "shutting", "stopping,stopped", "Stopped"])
+@pytest.mark.parametrize("state", ["Stopping", "SHUTTING-DOWN", "Terminated"])
+def test_a_leaving_state_acts_in_any_case(state):
+    message = parsed("state_change", detail__state=state)
+    assert (message.kind, message.state) == (Kind.STATE_CHANGE, state.lower())
+
+
+@pytest.mark.parametrize("state", ["", "stop", "pending", "running", "shutting", "stopping,stopped"])
 def test_any_other_state_does_nothing_not_even_a_part_of_a_leaving_one(state):
     message = parsed("state_change", detail__state=state)
     assert message.kind is Kind.NOOP
@@ -194,7 +200,8 @@ class TestExecutionsOfOurs:
     @pytest.mark.parametrize("status", ["FAILED", "TIMED_OUT", "ABORTED"])
     def test_one_that_ended_badly_is_named(self, status):
         message = parsed("execution_aborted", detail__status=status)
-        assert (message.kind, message.ended_execution) == (Kind.NOOP, "i-0abc-1")
+        assert (message.kind, message.ended_execution) == (Kind.EXECUTION_ENDED, "i-0abc-1")
+        assert message.instances == ("i-0abc",)
 
     @pytest.mark.parametrize(
         "change",
