@@ -35,12 +35,22 @@ DEREGISTERING, DETACHING = "AwaitingDeregistration", "AwaitingVolumeDetachment" 
 def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Mark the node, evict what has to go, wait for it, heartbeat the hooks that hold the instance meanwhile.
 
-    Answers drained (with what is left of the settle time as pause), wait, gone, or failed.
+    Answers drained (with what is left of the settle time as pause), wait, gone, failed, or replace where a cause that
+    has joined calls for another instance first.
     """
     situation = survey(read(run.instance, ports), ports)
     run = replace(run, version=situation.record.version)
     if situation.ended:
         return replace(run, next=Next.GONE, why=f"EC2 says {situation.state}")
+    joined = verdict.back_to_replacement(
+        situation.record,
+        situation.group,
+        situation.policy,
+        situation.lifecycle,
+        hook_guards=bool(situation.our_hooks),
+    )
+    if joined:
+        return replace(run, next=Next.REPLACE, why=joined)
     started = situation.record.times.get("draining") or ports.clock.now()
     until = started + situation.policy.drain.timeout
     ports.claims.note(run.instance, times={"draining": started, "until": until})
