@@ -258,7 +258,8 @@ class Redelivery(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
     """All of them; a step takes what it needs. `queue_arns`: the interruption queue and the hook topics, for telling
-    our hooks. `origins`: (account, region) of every cluster, empty strings for any; no pair at all: not checked.
+    our hooks. `deployment`: the id of this one, the owner of its taints and records.
+    `origins`: (account, region) of every cluster, empty strings for any; no pair at all: not checked.
     """
 
     clock: Clock
@@ -284,5 +285,6 @@ class Ports:
     upgrade_executions: UpgradeExecutions
     rounds: Rounds
     round_executions: RoundExecutions
+    deployment: str
     queue_arns: frozenset[str] = frozenset()
     origins: frozenset[tuple[str, str]] = frozenset()

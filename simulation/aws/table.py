@@ -24,7 +24,8 @@ def _in_time() -> timedelta:
 class SimClaims:
     """`records` by instance id; `changed` is called after each write."""
 
-    def __init__(self, changed: Callable[[], None] = _nothing) -> None:
+    def __init__(self, changed: Callable[[], None] = _nothing, deployment: str = "") -> None:
+        self.deployment = deployment
         self.records: dict[str, TerminationRecord] = {}
         self.closed_ever = 0
         self.plans = Journal[tuple[str, LaunchPlan]]()
@@ -48,13 +49,20 @@ class SimClaims:
             return there
         if there is None:
             fresh = TerminationRecord(
-                subject=subject, status=Status.OPEN, attempt=1, version=1, causes=(cause,), times={"claimed": now}
+                subject=subject,
+                deployment=self.deployment,
+                status=Status.OPEN,
+                attempt=1,
+                version=1,
+                causes=(cause,),
+                times={"claimed": now},
             )
         elif there.status is Status.OPEN:
             fresh = replace(there, causes=(*there.causes, cause), version=there.version + 1)
         else:
             fresh = TerminationRecord(
                 subject=subject,
+                deployment=self.deployment,
                 status=Status.OPEN,
                 attempt=there.attempt + 1,
                 version=there.version + 1,

@@ -26,6 +26,7 @@ from leeward.model.termination import (
     Status,
     Subject,
 )
+from tests.fakes.builders import DEPLOYMENT
 from tests.fakes.claims import FakeClaims
 from tests.fakes.clock import FakeClock
 
@@ -72,7 +73,7 @@ def claims(request, monkeypatch):
     monkeypatch.setattr(DynamoHandler, "call_action", one_at_a_time(DynamoHandler.call_action))
     with mock_aws():
         make_table()
-        yield DynamoClaims(Table(AwsClients("us-east-1"), "leeward"), FakeClock())
+        yield DynamoClaims(Table(AwsClients("us-east-1"), "leeward"), FakeClock(), DEPLOYMENT)
 
 
 def a_subject(instance=INSTANCE, node=None):

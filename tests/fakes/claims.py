@@ -7,15 +7,16 @@ from typing import Any
 
 from leeward.model.termination import Cause, LaunchPlan, Outcome, Subject, TerminationRecord
 from simulation.aws.table import SimClaims
+from tests.fakes.builders import DEPLOYMENT
 from tests.fakes.calls import Calls
 
 
 class FakeClaims(Calls):
     """`hand_over_token` is the state machine's own conditional write at a pause."""
 
-    def __init__(self) -> None:
+    def __init__(self, deployment: str = DEPLOYMENT) -> None:
         super().__init__()
-        self._table = SimClaims()
+        self._table = SimClaims(deployment=deployment)
         self._lock = RLock()
 
     @property

@@ -9,8 +9,8 @@ from leeward.errors import ClusterUnreachableError, LeewardError
 from leeward.interruption.decision import Action, Decision, HookAnswer, NodeDecision
 from leeward.interruption.marking import Marking
 from leeward.interruption.world import World
-from leeward.model import keys
 from leeward.model.message import Kind
+from leeward.model.node import disruption_taint
 from leeward.model.promise import SHORT_FOR, Pool
 from leeward.model.termination import Cause, Outcome, Status, Subject
 from leeward.ports import Ports
@@ -70,7 +70,9 @@ def _claim(
     record = ports.claims.claim(subject, cause, ports.clock.now())
     if record.status is Status.CLOSED:
         if record.outcome is Outcome.GIVEN_BACK and node.instance in marking.fresh and node.cluster:
-            ports.clusters.kubernetes(node.cluster).unmark(marking.fresh[node.instance], keys.DISRUPTED_TAINT)
+            ports.clusters.kubernetes(node.cluster).unmark(
+                marking.fresh[node.instance], disruption_taint(ports.deployment)
+            )
         return None
     if not decision.paced:
         record = start(record, ports)

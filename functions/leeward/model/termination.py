@@ -128,7 +128,8 @@ class LaunchPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TerminationRecord:
-    """The claim on an instance. `version` grows with every cause that joins; `attempt` with every new execution.
+    """The claim of one `deployment` on an instance. `version` grows with every cause that joins; `attempt` with every
+    new execution.
 
     `times` keys: claimed, tainted, replacement, draining, until (when its drain gives up), drained, terminating,
     terminated, removed, closed, retry; `evicting`: its load balancers have let go of it, or were not waited for.
@@ -154,6 +155,7 @@ class TerminationRecord:
     outcome: Outcome | None = None
     failure: str = ""
     surges: Mapping[str, bool] = field(default_factory=dict)
+    deployment: str = ""
 
     @property
     def instance(self) -> str:

@@ -12,14 +12,13 @@ from math import ceil
 from typing import Any
 
 from leeward.errors import ClusterUnreachableError, ObjectGoneError, ThrottledError
-from leeward.model import keys
-from leeward.model.node import Node, Taint
+from leeward.model.node import Node, disruption_taint
 from leeward.model.termination import TerminationRecord
 from leeward.model.times import format_instant
 from leeward.ports import Kubernetes, Ports
 from leeward.termination import deregistering, detaching, verdict
 from leeward.termination.deregistering import Awaited
-from leeward.termination.drain import TAINT_EFFECT, DrainPlan, last_calls
+from leeward.termination.drain import DrainPlan, last_calls
 from leeward.termination.evicting import Progress, plan_now, work
 from leeward.termination.heartbeats import beat
 from leeward.termination.ledger import only_surplus
@@ -110,8 +109,7 @@ def _blocked(plan: DrainPlan) -> str:
 
 def mark(node: Node, record: TerminationRecord, kubernetes: Kubernetes, ports: Ports) -> Node:
     """Taint, cordon and take it out of load balancers, if it is not done, and note when. Raises ObjectGoneError."""
-    value = record.causes[0].kind.value if record.causes else ""
-    marked = kubernetes.mark(node, Taint(key=keys.DISRUPTED_TAINT, effect=TAINT_EFFECT, value=value), exclude=True)
+    marked = kubernetes.mark(node, disruption_taint(ports.deployment), exclude=True)
     ports.claims.note(record.instance, times={"tainted": ports.clock.now()}, node=node.name)
     return marked
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from leeward.model import keys
+from leeward.model.node import disruption_taint
 from leeward.model.termination import CauseKind
 from leeward.ports import Ports
 from leeward.termination import detaching, verdict
@@ -26,7 +27,7 @@ def give_back(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         put_back(record.instance, kubernetes, ports)
     if node is not None:
         if spared or not (node.deleting and record.has(CauseKind.NODE_DELETED)):
-            kubernetes.unmark(node, keys.DISRUPTED_TAINT)
+            kubernetes.unmark(node, disruption_taint(ports.deployment))
         reason = "TerminationCalledOff" if spared else "PodEvictionFailure"
         message = run.why if spared else why
         kubernetes.event(node, reason=reason, message=message, warning=not spared, now=ports.clock.now())

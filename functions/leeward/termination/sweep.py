@@ -12,7 +12,7 @@ from datetime import timedelta
 from leeward.errors import LeewardError
 from leeward.finalizer.keeping import keep_finalizers, let_go_of_the_gone
 from leeward.model import keys
-from leeward.model.node import Node
+from leeward.model.node import Node, disruption_taint
 from leeward.model.termination import Status, TerminationRecord, execution_name
 from leeward.patience import patiently
 from leeward.ports import Ports
@@ -150,18 +150,23 @@ def _sweep_nodes(
         replace_unhealthy(sight, nodes, ports, found)
     if in_round is not None:
         marked = [node for name, node in nodes.items() if node.taken_out and name not in in_round]
-        _unmark_stale(marked, sight.records, ports, found, cluster)
+        ours = [node for node in marked if not node.is_foreign(ports.deployment)]
+        _unmark_stale(ours, sight.records, ports, found, cluster)
+    foreign = sorted((node for node in nodes.values() if node.is_foreign(ports.deployment)), key=lambda node: node.name)
+    found.foreign += [f"{node.name}: {node.disrupted_by or 'no owner'}" for node in foreign]
 
 
 def _unmark_stale(
     marked: Iterable[Node], records: Mapping[str, TerminationRecord], ports: Ports, found: Found, cluster: str
 ) -> None:
-    """Take our mark off nodes that nobody is terminating, at second sight: fn interruption marks before it claims."""
+    """Take the taint of this deployment off nodes without an open record, at second sight: fn interruption taints
+    before it claims. Idempotent: a repeat finds no taint.
+    """
     for node in _unclaimed(marked, records, ports):
         now = ports.clock.now()
         if ports.claims.once(f"stale-mark#{node.uid}", SECOND_SIGHT, now):
             continue
-        ports.clusters.kubernetes(cluster).unmark(node, keys.DISRUPTED_TAINT)
+        ports.clusters.kubernetes(cluster).unmark(node, disruption_taint(ports.deployment))
         found.unmarked.append(node.name)
 
 

@@ -10,11 +10,12 @@ from leeward.interruption.metrics import LOG_KEYS
 from leeward.model import keys
 from leeward.model.group import LAUNCHING, HookResult, LifecycleHook
 from leeward.model.message import Kind
+from leeward.model.node import disruption_taint
 from leeward.model.promise import SHORT_FOR, Pool
 from leeward.model.termination import CauseKind, Outcome, Status
 from leeward.policy.document import Rebalance
 from tests.events import event
-from tests.fakes.builders import GROUP, ZONE, a_group, a_node, a_policy, an_instance, our_hook, policies
+from tests.fakes.builders import DEPLOYMENT, GROUP, ZONE, a_group, a_node, a_policy, an_instance, our_hook, policies
 
 FAR_AHEAD = "Mon, 16 Mar 2026 18:00:00 GMT"
 WAIT_FOR_NODE = LifecycleHook(name="wait-for-node", group=GROUP, transition=LAUNCHING)
@@ -40,7 +41,7 @@ def test_a_message_that_takes_a_node_marks_claims_and_starts(connect, name, kind
     assert queue.deliver(event(name)) == []
     node = node_of(queue)
     assert node.unschedulable
-    assert [(t.key, t.value, t.effect) for t in node.taints] == [(keys.DISRUPTED_TAINT, kind.value, "NoSchedule")]
+    assert [(t.key, t.value, t.effect) for t in node.taints] == [(keys.DISRUPTED_TAINT, DEPLOYMENT, "NoSchedule")]
     record = queue.system.claims.records["i-0abc"]
     assert (record.status, record.attempt) == (Status.OPEN, 1)
     assert [cause.kind for cause in record.causes] == [kind]
@@ -133,7 +134,7 @@ class TestJoining:
     def test_a_late_duplicate_of_a_node_that_was_given_back_leaves_it_in_service(self, connect):
         queue = connect()
         queue.deliver(event("rebalance_recommendation"))
-        queue.system.kubernetes.unmark(node_of(queue), keys.DISRUPTED_TAINT)
+        queue.system.kubernetes.unmark(node_of(queue), disruption_taint(DEPLOYMENT))
         queue.system.executions.end("i-0abc")
         queue.system.claims.close("i-0abc", version=1, outcome=Outcome.GIVEN_BACK, now=queue.system.clock.now())
         assert queue.deliver(event("rebalance_recommendation")) == []

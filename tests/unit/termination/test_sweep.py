@@ -7,18 +7,27 @@ from datetime import timedelta
 import pytest
 
 from leeward.errors import AccessDeniedError, ClusterUnreachableError, ThrottledError
-from leeward.model import keys
 from leeward.model.group import LAUNCHING, LifecycleHook
-from leeward.model.node import Taint
+from leeward.model.node import disruption_taint
 from leeward.model.termination import Cause, CauseKind, Outcome
 from leeward.policy.document import Budget, DisruptionPolicy
 from leeward.termination.sweep import sweep_once
-from tests.fakes.builders import GROUP, a_group, a_node, a_policy, a_subject, an_instance, our_hook, policies
+from tests.fakes.builders import (
+    DEPLOYMENT,
+    GROUP,
+    a_group,
+    a_node,
+    a_policy,
+    a_subject,
+    an_instance,
+    our_hook,
+    policies,
+)
 from tests.fakes.clock import START
 from tests.fakes.system import FakeSystem
 
 NODE = "i-0abc"
-MARK = Taint(key=keys.DISRUPTED_TAINT, effect="NoSchedule")
+MARK = disruption_taint(DEPLOYMENT)
 FOREIGN = LifecycleHook(name="other-team", group=GROUP, transition="autoscaling:EC2_INSTANCE_TERMINATING")
 
 

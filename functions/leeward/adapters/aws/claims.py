@@ -36,9 +36,10 @@ READ_TOGETHER = 100  # keys, as many as BatchGetItem takes
 class DynamoClaims:
     """Termination records in the table `leeward`."""
 
-    def __init__(self, table: Table, clock: Clock) -> None:
+    def __init__(self, table: Table, clock: Clock, deployment: str) -> None:
         self._table = table
         self._clock = clock
+        self._deployment = deployment
 
     def read(self, instance: str) -> TerminationRecord | None:
         """The record, strongly consistent."""
@@ -179,7 +180,7 @@ class DynamoClaims:
 
     def _claim_once(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord | None:
         """None when somebody was faster. The write comes first: mostly there is no record, and a lost one shows it."""
-        item = new_record(subject, cause, now)
+        item = new_record(subject, cause, now, deployment=self._deployment)
         written, there = self._table.put(item, condition="attribute_not_exists(pk)")
         if written or there is None:
             return record_of(item) if written else None
