@@ -167,11 +167,13 @@ class Claims(Protocol):
         """
         ...
 
-    def begin_attempt(self, instance: str, after: int) -> TerminationRecord:
-        """attempt = `after` + 1 if it still is `after` and the record is open; the record as it then stands either way.
+    def begin_attempt(self, instance: str, after: int, *, taken: int = 0) -> TerminationRecord:
+        """attempt = `after` + (`taken`, else 1) if it still is `after` and the record is open; the record as it then
+        stands either way.
 
         A new attempt (also one that `claim` opens) starts its clocks anew: times draining, until, evicting, drained and
-        retry, `blocked_by` and `failure` go, everything else stays.
+        retry, `blocked_by` and `failure` go, everything else stays. `taken`: so many names belong to executions of
+        earlier records; `names_taken` grows by as many.
         """
         ...
 

@@ -72,16 +72,18 @@ class SimClaims:
                 plan=there.plan,
                 payers=there.payers,
                 surges=there.surges,
+                names_taken=there.names_taken,
             )
         return self._put(fresh)
 
-    def begin_attempt(self, instance: str, after: int) -> TerminationRecord:
+    def begin_attempt(self, instance: str, after: int, *, taken: int = 0) -> TerminationRecord:
         """Only whoever still sees `after` on an open record raises it."""
         there = self._present(instance)
         if there.attempt != after or there.status is not Status.OPEN:
             return there
         times = {name: at for name, at in there.times.items() if name not in CLOCKS_OF_AN_ATTEMPT}
-        return self._put(replace(there, attempt=after + 1, times=times, blocked_by=(), failure=""))
+        attempt, names = after + (taken or 1), there.names_taken + taken
+        return self._put(replace(there, attempt=attempt, names_taken=names, times=times, blocked_by=(), failure=""))
 
     def note(
         self,

@@ -351,3 +351,13 @@ def test_what_was_raised_is_written_over_and_stays_through_attempts_and_when_the
 def test_nobody_raises_anything_without_a_record(claims):
     with pytest.raises(ObjectGoneError):
         claims.surge("i-0unknown", {"shop/web": True})
+
+
+def test_names_that_are_taken_are_passed_over_and_are_no_tries(claims):
+    claims.claim(a_subject(), a_cause(), NOW)
+    record = claims.begin_attempt(INSTANCE, 1)
+    assert (record.attempt, record.names_taken, record.tries) == (2, 0, 2)
+    record = claims.begin_attempt(INSTANCE, 2, taken=8)
+    assert (record.attempt, record.names_taken, record.tries) == (10, 8, 2)
+    assert claims.begin_attempt(INSTANCE, 2, taken=8) == record
+    assert claims.read(INSTANCE) == record

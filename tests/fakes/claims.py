@@ -40,11 +40,11 @@ class FakeClaims(Calls):
             self._call("claim")
             return self._table.claim(subject, cause, now)
 
-    def begin_attempt(self, instance: str, after: int) -> TerminationRecord:
+    def begin_attempt(self, instance: str, after: int, *, taken: int = 0) -> TerminationRecord:
         """Only whoever still sees `after` raises it."""
         with self._lock:
             self._call("begin_attempt")
-            return self._table.begin_attempt(instance, after)
+            return self._table.begin_attempt(instance, after, taken=taken)
 
     def note(self, instance: str, **what: Any) -> None:
         """Version, causes and status stay; a time that is set stays, except `retry`."""

@@ -133,6 +133,7 @@ class TerminationRecord:
 
     `times` keys: claimed, tainted, replacement, draining, until (when its drain gives up), drained, terminating,
     terminated, removed, closed, retry; `evicting`: its load balancers have let go of it, or were not waited for.
+    `names_taken`: attempts that were passed over, because a closed execution of an earlier record had the name.
     `failure`: why the present attempt did not come to a good end. `surges`: Deployment (namespace/name) that has a
     second replica meanwhile -> whether that is known to be so, or only about to be.
     `payers`: debt -> the instance whose end pays it (itself or another), `NOBODY` where it was forgiven,
@@ -156,6 +157,7 @@ class TerminationRecord:
     failure: str = ""
     surges: Mapping[str, bool] = field(default_factory=dict)
     deployment: str = ""
+    names_taken: int = 0
 
     @property
     def instance(self) -> str:
@@ -182,6 +184,11 @@ class TerminationRecord:
     def launching(self) -> bool:
         """A launch may have been made of which nobody has written down what came of it."""
         return self.replacement is None and self.plan is not None and bool(self.plan.options)
+
+    @property
+    def tries(self) -> int:
+        """Executions that were started for the record: attempts whose name was taken are not among them."""
+        return self.attempt - self.names_taken
 
     def has(self, *kinds: CauseKind) -> bool:
         """Whether one of these kinds is among the causes."""

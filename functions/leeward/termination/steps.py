@@ -145,7 +145,7 @@ def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     that failed may have kept a hook waiting for long: it is heartbeaten here.
     """
     record = read(run.instance, ports)
-    again = ports.clock.now() + verdict.retry_after(record.attempt)
+    again = ports.clock.now() + verdict.retry_after(record.tries)
     failure = f"{call.get('error') or 'unknown error'}: {call.get('cause') or ''}"[:500]
     ports.claims.failed(record.instance, failure)
     ports.claims.note(record.instance, times={"retry": again})

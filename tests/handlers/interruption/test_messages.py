@@ -348,3 +348,16 @@ def test_one_log_line_a_record_says_what_became_of_it(connect):
     assert set(LOG_KEYS) <= set(queue.log[0])
     assert queue.log[0]["hook"] == {"name": "leeward-terminate", "result": "CONTINUE", "atOnce": False}
     assert json.loads(json.dumps(queue.log[0]["instances"])) == ["i-0abc"]
+
+
+def test_a_warning_starts_in_one_delivery_though_sixty_names_are_taken(connect):
+    """Step Functions keeps a closed name for 90 days, the table a closed record for seven."""
+    queue = connect()
+    for attempt in range(1, 61):
+        queue.system.executions.end("i-0abc", attempt)
+    assert queue.deliver(event("spot_interruption")) == []
+    record = queue.system.claims.records["i-0abc"]
+    assert queue.system.executions.open == {f"i-0abc-{record.attempt}"}
+    assert record.attempt > 60
+    assert record.tries <= 2
+    assert len(queue.system.executions.started) <= 8

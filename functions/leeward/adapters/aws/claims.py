@@ -68,14 +68,20 @@ class DynamoClaims:
                 return record
         raise AwsUnavailableError(f"dynamodb:UpdateItem on {record_key(subject.instance)}: lost {ROUNDS} races")
 
-    def begin_attempt(self, instance: str, after: int) -> TerminationRecord:
+    def begin_attempt(self, instance: str, after: int, *, taken: int = 0) -> TerminationRecord:
         """A repeat finds the attempt already begun. Raises ObjectGoneError without a record."""
         item = self._table.update(
             record_key(instance),
-            "SET #attempt = :next, #blockedBy = :nobody "
+            "SET #attempt = :next, #namesTaken = #namesTaken + :taken, #blockedBy = :nobody "
             "REMOVE #times.#draining, #times.#until, #times.#evicting, #times.#drained, #times.#retry, #failure",
             condition="#attempt = :after AND #status = :open",
-            values={":next": after + 1, ":after": after, ":open": Status.OPEN.value, ":nobody": []},
+            values={
+                ":next": after + (taken or 1),
+                ":taken": taken,
+                ":after": after,
+                ":open": Status.OPEN.value,
+                ":nobody": [],
+            },
         )
         return record_of(item) if item else self._present(instance)
 
