@@ -22,6 +22,7 @@ from leeward.termination.subject import subject_of
 
 LAUNCH_WAIT = "Pending:Wait"
 TERMINATE_WAIT = "Terminating:Wait"
+BOOTS_WITHIN = timedelta(minutes=15)  # as termination.landing and upgrades count: later it does not come any more
 
 
 def settle_hooks(sight: Sight, running: frozenset[str], ports: Ports, found: Found) -> None:
@@ -111,8 +112,11 @@ def _adopted(
 
 
 def _settle_launches(sight: Sight, group: Group, members: Sequence[GroupInstance], ports: Ports, found: Found) -> None:
-    """Answered once the node is Ready, or at once where interruption handling is off; kept waiting until then."""
+    """Answered once the node is Ready, or at once where interruption handling is off. Until then the hook is kept
+    waiting for as long as a boot may take, and beyond that while the API server cannot say whether the node has joined.
+    """
     off, ours = _off(sight, group), _ours(LAUNCHING, sight, group, ports)
+    instances = _booting(sight, members, ports) if ours and not off else {}
     records = ports.claims.read_all([member.id for member in members]) if off else {}
     for member in members if ours else ():
         node = sight.node_of(member.id)
@@ -123,7 +127,24 @@ def _settle_launches(sight: Sight, group: Group, members: Sequence[GroupInstance
                 _answer(ours, group, member, ports, found)
             else:
                 for hook in ours:
-                    ports.groups.heartbeat(group=group.name, hook=hook.name, instance=member.id)
+                    if _may_boot(hook, instances.get(member.id), sight, ports.clock.now()):
+                        ports.groups.heartbeat(group=group.name, hook=hook.name, instance=member.id)
+
+
+def _booting(sight: Sight, members: Sequence[GroupInstance], ports: Ports) -> Mapping[str, Instance]:
+    """What EC2 says of members whose nodes are not Ready. Nothing is asked while the API server is away."""
+    names = [member.id for member in members if (node := sight.node_of(member.id)) is None or not node.ready]
+    return patiently(lambda: ports.instances.describe(names), ports.clock) if names and sight.nodes is not None else {}
+
+
+def _may_boot(hook: LifecycleHook, instance: Instance | None, sight: Sight, now: datetime) -> bool:
+    """Whether one more heartbeat ends within the time that a boot may take. A hook with a longer time-out of its own is
+    not heartbeaten at all: its owner has said how long a boot may take. An API server that does not answer says
+    nothing about the node, and must not end it.
+    """
+    if sight.nodes is None or instance is None:
+        return True
+    return now + timedelta(seconds=hook.heartbeat_timeout) < instance.launched + BOOTS_WITHIN
 
 
 def _ours(transition: str, sight: Sight, group: Group, ports: Ports) -> list[LifecycleHook]:
