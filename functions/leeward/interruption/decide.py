@@ -113,7 +113,7 @@ def _left_alone(message: Message, place: Place, world: World) -> str | None:
 
 
 def _nothing_to_drain(message: Message, place: Place) -> str | None:
-    if message.hook and message.hook.warm_pool:
+    if message.hook and message.hook.without_pods:
         return f"{place.id}: an instance of a warm pool holds no pods"
     if place.node is not None or not place.nodes_seen or message.kind is Kind.ASG_LAUNCH:
         return None

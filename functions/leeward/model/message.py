@@ -6,6 +6,8 @@ from enum import StrEnum
 
 from leeward.model.group import LAUNCHING, TERMINATING
 
+WARM_POOL = "WarmPool"  # of a lifecycle action's Origin and Destination
+
 
 class Kind(StrEnum):
     """The closed set of message kinds, as `leeward explain-event` prints them."""
@@ -51,9 +53,12 @@ class HookAction:
         return self.transition == LAUNCHING
 
     @property
-    def warm_pool(self) -> bool:
-        """Moves into or out of a warm pool hold no pods: they are answered at once."""
-        return "WarmPool" in {self.origin, self.destination}
+    def without_pods(self) -> bool:
+        """Whether the instance enters a warm pool from EC2 or leaves one for EC2: it runs no pods, and its hook is
+        answered at once. A node that returns to its warm pool is full of them; one that leaves it for the group is
+        launched like any other.
+        """
+        return self.destination == WARM_POOL if self.launching else self.origin == WARM_POOL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

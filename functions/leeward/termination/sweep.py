@@ -21,6 +21,7 @@ from leeward.termination.found import Found, apart
 from leeward.termination.hooks import settle_hooks
 from leeward.termination.pacing import budget_left, paced
 from leeward.termination.sight import Sight
+from leeward.termination.situation import WARMED
 from leeward.termination.starting import start
 
 SECOND_SIGHT = timedelta(minutes=10)
@@ -150,10 +151,18 @@ def _sweep_nodes(
         replace_unhealthy(sight, nodes, ports, found)
     if in_round is not None:
         marked = [node for name, node in nodes.items() if node.taken_out and name not in in_round]
-        ours = [node for node in marked if not node.is_foreign(ports.deployment)]
+        ours = [node for node in marked if not (node.is_foreign(ports.deployment) or _pooled(node, sight, ports))]
         _unmark_stale(ours, sight.records, ports, found, cluster)
     foreign = sorted((node for node in nodes.values() if node.is_foreign(ports.deployment)), key=lambda node: node.name)
     found.foreign += [f"{node.name}: {node.disrupted_by or 'no owner'}" for node in foreign]
+
+
+def _pooled(node: Node, sight: Sight, ports: Ports) -> bool:
+    """Whether a node that runs on in its warm pool keeps its taint: a group does not list such instances."""
+    if sight.group_of(node.instance_id) is not None:
+        return False
+    found = ports.groups.lifecycle_of(node.instance_id)
+    return found is not None and found[1].startswith(WARMED)
 
 
 def _unmark_stale(

@@ -274,15 +274,28 @@ class TestTerminateHooks:
         decision = decided("asg_terminate", world, detail__LifecycleHookName="their-backup")
         assert decision.hook.result is HookResult.CONTINUE
 
-    @pytest.mark.parametrize("place", ["Origin", "Destination"])
-    @pytest.mark.parametrize("name", ["asg_terminate", "asg_launch"])
-    def test_moves_of_a_warm_pool_are_answered_at_once(self, name, place):
-        decision = decided(name, a_world(node=False), **{f"detail__{place}": "WarmPool"})
+    @pytest.mark.parametrize(
+        ("name", "origin", "destination"),
+        [("asg_launch", "EC2", "WarmPool"), ("asg_terminate", "WarmPool", "EC2")],
+    )
+    def test_an_instance_between_ec2_and_a_warm_pool_is_answered_at_once(self, name, origin, destination):
+        decision = decided(name, a_world(node=False), detail__Origin=origin, detail__Destination=destination)
         assert (decision.action, decision.hook.result, decision.hook.at_once) == (
             Action.NONE,
             HookResult.CONTINUE,
             True,
         )
+
+    def test_a_node_that_returns_to_its_warm_pool_is_drained_first(self):
+        world = a_world(node=True)
+        decision = decided("asg_terminate", world, detail__Origin="AutoScalingGroup", detail__Destination="WarmPool")
+        assert decision.action is Action.DRAIN
+        assert not decision.hook.at_once
+
+    def test_an_instance_that_leaves_the_warm_pool_for_the_group_is_a_launch_like_any_other(self):
+        where = {"detail__Origin": "WarmPool", "detail__Destination": "AutoScalingGroup"}
+        assert decided("asg_launch", a_world(node=False), **where).keep_hook
+        assert decided("asg_launch", a_world(), **where).hook.at_once
 
 
 class TestLaunchHooks:

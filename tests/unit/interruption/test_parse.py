@@ -93,7 +93,7 @@ class TestLifecycleActions:
         assert (hook.group, hook.hook, hook.instance) == ("web-a", "leeward-terminate", "i-0abc")
         assert hook.token == "87654321-4321-4321-4321-210987654321"
         assert (hook.transition, hook.direct, hook.metadata) == (TERMINATING, False, "leeward.dev/v1")
-        assert (hook.origin, hook.destination, hook.warm_pool) == ("AutoScalingGroup", "EC2", False)
+        assert (hook.origin, hook.destination, hook.without_pods) == ("AutoScalingGroup", "EC2", False)
 
     def test_a_launch_is_told_from_a_termination_by_its_transition(self):
         assert parsed("asg_launch").hook.transition == LAUNCHING
@@ -129,9 +129,18 @@ class TestLifecycleActions:
         body = json.dumps({"Type": "SubscriptionConfirmation", "Message": "You have chosen to subscribe"})
         assert parse(body, received=RECEIVED).kind is Kind.NOOP
 
-    @pytest.mark.parametrize("place", ["Origin", "Destination"])
-    def test_a_warm_pool_is_seen_at_either_end(self, place):
-        assert parsed("asg_terminate", **{f"detail__{place}": "WarmPool"}).hook.warm_pool
+    @pytest.mark.parametrize(
+        ("name", "origin", "destination", "without_pods"),
+        [
+            ("asg_terminate", "WarmPool", "EC2", True),
+            ("asg_terminate", "AutoScalingGroup", "WarmPool", False),
+            ("asg_launch", "EC2", "WarmPool", True),
+            ("asg_launch", "WarmPool", "AutoScalingGroup", False),
+        ],
+    )
+    def test_only_moves_between_ec2_and_a_warm_pool_hold_no_pods(self, name, origin, destination, without_pods):
+        hook = parsed(name, detail__Origin=origin, detail__Destination=destination).hook
+        assert hook.without_pods is without_pods
 
 
 class TestHealthEvents:
