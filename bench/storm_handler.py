@@ -86,6 +86,7 @@ def ports(directory: Path) -> Ports:
     clients, clock = AwsClients(REGION), SystemClock()
     settings = Settings(
         clusters=(ServedCluster(name=CLUSTER, region=REGION, account=ACCOUNT),),
+        deployment="bench",
         table_name="leeward",
         state_machine_arn=f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:leeward-node-termination",
         queue_arn=f"arn:aws:sqs:{REGION}:{ACCOUNT}:leeward-interruption",

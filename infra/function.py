@@ -155,6 +155,7 @@ def function_environment(stack: Stack, scopes: Scopes, *, table: str, queue: str
     ]
     return {
         "CLUSTERS": stack.to_json_string(clusters),
+        "DEPLOYMENT_ID": f"{stack.account}-{stack.region}",  # as leeward.adapters.wiring names it
         "TABLE_NAME": table,
         "STATE_MACHINE_ARN": scopes.machine(names.STATE_MACHINE),
         "QUEUE_ARN": queue,

@@ -104,6 +104,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
     "interruption": (
         _READ_INSTANCES,
         _READ_GROUPS,
+        _READ_MEMBERS,
         _READ_HOOKS,
         _ANSWER_HOOK,
         _EXTEND_HOOK,
@@ -142,6 +143,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
     "drain": (
         _READ_INSTANCES,
         _READ_GROUPS,
+        _READ_MEMBERS,
         _READ_HOOKS,
         _EXTEND_HOOK,
         *_LAUNCHING,
@@ -157,6 +159,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _READ_INSTANCES,
         Permission(action="ec2:DescribeInstanceStatus", on=Scope.ANYTHING, reason=_LIST_ONLY),
         _READ_GROUPS,
+        _READ_MEMBERS,
         _READ_HOOKS,
         _ANSWER_HOOK,
         _EXTEND_HOOK,

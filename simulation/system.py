@@ -191,6 +191,7 @@ class System:
             upgrade_executions=cast(UpgradeExecutions, FaultyPort(upgrade_runs, "upgrade executions", gate)),
             rounds=cast(Rounds, FaultyPort(self.rounds, "rounds", gate)),
             round_executions=cast(RoundExecutions, FaultyPort(round_runs, "round executions", gate)),
+            deployment=events.DEPLOYMENT,
             queue_arns=frozenset({events.QUEUE_ARN}),
             origins=frozenset({(events.ACCOUNT, events.REGION)}),
         )

@@ -20,7 +20,7 @@ from simulation.asked import Asked
 from simulation.autoscaler import ClusterAutoscaler
 from simulation.aws.bus import Bus
 from simulation.aws.compute import SimInstance
-from simulation.aws.events import SPOT_WARNING, Event
+from simulation.aws.events import DEPLOYMENT, SPOT_WARNING, Event
 from simulation.aws.fleet import SimFleet
 from simulation.aws.listeners import Listeners
 from simulation.aws.queue import Queue
@@ -66,7 +66,7 @@ class World(Shown):
         self.injector = Injector(faults, streams, self.timeline, self.invocations.sleep, self.say)
         self.injector.active = False
         self.cluster = Cluster(clock=self.timeline.now, seed=seed, settings=CLUSTER)
-        self.claims = SimClaims()
+        self.claims = SimClaims(deployment=DEPLOYMENT)
         self.asked = Journal[Asked]()
         self.queue = Queue(self.timeline, self.invocations)
         self.bus = Bus(self.timeline, self.injector, self.queue.send)

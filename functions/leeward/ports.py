@@ -170,11 +170,13 @@ class Claims(Protocol):
         """
         ...
 
-    def begin_attempt(self, instance: str, after: int) -> TerminationRecord:
-        """attempt = `after` + 1 if it still is `after` and the record is open; the record as it then stands either way.
+    def begin_attempt(self, instance: str, after: int, *, taken: int = 0) -> TerminationRecord:
+        """attempt = `after` + (`taken`, else 1) if it still is `after` and the record is open; the record as it then
+        stands either way.
 
         A new attempt (also one that `claim` opens) starts its clocks anew: times draining, until, evicting, drained,
-        moved and retry, `blocked_by` and `failure` go, everything else stays.
+        moved and retry, `blocked_by` and `failure` go, everything else stays. `taken`: so many names belong to
+        executions of earlier records; `names_taken` grows by as many.
         """
         ...
 
@@ -261,7 +263,8 @@ class Redelivery(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
     """All of them; a step takes what it needs. `queue_arns`: the interruption queue and the hook topics, for telling
-    our hooks. `origins`: (account, region) of every cluster, empty strings for any; no pair at all: not checked.
+    our hooks. `deployment`: the id of this one, the owner of its taints and records.
+    `origins`: (account, region) of every cluster, empty strings for any; no pair at all: not checked.
     `budget`: what is left of the invocation for remote calls, None without a limit.
     """
 
@@ -288,6 +291,7 @@ class Ports:
     upgrade_executions: UpgradeExecutions
     rounds: Rounds
     round_executions: RoundExecutions
+    deployment: str
     queue_arns: frozenset[str] = frozenset()
     origins: frozenset[tuple[str, str]] = frozenset()
     budget: TimeBudget | None = None

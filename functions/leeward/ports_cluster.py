@@ -140,7 +140,7 @@ class Kubernetes(Workloads, Protocol):
         """Take the finalizer off, others' stay; a node that is being deleted may go with it. Gone counts as done."""
         ...
 
-    def strip(self, node: Node) -> None:
+    def strip(self, node: Node, deployment: str) -> None:
         """Take off everything that Leeward has put on it, in one patch. Gone counts as done."""
         ...
 
@@ -152,9 +152,10 @@ class Kubernetes(Workloads, Protocol):
         """
         ...
 
-    def unmark(self, node: Node, taint_key: str) -> Node:
+    def unmark(self, node: Node, taint: Taint) -> Node:
         """Take the taint off, uncordon and include in load balancers again, unless somebody else had cordoned or
-        excluded it before. Without the taint only a label of ours comes off.
+        excluded it before. Without the taint only a label of ours comes off; with a taint of the same key and
+        another value, which has another owner, nothing does.
         """
         ...
 

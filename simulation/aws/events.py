@@ -12,6 +12,7 @@ ACCOUNT = "111122223333"
 REGION = "us-east-1"
 STATE_MACHINE = f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:leeward-node-termination"
 SPOT_WARNING = "EC2 Spot Instance Interruption Warning"
+DEPLOYMENT = f"{ACCOUNT}-{REGION}"
 QUEUE_ARN = f"arn:aws:sqs:{REGION}:{ACCOUNT}:leeward-interruption"
 
 Event = dict[str, Any]

@@ -24,7 +24,8 @@ def _in_time() -> timedelta:
 class SimClaims:
     """`records` by instance id; `changed` is called after each write."""
 
-    def __init__(self, changed: Callable[[], None] = _nothing) -> None:
+    def __init__(self, changed: Callable[[], None] = _nothing, deployment: str = "") -> None:
+        self.deployment = deployment
         self.records: dict[str, TerminationRecord] = {}
         self.closed_ever = 0
         self.plans = Journal[tuple[str, LaunchPlan]]()
@@ -48,7 +49,13 @@ class SimClaims:
             return there
         if there is None:
             fresh = TerminationRecord(
-                subject=subject, status=Status.OPEN, attempt=1, version=1, causes=(cause,), times={"claimed": now}
+                subject=subject,
+                deployment=self.deployment,
+                status=Status.OPEN,
+                attempt=1,
+                version=1,
+                causes=(cause,),
+                times={"claimed": now},
             )
         elif there.status is Status.OPEN:
             fresh = replace(there, causes=(*there.causes, cause), version=there.version + 1)
@@ -56,13 +63,14 @@ class SimClaims:
             fresh = _opened_again(there, subject, cause, now)
         return self._put(fresh)
 
-    def begin_attempt(self, instance: str, after: int) -> TerminationRecord:
+    def begin_attempt(self, instance: str, after: int, *, taken: int = 0) -> TerminationRecord:
         """Only whoever still sees `after` on an open record raises it."""
         there = self._present(instance)
         if there.attempt != after or there.status is not Status.OPEN:
             return there
         times = {name: at for name, at in there.times.items() if name not in CLOCKS_OF_AN_ATTEMPT}
-        return self._put(replace(there, attempt=after + 1, times=times, blocked_by=(), failure=""))
+        attempt, names = after + (taken or 1), there.names_taken + taken
+        return self._put(replace(there, attempt=attempt, names_taken=names, times=times, blocked_by=(), failure=""))
 
     def note(
         self,
@@ -175,8 +183,10 @@ def _opened_again(there: TerminationRecord, subject: Subject, cause: Cause, now:
     period = there.period + 1
     fresh = TerminationRecord(
         subject=subject,
+        deployment=there.deployment,
         status=Status.OPEN,
         attempt=there.attempt + 1,
+        names_taken=there.attempt,
         version=there.version + 1,
         causes=(cause,),
         times={"claimed": now},

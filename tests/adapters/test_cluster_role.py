@@ -82,7 +82,7 @@ def act(api):
     with pytest.raises(Exception, match="not there any more"):
         api.mark(NODE, Taint(key="k", effect="NoSchedule"))
     with pytest.raises(Exception, match="not there any more"):
-        api.unmark(replace(NODE, taints=(Taint(key="k", effect="NoSchedule"),)), "k")
+        api.unmark(replace(NODE, taints=(Taint(key="k", effect="NoSchedule"),)), Taint(key="k", effect="NoSchedule"))
     with pytest.raises(Exception, match="not there any more"):
         api.label(NODE, {"leeward.dev/subnet-id": "subnet-a"})
     with pytest.raises(Exception, match="not there any more"):
@@ -90,7 +90,7 @@ def act(api):
     with pytest.raises(Exception, match="not there any more"):
         api.hold(NODE, "leeward.dev/termination")
     api.release(replace(NODE, finalizers=("leeward.dev/termination",)), "leeward.dev/termination")
-    api.strip(replace(NODE, finalizers=("leeward.dev/termination",)))
+    api.strip(replace(NODE, finalizers=("leeward.dev/termination",)), "deployment")
     deployment = api.deployment_of(replace(POD, owner=Owner(api_version="apps/v1", kind="ReplicaSet", name="web-5d4")))
     assert not api.scale(deployment, 2)
     assert api.autoscaled("shop") == frozenset()

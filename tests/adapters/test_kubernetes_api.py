@@ -129,12 +129,12 @@ class TestMarking:
     def test_unmarking_takes_off_our_taint_alone_and_uncordons(self, connect):
         cluster = connect(Reply(200, raw_node(taints=[UNREACHABLE])))
         node = a_node(taints=[RAW_MARK, UNREACHABLE], unschedulable=True)
-        cluster.api.unmark(node, MARK.key)
+        cluster.api.unmark(node, MARK)
         assert cluster.seen[0].body["spec"] == {"taints": [UNREACHABLE], "unschedulable": None}
 
     def test_nothing_happens_to_a_node_that_is_not_marked(self, connect):
         cluster = connect()
-        assert cluster.api.unmark(a_node(taints=[UNREACHABLE]), MARK.key).name == "node-a"
+        assert cluster.api.unmark(a_node(taints=[UNREACHABLE]), MARK).name == "node-a"
         assert cluster.seen == []
 
 

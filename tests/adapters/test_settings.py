@@ -16,6 +16,7 @@ BLUE = {
 }
 GOOD = {
     "CLUSTERS": json.dumps([BLUE, {**BLUE, "name": "green"}]),
+    "DEPLOYMENT_ID": "111122223333-eu-west-1",
     "TABLE_NAME": "leeward",
     "STATE_MACHINE_ARN": "arn:aws:states:eu-west-1:111122223333:stateMachine:leeward-node-termination",
     "QUEUE_ARN": "arn:aws:sqs:eu-west-1:111122223333:leeward-interruption",
@@ -66,6 +67,7 @@ def test_everything_that_is_missing_is_said_at_once():
         ("HOOK_TOPICS", '"arn:aws:sns"'),
         ("HOOK_TOPICS", "[1]"),
         ("POLICY_PREFIX", "leeward"),
+        ("DEPLOYMENT_ID", "an id that no taint can have"),
     ],
 )
 def test_a_wrong_value_is_named_with_what_was_expected(name, value):

@@ -11,13 +11,14 @@ from leeward.adapters.aws.table import Table, from_wire, to_wire
 from leeward.errors import AwsUnavailableError, ThrottledError
 from leeward.model.termination import Status
 from tests.contract.test_claims import FULL, INSTANCE, OTHER, a_subject
+from tests.fakes.builders import DEPLOYMENT
 from tests.fakes.clock import FakeClock
 
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
 
 
 def test_what_records_hold_survives_the_wire():
-    item = new_record(a_subject(node="node-a"), FULL, NOW) | {"blockedBy": ["a", "b"], "evicted": -3}
+    item = new_record(a_subject(node="node-a"), FULL, NOW, deployment="a") | {"blockedBy": ["a", "b"], "evicted": -3}
     assert from_wire(to_wire(item)) == item
 
 
@@ -51,27 +52,27 @@ class LostPut:
 def test_the_first_caller_is_told_so_even_when_its_answer_got_lost(monkeypatch):
     monkeypatch.setattr("leeward.adapters.aws.claims.uuid.uuid4", lambda: uuid.UUID(int=7))
     span = timedelta(minutes=10)
-    assert DynamoClaims(LostPut({"by": uuid.UUID(int=7).hex}), FakeClock()).once("k", span, NOW)
-    assert not DynamoClaims(LostPut({"by": "another"}), FakeClock()).once("k", span, NOW)
+    assert DynamoClaims(LostPut({"by": uuid.UUID(int=7).hex}), FakeClock(), DEPLOYMENT).once("k", span, NOW)
+    assert not DynamoClaims(LostPut({"by": "another"}), FakeClock(), DEPLOYMENT).once("k", span, NOW)
 
 
 def test_races_lost_without_end_are_for_later():
-    table, clock = LostPut(new_record(a_subject(), FULL, NOW)), FakeClock()
+    table, clock = LostPut(new_record(a_subject(), FULL, NOW, deployment="a")), FakeClock()
     with pytest.raises(AwsUnavailableError, match=INSTANCE):
-        DynamoClaims(table, clock).claim(a_subject(), OTHER, NOW)
+        DynamoClaims(table, clock, DEPLOYMENT).claim(a_subject(), OTHER, NOW)
     assert table.updates == ROUNDS
     assert sum(clock.slept) < 2
 
 
 def test_a_claim_that_finds_a_record_reads_nothing_extra(aws):
     """One write for a new record or a known cause: a storm of a thousand warnings costs a thousand writes."""
-    claims = DynamoClaims(Table(aws.clients, "leeward"), FakeClock())
+    claims = DynamoClaims(Table(aws.clients, "leeward"), FakeClock(), DEPLOYMENT)
     aws.expect("dynamodb", "put_item", None)
     assert claims.claim(a_subject(), FULL, NOW).status is Status.OPEN
 
 
 def test_throttling_of_the_table_is_said_with_its_key(aws):
-    claims = DynamoClaims(Table(aws.clients, "leeward"), FakeClock())
+    claims = DynamoClaims(Table(aws.clients, "leeward"), FakeClock(), DEPLOYMENT)
     aws.refuse("dynamodb", "get_item", "ProvisionedThroughputExceededException", "slow down")
     with pytest.raises(ThrottledError, match="GetItem on leeward/termination#i-0abc"):
         claims.read(INSTANCE)

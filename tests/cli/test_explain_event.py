@@ -223,9 +223,16 @@ def test_the_time_is_now_where_the_event_has_none(explain):
     assert (document["at"], document["deadline"]) == (NOW, "2026-03-02T10:07:00Z")
 
 
-def test_a_capacity_reservation_is_only_reported(explain):
+def test_a_capacity_reservation_that_is_taken_back_drains_within_two_minutes(explain):
     document = explain(event("capacity_reservation"))
-    assert (document["action"], document["deadline"], document["execution"]) == ("none", None, {})
+    assert (document["kind"], document["action"]) == ("capacity_reservation", "drain")
+    assert document["deadline"] == "2026-03-02T10:02:00Z"
+    assert document["execution"] == {"i-0abc": "i-0abc-1"}
+
+
+def test_an_ended_execution_has_a_kind_of_its_own(explain):
+    document = explain(event("execution_aborted"))
+    assert (document["kind"], document["action"], document["outcome"]) == ("execution_ended", "none", "done")
 
 
 def test_standard_input(monkeypatch, capsys):

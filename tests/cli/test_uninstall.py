@@ -11,17 +11,28 @@ from leeward.adapters import wiring
 from leeward.errors import AccessDeniedError, TerminalError
 from leeward.model import keys
 from leeward.model.group import LifecycleHook
-from leeward.model.node import Taint
+from leeward.model.node import Taint, disruption_taint
 from leeward.model.termination import Cause, CauseKind
 from tests.cli.command import SMALL, a_snapshot
-from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, a_policy, a_subject, an_instance, our_hook, policies
+from tests.fakes.builders import (
+    CLUSTER,
+    DEPLOYMENT,
+    GROUP,
+    a_group,
+    a_node,
+    a_policy,
+    a_subject,
+    an_instance,
+    our_hook,
+    policies,
+)
 from tests.fakes.clock import START
 from tests.fakes.system import FakeSystem
 
 SCHEMA = json.loads(Path("docs/schema/uninstall.json").read_text())
 FOREIGN = LifecycleHook(name="other-team", group=GROUP, transition="autoscaling:EC2_INSTANCE_TERMINATING")
 I, NODE = "i-0abc", "node-i-0abc"  # noqa: E741
-MARK = Taint(key=keys.DISRUPTED_TAINT, effect="NoSchedule")
+MARK = disruption_taint(DEPLOYMENT)
 THEIRS = {"leeward.dev/do-not-disrupt": "true", "team": "web"}
 
 

@@ -27,6 +27,7 @@ from leeward.model.termination import (
     Status,
     Subject,
 )
+from tests.fakes.builders import DEPLOYMENT
 from tests.fakes.claims import FakeClaims
 from tests.fakes.clock import FakeClock
 
@@ -73,7 +74,7 @@ def claims(request, monkeypatch):
     monkeypatch.setattr(DynamoHandler, "call_action", one_at_a_time(DynamoHandler.call_action))
     with mock_aws():
         make_table()
-        yield DynamoClaims(Table(AwsClients("us-east-1"), "leeward"), FakeClock())
+        yield DynamoClaims(Table(AwsClients("us-east-1"), "leeward"), FakeClock(), DEPLOYMENT)
 
 
 def a_subject(instance=INSTANCE, node=None):
@@ -376,23 +377,25 @@ def table(monkeypatch):
 
 def test_a_cause_that_would_join_a_record_closed_meanwhile_opens_it_again(table):
     """Written into the closed record it would be lost: no execution looks at it any more."""
-    others = DynamoClaims(Table(table, "leeward"), FakeClock())
+    others = DynamoClaims(Table(table, "leeward"), FakeClock(), DEPLOYMENT)
     others.claim(a_subject(), FULL, NOW)
     closes = functools.partial(others.close, INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
-    record = DynamoClaims(Meddled(table, closes), FakeClock()).claim(a_subject(), OTHER, LATER)
+    record = DynamoClaims(Meddled(table, closes), FakeClock(), DEPLOYMENT).claim(a_subject(), OTHER, LATER)
     assert (record.status, record.period, record.causes) == (Status.OPEN, 2, (OTHER,))
 
 
 def test_a_cause_that_would_join_a_period_that_is_over_joins_the_present_one(table):
     """With the number of the old period it would be an earlier cause from the beginning, and decide nothing."""
-    others = DynamoClaims(Table(table, "leeward"), FakeClock())
+    others = DynamoClaims(Table(table, "leeward"), FakeClock(), DEPLOYMENT)
     others.claim(a_subject(), FULL, NOW)
 
     def closed_and_opened_again():
         others.close(INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
         others.claim(a_subject(), a_cause("event-3"), NOW)
 
-    record = DynamoClaims(Meddled(table, closed_and_opened_again), FakeClock()).claim(a_subject(), OTHER, LATER)
+    record = DynamoClaims(Meddled(table, closed_and_opened_again), FakeClock(), DEPLOYMENT).claim(
+        a_subject(), OTHER, LATER
+    )
     assert {cause.id for cause in record.causes} == {"event-2", "event-3"}
     assert record == others.read(INSTANCE)
 
@@ -454,3 +457,13 @@ def test_what_was_raised_is_written_over_and_stays_through_attempts_and_when_the
 def test_nobody_raises_anything_without_a_record(claims):
     with pytest.raises(ObjectGoneError):
         claims.surge("i-0unknown", {"shop/web": True})
+
+
+def test_names_that_are_taken_are_passed_over_and_are_no_tries(claims):
+    claims.claim(a_subject(), a_cause(), NOW)
+    record = claims.begin_attempt(INSTANCE, 1)
+    assert (record.attempt, record.names_taken, record.tries) == (2, 0, 2)
+    record = claims.begin_attempt(INSTANCE, 2, taken=8)
+    assert (record.attempt, record.names_taken, record.tries) == (10, 8, 2)
+    assert claims.begin_attempt(INSTANCE, 2, taken=8) == record
+    assert claims.read(INSTANCE) == record

@@ -345,7 +345,7 @@ def test_a_node_is_stripped_of_all_that_is_ours_and_of_nothing_else(cluster):
     before = node.taints
     node = api.mark(api.cordon(node, "upgrade-1", exclude=True), MARK)
     for _ in range(2):
-        api.strip(node)
+        api.strip(node, MARK.value)
         bare = api.node("node-a")
         assert (bare.taints, bare.unschedulable, bare.finalizers) == (before, False, ("other.dev/backup",))
         assert not [key for key in bare.labels if key.startswith("leeward.dev/") or "exclude-from" in key]
@@ -356,13 +356,15 @@ def test_a_node_is_stripped_of_all_that_is_ours_and_of_nothing_else(cluster):
 
 def test_what_somebody_else_keeps_from_cluster_autoscaler_outlives_the_stripping(cluster):
     theirs = {"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}
-    cluster.api.strip(cluster.api.annotate(cluster.api.node("node-a"), {**theirs, "leeward.dev/expired": "true"}))
+    cluster.api.strip(
+        cluster.api.annotate(cluster.api.node("node-a"), {**theirs, "leeward.dev/expired": "true"}), MARK.value
+    )
     assert cluster.api.node("node-a").annotations.items() >= theirs.items()
 
 
 def test_a_cordon_of_somebody_else_outlives_the_stripping(cluster):
     theirs = cluster.api.mark(cluster.api.node("node-a"), Taint(key="somebody/else", effect="NoExecute"))
-    cluster.api.strip(cluster.api.mark(theirs, MARK))
+    cluster.api.strip(cluster.api.mark(theirs, MARK), MARK.value)
     node = cluster.api.node("node-a")
     assert (node.unschedulable, node.marked) == (True, False)
     assert "somebody/else" in {taint.key for taint in node.taints}
@@ -394,7 +396,7 @@ def test_unmarking_puts_a_node_back_into_service(cluster):
     other = Taint(key="somebody/else", effect="NoSchedule")
     cluster.api.mark(cluster.api.mark(cluster.api.node("node-a"), other, unschedulable=False), MARK)
     for _ in range(2):
-        node = cluster.api.unmark(cluster.api.node("node-a"), MARK.key)
+        node = cluster.api.unmark(cluster.api.node("node-a"), MARK)
         assert not node.marked
         assert not node.unschedulable
     assert other.key in {taint.key for taint in node.taints}
@@ -404,10 +406,10 @@ def test_a_node_is_taken_out_of_load_balancers_with_its_mark_and_put_back_with_i
     label = "node.kubernetes.io/exclude-from-external-load-balancers"
     for _ in range(2):
         assert cluster.api.mark(cluster.api.node("node-a"), MARK, exclude=True).labels[label] == "true"
-    assert label not in cluster.api.unmark(cluster.api.node("node-a"), MARK.key).labels
+    assert label not in cluster.api.unmark(cluster.api.node("node-a"), MARK).labels
     cluster.api.label(cluster.api.node("node-b"), {label: "theirs"})
     cluster.api.mark(cluster.api.node("node-b"), MARK, exclude=True)
-    assert cluster.api.unmark(cluster.api.node("node-b"), MARK.key).labels[label] == "theirs"
+    assert cluster.api.unmark(cluster.api.node("node-b"), MARK).labels[label] == "theirs"
 
 
 def test_a_cordon_that_was_there_before_stays_when_the_mark_comes_off(cluster):
@@ -417,7 +419,7 @@ def test_a_cordon_that_was_there_before_stays_when_the_mark_comes_off(cluster):
     for _ in range(2):
         cluster.api.mark(cluster.api.node("node-a"), MARK)
     for _ in range(2):
-        node = cluster.api.unmark(cluster.api.node("node-a"), MARK.key)
+        node = cluster.api.unmark(cluster.api.node("node-a"), MARK)
         assert (node.marked, node.unschedulable) == (False, True)
     assert "leeward.dev/cordoned-before" not in node.annotations
 

@@ -19,6 +19,7 @@ from leeward.policy.document import (
     Selector,
 )
 
+DEPLOYMENT = "111122223333-us-east-1"
 CLUSTER = "blue"
 GROUP = "web-a"
 ZONE = "us-east-1a"

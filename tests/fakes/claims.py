@@ -7,15 +7,16 @@ from typing import Any
 
 from leeward.model.termination import Cause, LaunchPlan, Outcome, Subject, TerminationRecord
 from simulation.aws.table import SimClaims
+from tests.fakes.builders import DEPLOYMENT
 from tests.fakes.calls import Calls
 
 
 class FakeClaims(Calls):
     """`hand_over_token` is the state machine's own conditional write at a pause."""
 
-    def __init__(self) -> None:
+    def __init__(self, deployment: str = DEPLOYMENT) -> None:
         super().__init__()
-        self._table = SimClaims()
+        self._table = SimClaims(deployment=deployment)
         self._lock = RLock()
 
     @property
@@ -39,11 +40,11 @@ class FakeClaims(Calls):
             self._call("claim")
             return self._table.claim(subject, cause, now)
 
-    def begin_attempt(self, instance: str, after: int) -> TerminationRecord:
+    def begin_attempt(self, instance: str, after: int, *, taken: int = 0) -> TerminationRecord:
         """Only whoever still sees `after` raises it."""
         with self._lock:
             self._call("begin_attempt")
-            return self._table.begin_attempt(instance, after)
+            return self._table.begin_attempt(instance, after, taken=taken)
 
     def note(self, instance: str, **what: Any) -> None:
         """Version, causes and status stay; a time that is set stays, except `retry` and `moved`."""

@@ -69,13 +69,13 @@ class FakeNodes(Calls):
             if left.deleting and not left.finalizers:
                 self._remove(left.name)
 
-    def strip(self, node: Node) -> None:
+    def strip(self, node: Node, deployment: str) -> None:
         """Everything of ours."""
         self._reach("strip")
         with self._lock:
             now = self.by_name.get(node.name)
             if now is not None and now.uid == node.uid:
-                left = self._write(stripped(now))
+                left = self._write(stripped(now, deployment))
                 if left.deleting and not left.finalizers:
                     self._remove(left.name)
 
@@ -86,12 +86,12 @@ class FakeNodes(Calls):
             now = self._present(node)
             return self._write(marked(now, taint, cordon=unschedulable, exclude=exclude))
 
-    def unmark(self, node: Node, taint_key: str) -> Node:
+    def unmark(self, node: Node, taint: Taint) -> Node:
         """Take the taint off and uncordon."""
         self._reach("unmark")
         with self._lock:
             now = self._present(node)
-            return self._write(unmarked(now, taint_key))
+            return self._write(unmarked(now, taint))
 
     def cordon(self, node: Node, by: str, *, exclude: bool = False) -> Node:
         """Without a taint."""

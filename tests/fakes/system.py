@@ -8,7 +8,7 @@ from leeward.model.node import Node
 from leeward.node_template.cache import NodegroupCache
 from leeward.policy.document import ClusterPolicies
 from leeward.ports import Ports
-from tests.fakes.builders import CLUSTER, a_subnet, policies
+from tests.fakes.builders import CLUSTER, DEPLOYMENT, a_subnet, policies
 from tests.fakes.catalog import FakeCatalog
 from tests.fakes.claims import FakeClaims
 from tests.fakes.clock import FakeClock
@@ -47,6 +47,7 @@ class FakeSystem:
         nodes: Iterable[Node] = (),
         written: ClusterPolicies | None = None,
         cluster: str = CLUSTER,
+        deployment: str = DEPLOYMENT,
         origins: frozenset[tuple[str, str]] = frozenset(),
     ) -> None:
         self.clock = FakeClock()
@@ -60,7 +61,7 @@ class FakeSystem:
         self.said: list[str] = []  # of the templates
         self.kubernetes = FakeKubernetes(nodes, clock=self.clock)
         self.clusters = FakeClusters({cluster: written or policies(cluster=cluster)}, {cluster: self.kubernetes})
-        self.claims = FakeClaims()
+        self.claims = FakeClaims(deployment)
         self.executions = FakeExecutions()
         self.dead_letters = FakeDeadLetters()
         self.redelivery = FakeRedelivery()
@@ -98,6 +99,7 @@ class FakeSystem:
             upgrade_executions=self.upgrade_executions,
             rounds=self.rounds,
             round_executions=self.round_executions,
+            deployment=deployment,
             queue_arns=frozenset({QUEUE_ARN}),
             origins=origins,
         )

@@ -244,7 +244,7 @@ def test_the_node_of_a_running_instance_is_not_removed(world, checker):
 
 def test_a_node_that_is_given_back_whole_breaks_nothing(world, checker):
     world.mark()
-    world.api.unmark(world.api.node(NODE), MARK.key)
+    world.api.unmark(world.api.node(NODE), MARK)
     assert checker.at_the_end(world) == []
 
 

@@ -51,7 +51,7 @@ def test_a_cordon_that_came_with_our_mark_goes_with_it(world, checker):
 def test_the_cordon_of_an_operator_may_stay(world, checker):
     world.cluster.patch("nodes", NODE, {"spec": {"unschedulable": True}})
     world.mark()
-    assert world.api.unmark(world.api.node(NODE), MARK.key).unschedulable
+    assert world.api.unmark(world.api.node(NODE), MARK).unschedulable
     assert checker.after_event(world) == []
 
 
@@ -75,7 +75,7 @@ def test_maintenance_far_ahead_may_take_one_node_of_ten_but_not_a_second(world, 
     world.mark()
     assert checker.after_event(world) == []
     assert a_while(world, checker, TOLD_AFTER + 1) == []
-    world.api.unmark(world.api.node(NODE), MARK.key)
+    world.api.unmark(world.api.node(NODE), MARK)
     world.cluster.set_node_ready("node-i-1", "Unknown")
     assert a_while(world, checker, SETTLED + 1) == []
     world.mark()
@@ -271,7 +271,7 @@ def test_the_node_of_a_warned_instance_is_marked_at_once_and_stays_so(world, che
     assert a_while(world, checker, UNMARKED) == []
     world.mark()
     assert checker.after_event(world) == []
-    world.api.unmark(world.api.node(NODE), MARK.key)
+    world.api.unmark(world.api.node(NODE), MARK)
     assert checker.after_event(world) == []
     assert rules(a_while(world, checker, UNMARKED + 1)) == [Rule.DEADLINE]
 

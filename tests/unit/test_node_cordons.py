@@ -26,7 +26,7 @@ def test_a_cordon_and_a_label_of_somebody_else_stay():
 
 def test_a_node_that_is_given_back_stays_cordoned_for_the_upgrade():
     held = cordoned(a_node(), "web")
-    back = unmarked(marked(held, MARK, cordon=True), MARK.key)
+    back = unmarked(marked(held, MARK, cordon=True), MARK)
     assert back == held
     assert uncordoned(back) == a_node()
 
@@ -35,7 +35,7 @@ def test_a_node_on_its_way_out_serves_again_only_when_it_is_given_back():
     leaving = marked(cordoned(a_node(), "web"), MARK, cordon=True)
     lifted = uncordoned(leaving)
     assert lifted.unschedulable
-    assert not unmarked(lifted, MARK.key).unschedulable
+    assert not unmarked(lifted, MARK).unschedulable
 
 
 def test_a_node_on_its_way_out_is_no_target_of_load_balancers_and_is_one_again_when_it_is_given_back():
@@ -43,24 +43,24 @@ def test_a_node_on_its_way_out_is_no_target_of_load_balancers_and_is_one_again_w
     leaving = marked(a_node(), MARK, cordon=True, exclude=True)
     assert leaving.labels[keys.EXCLUDE_LABEL] == "true"
     assert marked(leaving, MARK, cordon=True, exclude=True) == leaving
-    assert unmarked(leaving, MARK.key) == a_node()
+    assert unmarked(leaving, MARK) == a_node()
 
 
 def test_a_node_that_was_only_marked_is_excluded_later_all_the_same():
     """fn interruption marks first, the drain excludes."""
     leaving = marked(marked(a_node(), MARK, cordon=True), MARK, cordon=True, exclude=True)
     assert leaving.labels[keys.EXCLUDE_LABEL] == "true"
-    assert unmarked(leaving, MARK.key) == a_node()
+    assert unmarked(leaving, MARK) == a_node()
 
 
 def test_a_label_of_somebody_else_or_of_an_upgrade_stays_when_the_mark_comes_off():
     theirs = replace(a_node(), labels={keys.EXCLUDE_LABEL: "mine"})
-    assert unmarked(marked(theirs, MARK, cordon=True, exclude=True), MARK.key) == theirs
+    assert unmarked(marked(theirs, MARK, cordon=True, exclude=True), MARK) == theirs
     held = cordoned(a_node(), "web", exclude=True)
-    assert unmarked(marked(held, MARK, cordon=True, exclude=True), MARK.key) == held
+    assert unmarked(marked(held, MARK, cordon=True, exclude=True), MARK) == held
 
 
 def test_a_label_of_ours_comes_off_though_somebody_has_taken_the_taint_away():
     leaving = marked(a_node(), MARK, cordon=True, exclude=True)
     tampered = replace(leaving, taints=(), unschedulable=False)
-    assert unmarked(tampered, MARK.key) == a_node()
+    assert unmarked(tampered, MARK) == a_node()

@@ -1,6 +1,7 @@
 """A function's environment, read once into one frozen value; everything wrong with it is said at once."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,6 +10,7 @@ from typing import Any, TypeVar
 from leeward.errors import InvalidInputError
 
 T = TypeVar("T")
+_LABEL_VALUE = re.compile(r"[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?", re.ASCII)
 
 
 class KubernetesAccess(StrEnum):
@@ -35,6 +37,7 @@ class Settings:
     """Everything a function is told by its deployment."""
 
     clusters: tuple[ServedCluster, ...]
+    deployment: str
     table_name: str
     state_machine_arn: str
     queue_arn: str
@@ -50,6 +53,7 @@ class Settings:
         access = reader.read("KUBERNETES_ACCESS", KubernetesAccess, "one of read, act, none")
         settings = cls(
             clusters=reader.read("CLUSTERS", _clusters, _CLUSTERS_EXPECTED) or (),
+            deployment=reader.read("DEPLOYMENT_ID", _label_value, "at most 63 letters, digits, -, _ and .") or "",
             table_name=reader.text("TABLE_NAME"),
             state_machine_arn=reader.read("STATE_MACHINE_ARN", _state_machine, "the ARN of a state machine") or "",
             queue_arn=reader.read("QUEUE_ARN", _arn, "the ARN of a queue") or "",
@@ -140,6 +144,13 @@ def _arn(text: str) -> str:
 
 def _state_machine(text: str) -> str:
     if ":stateMachine:" not in _arn(text):
+        raise ValueError(text)
+    return text
+
+
+def _label_value(text: str) -> str:
+    """The id is the value of a taint."""
+    if not _LABEL_VALUE.fullmatch(text):
         raise ValueError(text)
     return text
 

@@ -160,7 +160,7 @@ def build(
         nodegroups=late(*_NODEGROUP_CACHE, late(*_NODEGROUPS, clients), clock, chance=random.random, say=say),
         launches=late(*_LAUNCHES, clients),
         groups=AutoScalingGroups(clients, clock),
-        claims=DynamoClaims(table, clock),
+        claims=DynamoClaims(table, clock, settings.deployment),
         executions=StepFunctionsExecutions(clients, settings.state_machine_arn),
         dead_letters=SqsDeadLetters(clients, settings.dead_letter_queue_url),
         redelivery=SqsRedelivery(clients, settings.queue_url),
@@ -174,6 +174,7 @@ def build(
         upgrade_executions=StepFunctionsUpgrades(clients, _beside(settings.state_machine_arn, UPGRADE_MACHINE)),
         rounds=late("leeward.adapters.aws.rounds", "DynamoRounds", table),
         round_executions=StepFunctionsRounds(clients, _beside(settings.state_machine_arn, ROUND_MACHINE)),
+        deployment=settings.deployment,
         queue_arns=settings.queue_arns,
         origins=frozenset((cluster.account, cluster.region) for cluster in settings.clusters),
     )
@@ -204,10 +205,16 @@ def _role_of(access: KubernetesAccess, clients: AwsClients, clock: Clock) -> Cal
     return choose
 
 
+def deployment_id(account: str, region: str) -> str:
+    """The id that the stack gives its functions: fixed names allow one deployment for each account and Region."""
+    return f"{account}-{region}"
+
+
 def _by_name(cluster: str, *, region: str, account: str, partition: str) -> Settings:
     suffix = "amazonaws.com.cn" if partition == "aws-cn" else "amazonaws.com"
     return Settings(
         clusters=(ServedCluster(name=cluster, region=region, account=account),),
+        deployment=deployment_id(account, region),
         table_name=TABLE,
         state_machine_arn=f"arn:{partition}:states:{region}:{account}:stateMachine:{STATE_MACHINE}",
         queue_arn=f"arn:{partition}:sqs:{region}:{account}:{QUEUE}",

@@ -29,7 +29,9 @@ from leeward.ports import Ports
 
 STDIN = "-"
 QUEUE_NAME = "leeward-interruption"  # its hooks are ours; offline the account is not known
-WITH_DEADLINE = frozenset({Kind.SPOT_INTERRUPTION, Kind.SCHEDULED_CHANGE, Kind.ASG_TERMINATE})
+WITH_DEADLINE = frozenset(
+    {Kind.SPOT_INTERRUPTION, Kind.CAPACITY_RESERVATION, Kind.SCHEDULED_CHANGE, Kind.ASG_TERMINATE}
+)
 _DESCRIPTION = """Shows what a message of the interruption queue says and what follows from it: for which instances,
 how a lifecycle hook is answered, and why. Each FILE holds the body of one SQS message. Without --snapshot and without
 --cluster nothing is looked up: the instances are then taken as running in a selected group of ours."""

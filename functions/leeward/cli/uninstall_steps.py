@@ -35,7 +35,7 @@ def offline(snapshot: Snapshot, cluster: str | None) -> Removal:
     groups = [g for g in snapshot.groups.values() if cluster is None or cluster_of(g.tags, [cluster])]
     return Removal(
         done=False,
-        nodes=_on_nodes(snapshot.nodes),
+        nodes=_on_nodes(snapshot.nodes, None),
         hooks=list(_on_groups(groups, snapshot.hooks)),
     )
 
@@ -46,22 +46,29 @@ def live(ports: Ports, cluster: str, *, dry_run: bool) -> Removal:
     nodes = {node.name: node for node in kubernetes.nodes()}
     groups = ports.groups.of_clusters([cluster])
     hooks = {group.name: ports.groups.hooks(group.name) for group in groups}
-    removal = Removal(done=not dry_run, nodes=_on_nodes(nodes.values()), hooks=list(_on_groups(groups, hooks)))
+    removal = Removal(
+        done=not dry_run, nodes=_on_nodes(nodes.values(), ports.deployment), hooks=list(_on_groups(groups, hooks))
+    )
+    removal.left += [
+        (name, f"deployment {node.disrupted_by or '?'} is terminating it")
+        for name, node in nodes.items()
+        if node.is_foreign(ports.deployment)
+    ]
     if not _paused(ports, cluster) and (removal.nodes or removal.hooks):
         removal.done = False
         removal.left.append((f"cluster {cluster}", NOT_PAUSED))
     _leave(removal, nodes, dict(_at_work(ports, cluster, groups)))
     if removal.done:
         for name in removal.nodes:
-            kubernetes.strip(nodes[name])
+            kubernetes.strip(nodes[name], ports.deployment)
         for group, hook in removal.hooks:
             ports.groups.delete_hook(group=group, hook=hook)
     return removal
 
 
-def things_of(node: Node) -> tuple[str, ...]:
-    """What of ours is on the node, a word for the kind and its name each."""
-    bare = stripped(node)
+def things_of(node: Node, deployment: str | None) -> tuple[str, ...]:
+    """What of ours is on the node, a word for the kind and its name each. `deployment` None: every deployment's."""
+    bare = stripped(node, deployment or node.disrupted_by or "")
     found = [f"finalizer {name}" for name in node.finalizers if name not in bare.finalizers]
     found += [f"taint {taint.key}" for taint in node.taints if taint not in bare.taints]
     found += ["cordon"] if node.unschedulable and not bare.unschedulable else []
@@ -70,8 +77,8 @@ def things_of(node: Node) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _on_nodes(nodes: Iterable[Node]) -> dict[str, tuple[str, ...]]:
-    found = {node.name: things_of(node) for node in sorted(nodes, key=lambda node: node.name)}
+def _on_nodes(nodes: Iterable[Node], deployment: str | None) -> dict[str, tuple[str, ...]]:
+    found = {node.name: things_of(node, deployment) for node in sorted(nodes, key=lambda node: node.name)}
     return {name: things for name, things in found.items() if things}
 
 

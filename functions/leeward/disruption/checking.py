@@ -16,9 +16,9 @@ from leeward.snapshot.cluster import ClusterSnapshot
 CENTS = 1e-6  # dollars an hour that are no difference
 
 
-def judged(record: RoundRecord, snapshot: ClusterSnapshot) -> RoundRecord:
+def judged(record: RoundRecord, snapshot: ClusterSnapshot, deployment: str) -> RoundRecord:
     """The record with the commands as they hold now; those that do not have fallen, each with its reason."""
-    snapshot = without_our_marks(snapshot, record)
+    snapshot = without_our_marks(snapshot, record, deployment)
     asked = {number: _as_it_stands(record, number, command) for number, command in record.standing.items()}
     found = validate(snapshot, record.method, asked.values(), more=lambda: False)
     fallen: dict[int, str] = {}

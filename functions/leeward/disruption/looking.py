@@ -8,8 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from leeward.disruption.record import RoundRecord
-from leeward.model import keys
-from leeward.model.node import Node, unmarked
+from leeward.model.node import Node, disruption_taint, unmarked
 from leeward.ports import Ports
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.gather import gather
@@ -50,7 +49,7 @@ def _upgrades(groups: Iterable[str], ports: Ports) -> tuple[dict[str, str], froz
     return held, frozenset(going)
 
 
-def without_our_marks(snapshot: ClusterSnapshot, record: RoundRecord) -> ClusterSnapshot:
+def without_our_marks(snapshot: ClusterSnapshot, record: RoundRecord, deployment: str) -> ClusterSnapshot:
     """As it would be had the round not begun: its nodes stand where they stood, so that they can be judged again. The
     specs stay as they are: nothing else is to land there.
     """
@@ -58,7 +57,7 @@ def without_our_marks(snapshot: ClusterSnapshot, record: RoundRecord) -> Cluster
 
     def before(node: Node) -> Node:
         mine = claimed.get(node.name) == node.instance_id and node.instance_id not in snapshot.claimed
-        return unmarked(node, keys.DISRUPTED_TAINT) if mine and node.marked else node
+        return unmarked(node, disruption_taint(deployment)) if mine and node.marked else node
 
     return replace(snapshot, nodes=tuple(before(node) for node in snapshot.nodes))
 

@@ -34,7 +34,7 @@ FRESH = timedelta(minutes=1)  # as long a judgement holds: budgets, pods and nod
 def validate(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
     """Do the commands still hold, seconds after they were planned? Nothing has been touched yet."""
     record = read(run, ports)
-    record = written(judged(record, look(run.cluster, ports, record)), ports)
+    record = written(judged(record, look(run.cluster, ports, record), ports.deployment), ports)
     return _onward(replace(run, judged=ports.clock.now()), record, Next.MARK)
 
 
@@ -77,7 +77,7 @@ def validate_again(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRu
     budgets still allow it? From here on nothing is undone.
     """
     record = read(run, ports)
-    record = written(judged(record, look(run.cluster, ports, record)), ports)
+    record = written(judged(record, look(run.cluster, ports, record), ports.deployment), ports)
     return _onward(replace(run, judged=ports.clock.now()), release(record, ports), Next.TELL)
 
 

@@ -8,20 +8,18 @@ from collections.abc import Iterable, Mapping
 from leeward.disruption.command import Command
 from leeward.disruption.record import RoundRecord, cause_id, debt_name
 from leeward.errors import ObjectGoneError
-from leeward.model import keys
 from leeward.model.instance import Instance
-from leeward.model.node import Taint
+from leeward.model.node import disruption_taint
 from leeward.model.termination import Cause, CauseKind, Status, Subject, TerminationRecord
 from leeward.ports import Ports
 from leeward.termination import ledger
-from leeward.termination.drain import TAINT_EFFECT
 from leeward.termination.starting import start
 
 
 def mark_all(record: RoundRecord, ports: Ports) -> int:
     """Taint and cordon the nodes that go; from then on budgets count them. One that is gone is passed over."""
     kubernetes = ports.clusters.kubernetes(record.cluster)
-    taint = Taint(key=keys.DISRUPTED_TAINT, effect=TAINT_EFFECT, value=record.cause.value)
+    taint = disruption_taint(ports.deployment)
     count = 0
     for name, instance in record.going.items():
         node = kubernetes.node(name)
@@ -43,7 +41,7 @@ def give_back(record: RoundRecord, nodes: Mapping[str, str], ports: Ports) -> No
         if node is None or node.instance_id != instance or not node.marked or _open(instance, ports):
             continue
         try:
-            kubernetes.unmark(node, keys.DISRUPTED_TAINT)
+            kubernetes.unmark(node, disruption_taint(ports.deployment))
         except ObjectGoneError:
             continue
 

@@ -55,6 +55,7 @@ CLUSTER: tuple[OfCluster, ...] = (
     _alone(clusters.bindings),
     clusters.sync,
     clusters.reach,
+    _alone(clusters.other_deployments),
     _alone(policies.written),
     policies.selection,
     _alone(policies.switches),

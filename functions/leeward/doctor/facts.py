@@ -169,7 +169,8 @@ class Served:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inside:
     """One cluster. `served` None: what the deployment serves is not known. `entry`: Kubernetes groups of the access
-    entry; `aws_auth` is asked for where there is none. `members`: instances of its nodes. `synced`: when fn sync wrote
+    entry; `aws_auth` is asked for where there is none. `members`: instances of its nodes. `foreign`: node -> the other
+    deployment that is terminating it, by its taint. `synced`: when fn sync wrote
     down what. By group: `hooks`, `refreshes`, `upgrades`.
     """
 
@@ -182,6 +183,7 @@ class Inside:
     roles: Mapping[str, Read[ClusterRole | None]]
     bindings: Mapping[str, Read[Binding | None]]
     members: Read[frozenset[str]]
+    foreign: Mapping[str, str]
     policies: Read[ClusterPolicies] | Refused
     hooks: Mapping[str, Read[tuple[LifecycleHook, ...]]]
     refreshes: Mapping[str, Read[tuple[str, ...]]]

@@ -62,6 +62,7 @@ class Check(StrEnum):
     BINDING = "binding"
     SYNC = "sync"
     REACH = "reach"
+    OTHER_DEPLOYMENT = "other-deployment"
     POLICIES = "policies"
     SELECTION = "selection"
     SWITCHES = "switches"
@@ -93,6 +94,7 @@ _PARTS: Mapping[Part, tuple[Check, ...]] = {
         Check.BINDING,
         Check.SYNC,
         Check.REACH,
+        Check.OTHER_DEPLOYMENT,
     ),
     Part.POLICIES: (Check.POLICIES, Check.SELECTION, Check.SWITCHES),
     Part.GROUPS: (Check.TAGS, Check.HOOK, Check.PROCESSES, Check.INSTANCE_REFRESH, Check.LIFECYCLE),

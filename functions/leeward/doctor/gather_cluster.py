@@ -1,6 +1,6 @@
 """Reads one cluster: what EKS says, what the cluster says, what is written down for it, and its groups."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import partial
 from typing import TypeVar
@@ -12,6 +12,7 @@ from leeward.errors import InvalidPolicyError
 from leeward.model.facts import FactKind
 from leeward.model.group import Group
 from leeward.model.instance import cluster_of
+from leeward.model.node import Node
 from leeward.policy.document import ClusterPolicies
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
@@ -36,6 +37,7 @@ def look_inside(
     rbac, version = _api(name, deployment)
     asked = _Asker(version)
     policies = _policies(name, ports)
+    nodes = asked("list nodes", lambda: tuple(ports.clusters.kubernetes(name).nodes()))
     tagged = [group for group in groups if cluster_of(group.tags, [name])]
     selected = [group for group in tagged if _selects(policies, group)]
     return Inside(
@@ -47,7 +49,8 @@ def look_inside(
         version=version,
         roles=asked.each("get clusterroles", rbac.cluster_role),
         bindings=asked.each("get clusterrolebindings", rbac.binding),
-        members=asked("list nodes", lambda: _members(name, ports)),
+        members=nodes if isinstance(nodes, Unread) else frozenset(node.instance_id for node in nodes) - {""},
+        foreign={} if isinstance(nodes, Unread) else _foreign(nodes, ports.deployment),
         policies=policies,
         hooks=_by_group(tagged, "autoscaling:DescribeLifecycleHooks", lambda group: tuple(ports.groups.hooks(group))),
         refreshes=_by_group(selected, "autoscaling:DescribeInstanceRefreshes", ports.beforehand.refreshes),
@@ -117,8 +120,8 @@ def _selects(policies: Read[ClusterPolicies] | Refused, group: Group) -> bool:
     return policy_for(policies.policies, group.name, group.tags) is not None
 
 
-def _members(name: str, ports: Ports) -> frozenset[str]:
-    return frozenset(node.instance_id for node in ports.clusters.kubernetes(name).nodes() if node.instance_id)
+def _foreign(nodes: Iterable[Node], deployment: str) -> Mapping[str, str]:
+    return {node.name: node.disrupted_by or "" for node in nodes if node.is_foreign(deployment)}
 
 
 def _by_group(groups: list[Group], permission: str, look: Callable[[str], T]) -> dict[str, Read[T]]:

@@ -20,6 +20,7 @@ STRONGEST_FIRST = tuple(Action)
 WHY_DRAINED: Mapping[Kind, str] = MappingProxyType(
     {
         Kind.SPOT_INTERRUPTION: "EC2 takes the spot instance two minutes after the warning",
+        Kind.CAPACITY_RESERVATION: "EC2 takes back its capacity reservation two minutes after the warning",
         Kind.SCHEDULED_CHANGE: "AWS has scheduled a change of its host",
         Kind.STATE_CHANGE: "the instance is {state}",
         Kind.ASG_TERMINATE: "its group is terminating it",
@@ -32,6 +33,9 @@ def decide(message: Message, world: World, *, now: datetime) -> Decision:
     """Per instance and for the whole message; the message's action is the strongest of its instances'."""
     if message.kind is Kind.NOOP:
         return _nothing(message, message.reason)
+    if message.kind is Kind.EXECUTION_ENDED:
+        reason = f"{message.reason}: the next attempt begins if its record is still open"
+        return replace(_nothing(message, reason), ended_execution=message.ended_execution)
     if not world.serves(message.account, message.region):
         where = f"account {message.account or '?'}, region {message.region or '?'}"
         return _nothing(message, f"from {where}: none of our clusters is there")
@@ -66,7 +70,6 @@ def _nothing(message: Message, reason: str) -> Decision:
         at=message.at,
         deadline=message.deadline,
         nodes=tuple(NodeDecision(instance=i, action=Action.NONE, reason=reason) for i in message.instances),
-        ended_execution=message.ended_execution,
     )
 
 
@@ -110,7 +113,7 @@ def _left_alone(message: Message, place: Place, world: World) -> str | None:
 
 
 def _nothing_to_drain(message: Message, place: Place) -> str | None:
-    if message.hook and message.hook.warm_pool:
+    if message.hook and message.hook.without_pods:
         return f"{place.id}: an instance of a warm pool holds no pods"
     if place.node is not None or not place.nodes_seen or message.kind is Kind.ASG_LAUNCH:
         return None
@@ -127,8 +130,6 @@ def _action(message: Message, place: Place) -> tuple[Action, str]:
         return _rebalance(place)
     if message.kind is Kind.ASG_LAUNCH:
         return Action.NONE, f"{place.id}: it is being launched, there is nothing to drain"
-    if message.kind is Kind.CAPACITY_RESERVATION:
-        return Action.NONE, f"{place.id}: warnings of capacity reservations are only reported"
     return Action.DRAIN, f"{place.id}: {WHY_DRAINED[message.kind].format(state=message.state)}"
 
 

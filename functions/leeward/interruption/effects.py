@@ -119,11 +119,9 @@ def _revive(execution: str, ports: Ports) -> Done:
     now = ports.clock.now()
     if record.times.get("retry", now) > now:
         return Done()
-    if record.attempt >= RESTARTS_AT_ONCE:
+    if record.tries >= RESTARTS_AT_ONCE:
         beat(survey(record, ports), ports, AT_EVERY_CHANCE)
-        ports.claims.note(
-            record.instance, times={"retry": now + max(retry_after(record.attempt), timedelta(minutes=1))}
-        )
+        ports.claims.note(record.instance, times={"retry": now + max(retry_after(record.tries), timedelta(minutes=1))})
         return Done(warning=f"attempt {record.attempt} of {record.instance} ended badly: the sweeper tries again later")
     start(record, ports)
     return Done()

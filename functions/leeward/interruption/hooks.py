@@ -24,8 +24,8 @@ def hook_verdict(action: HookAction, place: Place, node: NodeDecision, world: Wo
     """How the action is answered, once it is decided what happens to the node."""
     if not answers(action, place, world):
         return HookVerdict(why=_why_not_ours(action, place))
-    if action.warm_pool:
-        return _now(action, HookResult.CONTINUE, "moves to and from a warm pool are answered at once")
+    if action.without_pods:
+        return _now(action, HookResult.CONTINUE, "an instance between EC2 and a warm pool runs no pods")
     if action.terminating:
         if node.action.terminates:
             answer = HookAnswer(action=action, result=HookResult.CONTINUE, at_once=False)

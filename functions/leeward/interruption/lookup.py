@@ -9,7 +9,7 @@ from typing import TypeVar
 from leeward.errors import LeewardError
 from leeward.interruption.world import World
 from leeward.isolation import Executor, attempt, in_turn, isolate_errors
-from leeward.model.message import Kind, Message
+from leeward.model.message import Message
 from leeward.model.node import Node
 from leeward.ports import Ports
 
@@ -50,7 +50,7 @@ class Lookup:
             yield f"hooks {message.hook.group}"
 
     def _acts(self, message: Message) -> bool:
-        return message.kind is not Kind.NOOP and self.world.serves(message.account, message.region)
+        return message.kind.about_nodes and self.world.serves(message.account, message.region)
 
 
 def look_up_instances(messages: Sequence[Message], ports: Ports) -> Lookup:
@@ -58,7 +58,7 @@ def look_up_instances(messages: Sequence[Message], ports: Ports) -> Lookup:
     is.
     """
     found = Lookup(world=World(clusters=ports.clusters.names(), queue_arns=ports.queue_arns, origins=ports.origins))
-    acting = [m for m in messages if m.kind is not Kind.NOOP and found.world.serves(m.account, m.region)]
+    acting = [m for m in messages if m.kind.about_nodes and found.world.serves(m.account, m.region)]
     if not acting:
         return found
     ids = sorted({instance for message in acting for instance in message.instances})

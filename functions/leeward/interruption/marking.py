@@ -7,11 +7,9 @@ from leeward.errors import LeewardError, ObjectGoneError
 from leeward.interruption.decision import Action, Decision, NodeDecision
 from leeward.interruption.world import World
 from leeward.isolation import Executor, attempt
-from leeward.model import keys
-from leeward.model.node import Node, Taint
+from leeward.model.node import Node, Taint, disruption_taint
 from leeward.ports import Ports
 
-LABEL_LENGTH = 63  # of a taint's value, as of a label's
 # What `kubectl cordon` leads to: Kubernetes itself keeps this taint on a node while spec.unschedulable is set. Our own
 # mark would say that the node is on its way out, count as a disruption, and be taken off by the sweeper.
 CORDONED = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
@@ -41,7 +39,7 @@ def mark_nodes(
 
     A failed mark is noted, never raised: the drain step marks again.
     """
-    marks = tuple(_wanted(decided, world).values())
+    marks = tuple(_wanted(decided, world, ports.deployment).values())
     marking = Marking()
     outcomes = each(lambda mark: attempt(lambda: _mark(mark, ports)), marks, workers)
     for mark, outcome in zip(marks, outcomes, strict=True):
@@ -52,7 +50,7 @@ def mark_nodes(
     return marking
 
 
-def _wanted(decided: Iterable[tuple[Decision, NodeDecision]], world: World) -> dict[str, Mark]:
+def _wanted(decided: Iterable[tuple[Decision, NodeDecision]], world: World, deployment: str) -> dict[str, Mark]:
     """One mark a node; on its way out wins over cordoned. A paced change is marked when it is started."""
     wanted: dict[str, Mark] = {}
     for decision, verdict in decided:
@@ -61,17 +59,10 @@ def _wanted(decided: Iterable[tuple[Decision, NodeDecision]], world: World) -> d
             continue
         known = wanted.get(verdict.instance)
         if known is None or known.taint is CORDONED:
-            taint = _taint(decision, verdict.action)
+            taint = CORDONED if verdict.action is Action.CORDON else disruption_taint(deployment)
             if not _carries(node, taint):
                 wanted[verdict.instance] = Mark(cluster=verdict.cluster, node=node, taint=taint)
     return wanted
-
-
-def _taint(decision: Decision, action: Action) -> Taint:
-    if action is Action.CORDON:
-        return CORDONED
-    kind = decision.kind.value if decision.kind else ""
-    return Taint(key=keys.DISRUPTED_TAINT, effect="NoSchedule", value=kind[:LABEL_LENGTH])
 
 
 def _carries(node: Node, taint: Taint) -> bool:

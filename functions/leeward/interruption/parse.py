@@ -15,7 +15,7 @@ from leeward.interruption.fields import MalformedMessageError
 from leeward.model.group import LAUNCHING, TERMINATING
 from leeward.model.message import HookAction, Kind, Message
 
-SPOT_WARNING = timedelta(minutes=2)  # EC2 takes a spot instance two minutes after its warning
+WARNING = timedelta(minutes=2)  # between a warning, of spot or of a capacity reservation, and EC2 taking the instance
 TEST_NOTIFICATION = "autoscaling:TEST_NOTIFICATION"
 LEAVING_STATES = frozenset({"stopping", "stopped", "shutting-down", "terminated"})
 STATE_MACHINE = "leeward-node-termination"
@@ -113,7 +113,7 @@ def _fingerprint(body: str) -> str:
 
 def _spot_interruption(event: Envelope) -> Message:
     message = event.message(Kind.SPOT_INTERRUPTION, fields.instance_id(event.detail, "instance-id"))
-    return replace(message, deadline=fields.later(event.at, SPOT_WARNING))
+    return replace(message, deadline=fields.later(event.at, WARNING))
 
 
 def _rebalance_recommendation(event: Envelope) -> Message:
@@ -121,21 +121,20 @@ def _rebalance_recommendation(event: Envelope) -> Message:
 
 
 def _capacity_reservation(event: Envelope) -> Message:
-    detail = event.detail
-    message = event.message(Kind.CAPACITY_RESERVATION, fields.instance_id(detail, "instance-id"))
-    return replace(message, deadline=fields.moment(detail.get("instance-termination-time")))
+    message = event.message(Kind.CAPACITY_RESERVATION, fields.instance_id(event.detail, "instance-id"))
+    return replace(message, deadline=fields.later(event.at, WARNING))
 
 
 def _state_change(event: Envelope) -> Message:
-    """Only exact matches act: a prefix test would drain a node for the state `stop` or for an empty one."""
+    """Only whole words act, in any case: a prefix test would drain a node for the state `stop` or for an empty one."""
     detail = event.detail
     instance = fields.instance_id(detail, "instance-id")
     state = detail.get("state")
     if not isinstance(state, str):
         raise MalformedMessageError(f"state: found {fields.found(state)}, expected a string")
-    if state not in LEAVING_STATES:
+    if state.lower() not in LEAVING_STATES:
         return event.noop(f"state {fields.found(state)} takes no node away", instance)
-    return replace(event.message(Kind.STATE_CHANGE, instance), state=state)
+    return replace(event.message(Kind.STATE_CHANGE, instance), state=state.lower())
 
 
 def _lifecycle_event(event: Envelope) -> Message:
@@ -175,8 +174,8 @@ def _execution_ended(event: Envelope) -> Message:
     instance, _, attempt = name.rpartition("-")
     if not fields.INSTANCE_ID.fullmatch(instance) or not attempt.isdecimal():
         return event.noop(f"execution {fields.found(name)} was started by hand")
-    ended = event.noop(f"execution {name} ended with {status}", instance)
-    return replace(ended, ended_execution=name)
+    ended = event.message(Kind.EXECUTION_ENDED, instance)
+    return replace(ended, reason=f"execution {name} ended with {status}", ended_execution=name)
 
 
 def _scheduled_change(event: Envelope) -> Message:

@@ -45,7 +45,7 @@ class Instance:
         """From one element of `Reservations[].Instances[]`, of boto3 or of the AWS command line."""
         return cls(
             id=raw["InstanceId"],
-            state=raw.get("State", {}).get("Name", "running"),
+            state=str(raw.get("State", {}).get("Name", "running")).lower(),
             type=raw.get("InstanceType", ""),
             zone=raw.get("Placement", {}).get("AvailabilityZone", ""),
             subnet=raw.get("SubnetId", ""),

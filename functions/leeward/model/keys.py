@@ -3,7 +3,7 @@
 OUT_OF_SERVICE_TAINT = "node.kubernetes.io/out-of-service"  # effect NoExecute: its volumes may be taken by force
 PREFIX = "leeward.dev/"  # of everything that we put on nodes
 DO_NOT_DISRUPT = "leeward.dev/do-not-disrupt"  # which is people's to put on, and to take off
-DISRUPTED_TAINT = "leeward.dev/disrupted"  # effect NoSchedule: the node is on its way out
+DISRUPTED_TAINT = "leeward.dev/disrupted"  # value: the deployment that terminates the node; effect NoSchedule
 CORDONED_BEFORE = "leeward.dev/cordoned-before"  # by somebody else: it stays so when our mark comes off
 CORDONED_FOR = "leeward.dev/cordoned-for"  # the upgrade that cordoned the node: only such a cordon is lifted again
 EXCLUDED_FOR = "leeward.dev/excluded-for"  # the same for the label that takes it out of load balancers

@@ -6,6 +6,8 @@ from enum import StrEnum
 
 from leeward.model.group import LAUNCHING, TERMINATING
 
+WARM_POOL = "WarmPool"  # of a lifecycle action's Origin and Destination
+
 
 class Kind(StrEnum):
     """The closed set of message kinds, as `leeward explain-event` prints them."""
@@ -17,7 +19,13 @@ class Kind(StrEnum):
     ASG_TERMINATE = "asg_terminate"
     ASG_LAUNCH = "asg_launch"
     CAPACITY_RESERVATION = "capacity_reservation"
+    EXECUTION_ENDED = "execution_ended"
     NOOP = "noop"
+
+    @property
+    def about_nodes(self) -> bool:
+        """Whether the instances that it names are looked up to decide what happens to their nodes."""
+        return self not in {Kind.EXECUTION_ENDED, Kind.NOOP}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +53,12 @@ class HookAction:
         return self.transition == LAUNCHING
 
     @property
-    def warm_pool(self) -> bool:
-        """Moves into or out of a warm pool hold no pods: they are answered at once."""
-        return "WarmPool" in {self.origin, self.destination}
+    def without_pods(self) -> bool:
+        """Whether the instance enters a warm pool from EC2 or leaves one for EC2: it runs no pods, and its hook is
+        answered at once. A node that returns to its warm pool is full of them; one that leaves it for the group is
+        launched like any other.
+        """
+        return self.destination == WARM_POOL if self.launching else self.origin == WARM_POOL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,5 +74,5 @@ class Message:
     state: str = ""  # of a state change: stopping, stopped, shutting-down, terminated ...
     account: str = ""
     region: str = ""
-    reason: str = ""  # why a no-op is one
-    ended_execution: str = ""  # name of an execution of ours that ended badly
+    reason: str = ""  # why a no-op is one; how an execution ended
+    ended_execution: str = ""  # of `execution_ended`: the name of a node-termination execution that ended badly

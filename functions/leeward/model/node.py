@@ -30,6 +30,13 @@ class Taint:
         )
 
 
+def disruption_taint(deployment: str) -> Taint:
+    """The mark of a node that this deployment is terminating: its value names the owner, so that two deployments on one
+    cluster leave each other's nodes alone.
+    """
+    return Taint(key=keys.DISRUPTED_TAINT, effect="NoSchedule", value=deployment)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     """A Node object. `taints` keeps the raw order, because a patch replaces the whole list.
@@ -92,8 +99,17 @@ class Node:
 
     @property
     def marked(self) -> bool:
-        """Leeward's own mark: the node is on its way out."""
-        return any(taint.key == keys.DISRUPTED_TAINT for taint in self.taints)
+        """The mark of any deployment of Leeward: the node is being terminated."""
+        return self.disrupted_by is not None
+
+    @property
+    def disrupted_by(self) -> str | None:
+        """The deployment whose mark the node carries, None without a mark."""
+        return next((taint.value for taint in self.taints if taint.key == keys.DISRUPTED_TAINT), None)
+
+    def is_foreign(self, deployment: str) -> bool:
+        """Whether another deployment than this one is terminating the node: its mark is not ours to take off."""
+        return self.disrupted_by not in {None, deployment}
 
     @property
     def taken_out(self) -> bool:
@@ -183,11 +199,14 @@ def released(node: Node, finalizer: str) -> Node:
     return replace(node, finalizers=tuple(one for one in node.finalizers if one != finalizer))
 
 
-def stripped(node: Node) -> Node:
+def stripped(node: Node, deployment: str) -> Node:
     """The node without anything that Leeward has ever put on it: mark, cordons, labels, annotations, finalizer. What
-    people put on it to tell Leeward something stays, and so does what another autoscaler may have written as well.
+    people put on it to tell Leeward something stays, and so does what another autoscaler may have written as well. A
+    node that another deployment is terminating stays as it is.
     """
-    bare = uncordoned(unmarked(node, keys.DISRUPTED_TAINT))
+    if node.is_foreign(deployment):
+        return node
+    bare = uncordoned(unmarked(node, disruption_taint(deployment)))
     kept = {keys.SCALE_DOWN_DISABLED} if keys.KEPT_FOR in node.annotations else set()
     return replace(
         bare,
@@ -202,19 +221,22 @@ def stripped(node: Node) -> Node:
     )
 
 
-def unmarked(node: Node, taint_key: str) -> Node:
+def unmarked(node: Node, taint: Taint) -> Node:
     """The node as it should be without the taint: back in service and in load balancers, unless somebody else had
-    cordoned or excluded it before.
+    cordoned or excluded it before. A taint of the same key with another value has another owner: nothing is changed.
 
     Without the taint only the label can be ours: a cordon alone is not.
     """
+    there = [known for known in node.taints if known.key == taint.key]
+    if any(known.value != taint.value for known in there):
+        return node
     node = _included(node)
-    if not any(taint.key == taint_key for taint in node.taints):
+    if not there:
         return node
     theirs = keys.CORDONED_BEFORE in node.annotations
     return replace(
         node,
-        taints=tuple(taint for taint in node.taints if taint.key != taint_key),
+        taints=tuple(known for known in node.taints if known.key != taint.key),
         unschedulable=node.unschedulable and theirs,
         annotations={key: value for key, value in node.annotations.items() if key != keys.CORDONED_BEFORE},
     )

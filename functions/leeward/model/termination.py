@@ -133,7 +133,8 @@ class LaunchPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TerminationRecord:
-    """The claim on an instance. `version` grows with every cause that joins; `attempt` with every new execution.
+    """The claim of one `deployment` on an instance. `version` grows with every cause that joins; `attempt` with every
+    new execution.
 
     `period` grows whenever a closed record is opened again. `causes` are those of the present period, and nothing else
     decides; `earlier_causes` (of earlier periods) tell duplicates and serve reports. `surge_period`: the period in
@@ -142,6 +143,7 @@ class TerminationRecord:
     terminated, removed, closed, retry; `evicting`: its load balancers have let go of it, or were not waited for;
     `begun`: the first drain of the period, from which a terminationGracePeriod counts; `held`: first heartbeat;
     `moved`: when a pod of it last left or was on its way.
+    `names_taken`: attempts that were passed over, because a closed execution of an earlier record had the name.
     `failure`: why the present attempt did not come to a good end. `surges`: Deployment (namespace/name) that has a
     second replica meanwhile -> whether that is known to be so, or only about to be.
     `payers`: debt -> the instance whose end pays it (itself or another), `NOBODY` where it was forgiven,
@@ -167,6 +169,8 @@ class TerminationRecord:
     period: int = 1
     earlier_causes: tuple[Cause, ...] = ()
     surge_period: int = 1
+    deployment: str = ""
+    names_taken: int = 0
 
     @property
     def instance(self) -> str:
@@ -211,6 +215,11 @@ class TerminationRecord:
     def launching(self) -> bool:
         """A launch may have been made of which nobody has written down what came of it."""
         return self.replacement is None and self.plan is not None and bool(self.plan.options)
+
+    @property
+    def tries(self) -> int:
+        """Executions that were started for the record: attempts whose name was taken are not among them."""
+        return self.attempt - self.names_taken
 
     def has(self, *kinds: CauseKind) -> bool:
         """Whether one of these kinds is among the causes of the present period."""

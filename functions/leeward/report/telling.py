@@ -17,11 +17,19 @@ _BLOCKED = frozenset({"blocked", "paused", "window", "bake", "eviction-failure",
 _FAULTS = frozenset({"failed", "creation-failure", "canary-failure", "update-failure"})
 _TOLD_BY_STEPS = frozenset({"DrainBlocked", "PodEvictionFailure", "TerminationCalledOff"})
 _TOLD_BY_CAUSES = frozenset(
-    {"SpotInterruption", "RebalanceRecommendation", "ScheduledChange", "InstanceStateChange", "GroupTerminating"}
+    {
+        "SpotInterruption",
+        "CapacityReservationInterruption",
+        "RebalanceRecommendation",
+        "ScheduledChange",
+        "InstanceStateChange",
+        "GroupTerminating",
+    }
 )
 _FROM_OUTSIDE = frozenset(
     {
         CauseKind.SPOT_INTERRUPTION,
+        CauseKind.CAPACITY_RESERVATION,
         CauseKind.REBALANCE_RECOMMENDATION,
         CauseKind.SCHEDULED_CHANGE,
         CauseKind.STATE_CHANGE,

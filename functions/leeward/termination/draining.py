@@ -14,15 +14,14 @@ from math import ceil
 from typing import Any
 
 from leeward.errors import ClusterUnreachableError, ObjectGoneError, ThrottledError
-from leeward.model import keys
 from leeward.model.deadlines import ABRUPT, detach_deadline
-from leeward.model.node import Node, Taint
+from leeward.model.node import Node, disruption_taint
 from leeward.model.termination import TerminationRecord
 from leeward.model.times import format_instant
 from leeward.ports import Kubernetes, Ports
 from leeward.termination import deadlines, deregistering, detaching, verdict
 from leeward.termination.deregistering import Awaited
-from leeward.termination.drain import TAINT_EFFECT, DrainPlan, last_calls
+from leeward.termination.drain import DrainPlan, last_calls
 from leeward.termination.evicting import Progress, plan_now, work
 from leeward.termination.heartbeats import beat
 from leeward.termination.ledger import only_surplus
@@ -39,12 +38,22 @@ BLOCKED_AFTER = timedelta(seconds=30)  # in which no pod has moved: until then a
 def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Mark the node, evict what has to go, wait for it, heartbeat the hooks that hold the instance meanwhile.
 
-    Answers drained (with what is left of the settle time as pause), wait, gone, or failed.
+    Answers drained (with what is left of the settle time as pause), wait, gone, failed, or replace where a cause that
+    has joined calls for another instance first.
     """
     situation = survey(read(run.instance, ports), ports)
     run = replace(run, version=situation.record.version)
     if situation.ended:
         return replace(run, next=Next.GONE, why=f"EC2 says {situation.state}")
+    joined = verdict.back_to_replacement(
+        situation.record,
+        situation.group,
+        situation.policy,
+        situation.lifecycle,
+        hook_guards=bool(situation.our_hooks),
+    )
+    if joined:
+        return replace(run, next=Next.REPLACE, why=joined)
     started = situation.record.times.get("draining") or ports.clock.now()
     times = {"begun": started, **situation.record.times, "draining": started}
     situation = replace(situation, record=replace(situation.record, times=times))
@@ -121,8 +130,7 @@ def _blocked(plan: DrainPlan) -> str:
 
 def mark(node: Node, record: TerminationRecord, kubernetes: Kubernetes, ports: Ports) -> Node:
     """Taint, cordon and take it out of load balancers, if it is not done, and note when. Raises ObjectGoneError."""
-    value = record.causes[0].kind.value if record.causes else ""
-    marked = kubernetes.mark(node, Taint(key=keys.DISRUPTED_TAINT, effect=TAINT_EFFECT, value=value), exclude=True)
+    marked = kubernetes.mark(node, disruption_taint(ports.deployment), exclude=True)
     ports.claims.note(record.instance, times={"tainted": ports.clock.now()}, node=node.name)
     return marked
 

@@ -15,7 +15,8 @@ class Found:
     """What one sweep mended, by instance or node; `errors` names what it could not look at.
 
     `let_go`: Nodes that lost our finalizer, `held`: those that got it; `repaired`: instances claimed because their
-    nodes are unhealthy, `deleted`: because somebody has deleted the Node.
+    nodes are unhealthy, `deleted`: because somebody has deleted the Node. `foreign`: nodes that another
+    deployment is terminating, with its id.
     """
 
     let_go: list[str] = field(default_factory=list)
@@ -23,6 +24,7 @@ class Found:
     claimed: list[str] = field(default_factory=list)
     answered: list[str] = field(default_factory=list)
     unmarked: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
     paced: list[str] = field(default_factory=list)
     labelled: list[str] = field(default_factory=list)
     restored: list[str] = field(default_factory=list)

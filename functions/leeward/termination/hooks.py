@@ -23,11 +23,13 @@ from leeward.termination.subject import subject_of
 
 LAUNCH_WAIT = "Pending:Wait"
 TERMINATE_WAIT = "Terminating:Wait"
+BOOTS_WITHIN = timedelta(minutes=15)  # as termination.landing and upgrades count: later it does not come any more
 
 
 def settle_hooks(sight: Sight, running: frozenset[str], ports: Ports, found: Found) -> None:
-    """The most urgent first: those whose time is known to run out, those of which nobody knows, launches that wait for
-    their nodes. `running`: names of open executions. Needs no nodes, so that no heartbeat waits for an API server.
+    """The most urgent first: those whose time is known to run out, those of which nobody knows, launches where
+    interruption handling is off. `running`: names of open executions. Needs no nodes, so that no heartbeat waits
+    for an API server.
 
     What can be asked for many at once is: a whole zone may end in one minute, and each call is one that can fail.
     """
@@ -42,18 +44,39 @@ def settle_hooks(sight: Sight, running: frozenset[str], ports: Ports, found: Fou
         _settle_endings(ending, sight, ports, found)
     for group, members in _in(LAUNCH_WAIT, sight.selected):
         with apart(group.name, found):
-            _settle_launches(sight, group, members, ports, found)
+            _answer_switched_off(sight, group, members, ports, found)
 
 
-def answer_launches(sight: Sight, ports: Ports, found: Found) -> None:
-    """Let launches go on whose nodes are Ready; an answer that is repeated finds nothing waiting."""
-    for group, members in _in(LAUNCH_WAIT, sight.selected if sight.nodes is not None else ()):
+def settle_launches(sight: Sight, ports: Ports, found: Found) -> None:
+    """Let launches go on whose nodes are Ready. The hooks of others are kept waiting for as long as a boot may take,
+    and beyond that while the API server cannot say whether the node has joined. An answer that is repeated finds
+    nothing waiting, a heartbeat only extends.
+    """
+    for group, members in _in(LAUNCH_WAIT, sight.selected):
         with apart(group.name, found):
-            ready = [one for one in members if (node := sight.node_of(one.id)) is not None and node.ready]
-            ours = _ours(LAUNCHING, sight, group, ports) if ready and not _off(sight, group) else ()
-            for member in ready if ours else ():
-                with apart(member.id, found):
-                    _answer(ours, group, member, ports, found)
+            ours = () if _off(sight, group) else _ours(LAUNCHING, sight, group, ports)
+            if ours:
+                _settle_members(ours, sight, group, members, ports, found)
+
+
+def _settle_members(
+    ours: Sequence[LifecycleHook],
+    sight: Sight,
+    group: Group,
+    members: Sequence[GroupInstance],
+    ports: Ports,
+    found: Found,
+) -> None:
+    instances = _booting(sight, members, ports)
+    for member in members:
+        node = sight.node_of(member.id)
+        with apart(member.id, found):
+            if node is not None and node.ready:
+                _answer(ours, group, member, ports, found)
+                continue
+            for hook in ours:
+                if _may_boot(hook, instances.get(member.id), sight, ports.clock.now()):
+                    ports.groups.heartbeat(group=group.name, hook=hook.name, instance=member.id)
 
 
 def _in(lifecycle: str, groups: Sequence[Group]) -> Iterator[tuple[Group, list[GroupInstance]]]:
@@ -123,21 +146,32 @@ def _adopted(
     return ports.claims.claim(subject, _cause(hooks[0], instance.id, now), now)
 
 
-def _settle_launches(sight: Sight, group: Group, members: Sequence[GroupInstance], ports: Ports, found: Found) -> None:
-    """Answered at once where interruption handling is off, else kept waiting until the node is Ready
-    (`answer_launches`).
-    """
-    off, ours = _off(sight, group), _ours(LAUNCHING, sight, group, ports)
-    records = ports.claims.read_all([member.id for member in members]) if off else {}
+def _answer_switched_off(
+    sight: Sight, group: Group, members: Sequence[GroupInstance], ports: Ports, found: Found
+) -> None:
+    """Launches where interruption handling is off go on at once; a drain that has begun is brought to its end."""
+    ours = _ours(LAUNCHING, sight, group, ports) if _off(sight, group) else []
+    records = ports.claims.read_all([member.id for member in members]) if ours else {}
     for member in members if ours else ():
         with apart(member.id, found):
-            if off and _is_open(records.get(member.id)):
-                continue  # a drain that has begun is brought to its end
-            if off:
+            if not _is_open(records.get(member.id)):
                 _answer(ours, group, member, ports, found)
-            else:
-                for hook in ours:
-                    ports.groups.heartbeat(group=group.name, hook=hook.name, instance=member.id)
+
+
+def _booting(sight: Sight, members: Sequence[GroupInstance], ports: Ports) -> Mapping[str, Instance]:
+    """What EC2 says of members whose nodes are not Ready. Nothing is asked while the API server is away."""
+    names = [member.id for member in members if (node := sight.node_of(member.id)) is None or not node.ready]
+    return patiently(lambda: ports.instances.describe(names), ports.clock) if names and sight.nodes is not None else {}
+
+
+def _may_boot(hook: LifecycleHook, instance: Instance | None, sight: Sight, now: datetime) -> bool:
+    """Whether one more heartbeat ends within the time that a boot may take. A hook with a longer time-out of its own is
+    not heartbeaten at all: its owner has said how long a boot may take. An API server that does not answer says
+    nothing about the node, and must not end it.
+    """
+    if sight.nodes is None or instance is None:
+        return True
+    return now + timedelta(seconds=hook.heartbeat_timeout) < instance.launched + BOOTS_WITHIN
 
 
 def _ours(transition: str, sight: Sight, group: Group, ports: Ports) -> list[LifecycleHook]:

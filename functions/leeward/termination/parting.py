@@ -5,11 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 from leeward.model import keys
+from leeward.model.node import disruption_taint
 from leeward.model.termination import CauseKind
 from leeward.ports import Ports
 from leeward.termination import detaching, verdict
 from leeward.termination.run import Next, Run
-from leeward.termination.situation import find_node, read, survey
+from leeward.termination.situation import POOLED_AND_RUNNING, find_node, read, survey
 from leeward.termination.surging import put_back
 
 
@@ -26,7 +27,7 @@ def give_back(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         put_back(record.instance, kubernetes, ports)
     if node is not None:
         if spared or not (node.deleting and record.has(CauseKind.NODE_DELETED)):
-            kubernetes.unmark(node, keys.DISRUPTED_TAINT)
+            kubernetes.unmark(node, disruption_taint(ports.deployment))
         reason = "TerminationCalledOff" if spared else "PodEvictionFailure"
         message = run.why if spared else why
         kubernetes.event(node, reason=reason, message=message, warning=not spared, now=ports.clock.now())
@@ -41,6 +42,9 @@ def remove_node(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """
     situation = survey(read(run.instance, ports), ports)
     record = situation.record
+    if situation.lifecycle == POOLED_AND_RUNNING:
+        why = "it runs on in its warm pool: its Node stays tainted until the group takes it into service again"
+        return replace(run, next=Next.FINISH, why=why)
     if not situation.ended:
         return replace(run, next=Next.WAIT, pause=verdict.SHORTEST_PAUSE, why=f"EC2 says {situation.state}")
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)

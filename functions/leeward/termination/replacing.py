@@ -40,14 +40,13 @@ class Asked:
 def ask_for_replacement(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Launch another instance first where that is called for. Its debt (+1 desired) is paid by `terminate`.
 
-    A launch that may have been made already is always followed up, whatever has become of the instance meanwhile.
+    Idempotent: what a launch came to is written into the record once, and read from there ever after. A launch that may
+    have been made already is always followed up, whatever has become of the instance meanwhile. The decision to launch
+    nothing is not written down, because a cause that joins later may call for a replacement.
     """
     situation = survey(read(run.instance, ports), ports)
     record = situation.record
-    asked = Asked(replacement=record.replacement or Replacement())
-    if record.replacement is None:
-        asked = _ask(situation, ports)
-        ports.claims.note(record.instance, replacement=asked.replacement, times={"replacement": ports.clock.now()})
+    asked = Asked(replacement=record.replacement) if record.replacement else _ask(situation, ports)
     guarded = bool(situation.our_hooks)
     first = verdict.terminates_first(record, situation.policy, situation.lifecycle, hook_guards=guarded)
     why = told(record, asked.replacement)
@@ -79,8 +78,10 @@ def _ask(situation: Situation, ports: Ports) -> Asked:
         ports.claims.plan(record.instance, plan)
     chosen, replacement = _launch(record, group, plan, ports)
     _keep_promise(record, group, found, chosen, replacement, ports)
-    notices = _doubts(found) if record.plan is None else ()
-    return Asked(replacement=replacement, notices=(*notices, *_tell(situation, found, chosen, replacement, ports)))
+    doubts = _doubts(found) if record.plan is None else ()
+    notices = (*doubts, *_tell(situation, found, chosen, replacement, ports))
+    ports.claims.note(record.instance, replacement=replacement, times={"replacement": ports.clock.now()})
+    return Asked(replacement=replacement, notices=notices)
 
 
 def _plan(record: TerminationRecord, group: Group, found: Look, ports: Ports) -> LaunchPlan:

@@ -7,12 +7,15 @@ from leeward.errors import InvalidInputError
 from leeward.model.group import TERMINATING, Group, LifecycleHook
 from leeward.model.instance import Instance
 from leeward.model.node import Node
-from leeward.model.termination import TerminationRecord
+from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.policy.document import NodePolicy, Selector
 from leeward.policy.selection import is_ours, policy_for
 from leeward.ports import Kubernetes, Ports
 
 WAITING = "Terminating:Wait"
+POOLED_AND_RUNNING = "Warmed:Running"
+WARMED = "Warmed:"  # the group's word for an instance of its warm pool begins so
+FROM_THE_GROUP = (CauseKind.ASG_TERMINATE, CauseKind.STATE_CHANGE)  # what a return to the warm pool causes
 UNSELECTED = NodePolicy(name="(defaults)", selector=Selector())
 
 
@@ -29,8 +32,13 @@ class Situation:
 
     @property
     def ended(self) -> bool:
-        """EC2 has ended it, or no longer knows it."""
-        return self.instance is None or self.instance.ended
+        """EC2 has ended it, no longer knows it, or has stopped it in its warm pool: nothing runs there any more."""
+        return self.instance is None or self.instance.ended or (self.pooled and self.instance.state == "stopped")
+
+    @property
+    def pooled(self) -> bool:
+        """The group has put it back into its warm pool, where it is stopped, hibernated, or runs on."""
+        return self.lifecycle is not None and self.lifecycle.startswith(WARMED)
 
     @property
     def state(self) -> str:
@@ -63,10 +71,22 @@ def survey(record: TerminationRecord, ports: Ports) -> Situation:
         record=record,
         instance=instance,
         group=group,
-        lifecycle=group.lifecycle_of(record.instance) if group else None,
+        lifecycle=_lifecycle(record, group, instance, ports),
         our_hooks=of_ours(ports.groups.hooks(group.name) if group else (), record, policy, ports),
         policy=_forced(policy or UNSELECTED) if record.forced else policy or UNSELECTED,
     )
+
+
+def _lifecycle(record: TerminationRecord, group: Group | None, instance: Instance | None, ports: Ports) -> str | None:
+    """The group's word. A group does not list the instances of its warm pool: one that has left the list, and runs or
+    stops all the same, is asked for by its id, which costs a call.
+    """
+    listed = group.lifecycle_of(record.instance) if group else None
+    left = group is not None and listed is None and instance is not None and not instance.ended
+    if not left or not record.has(*FROM_THE_GROUP):
+        return listed
+    found = ports.groups.lifecycle_of(record.instance)
+    return found[1] if found else None
 
 
 def of_ours(

@@ -4,20 +4,22 @@ from leeward.errors import RecordChangedError
 from leeward.model.termination import Status, TerminationRecord
 from leeward.ports import Ports
 
-RACES = 5
+PROBES = 20  # names that are tried in one call: with doubling steps enough for a million closed executions
 
 
 def start(record: TerminationRecord, ports: Ports) -> TerminationRecord:
     """Start the execution of the claim. While it is open it is woken where a cause has joined: its pause may last
-    minutes. When a closed one holds the name, the next attempt is begun. A repeat wakes it once more, which only makes
-    it look again. Raises RecordChangedError when others keep beginning attempts meanwhile.
+    minutes. When a closed one holds the name, the next attempt is begun. Step Functions keeps a closed name for 90
+    days, longer than the record lives, so that many of the next names may be taken as well: the steps double, and a
+    free one is found within one call. Every claimant derives the name from the record. A repeat wakes the run once
+    more, which only makes it look again. Raises RecordChangedError when others keep beginning attempts meanwhile.
     """
-    for _ in range(RACES):
+    for probe in range(PROBES):
         if ports.executions.start(record.instance, record.attempt):
             if record.token and len(record.causes) > 1:
                 ports.executions.wake(record.token)
             return record
-        record = ports.claims.begin_attempt(record.instance, record.attempt)
+        record = ports.claims.begin_attempt(record.instance, record.attempt, taken=2**probe if probe else 0)
         if record.status is Status.CLOSED:
             return record
-    raise RecordChangedError(f"{record.instance}: {RACES} attempts were begun by others meanwhile")
+    raise RecordChangedError(f"{record.instance}: {PROBES} attempts were begun by others meanwhile")

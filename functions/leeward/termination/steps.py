@@ -29,7 +29,7 @@ from leeward.termination.heartbeats import beat
 from leeward.termination.ledger import debts, only_surplus
 from leeward.termination.run import Next, Run
 from leeward.termination.settling import forgiven, give_back_debts, pays_itself_later, settle
-from leeward.termination.situation import Situation, read, survey
+from leeward.termination.situation import POOLED_AND_RUNNING, Situation, read, survey
 from leeward.termination.starting import start
 
 WHY_RETAINED = "a terminate hook was abandoned and the group retains the instance: leeward drain ends it"
@@ -62,9 +62,9 @@ def claim(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
 
 def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Ask the group to terminate the instance, with decrement when a launch of ours is to be paid for, else without,
-    so that the group replaces it. An instance that is already leaving is left alone: no debt is paid twice. One that
-    the group retains is ended for whoever asked for that by hand, and for nobody else: whose hook was abandoned, and
-    what has not been done for it, its owner knows.
+    so that the group replaces it. An instance that is already leaving is left alone: no debt is paid twice. So is one
+    that has returned to its warm pool: the group keeps it. One that the group retains is ended for a manual drain
+    alone: its owner knows whose hook was abandoned, and why.
     """
     situation = survey(read(run.instance, ports), ports)
     record = situation.record
@@ -76,7 +76,8 @@ def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         ports.claims.note(record.instance, times={"terminating": ports.clock.now()})
         return replace(run, why=f"{record.subject.group} retained it: told to end it")
     leaving = situation.lifecycle is None or situation.lifecycle.startswith("Terminating")
-    if situation.ended or leaving:
+    returned = situation.pooled and not record.has(CauseKind.MANUAL)
+    if situation.ended or leaving or returned:
         ports.claims.note(record.instance, times={"terminating": ports.clock.now()})
         return replace(run, why="it is leaving already")
     owed = debts(record)
@@ -101,6 +102,8 @@ def answer_hooks(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if situation.ended:
         ports.claims.note(record.instance, times={"terminated": now})
         return replace(run, version=record.version, next=Next.REMOVE, why=f"EC2 says {situation.state}")
+    if situation.lifecycle == POOLED_AND_RUNNING:
+        return replace(run, version=record.version, next=Next.REMOVE, why="it runs on in its warm pool")
     since = max((record.times[name] for name in ("terminating", "drained") if name in record.times), default=now)
     waited = now - since
     if situation.lifecycle is None and waited > verdict.DETACHED_AFTER:
@@ -145,7 +148,7 @@ def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     that failed may have kept a hook waiting for long: it is heartbeaten here.
     """
     record = read(run.instance, ports)
-    again = ports.clock.now() + verdict.retry_after(record.attempt)
+    again = ports.clock.now() + verdict.retry_after(record.tries)
     failure = f"{call.get('error') or 'unknown error'}: {call.get('cause') or ''}"[:500]
     ports.claims.failed(record.instance, failure)
     ports.claims.note(record.instance, times={"retry": again})

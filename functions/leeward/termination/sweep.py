@@ -15,16 +15,17 @@ from leeward.errors import LeewardError
 from leeward.finalizer.keeping import keep_finalizers, let_go_of_the_gone
 from leeward.isolation import Executor, attempt, in_threads
 from leeward.model import keys
-from leeward.model.node import Node
+from leeward.model.node import Node, disruption_taint
 from leeward.model.termination import Status, TerminationRecord, execution_name
 from leeward.patience import patiently
 from leeward.ports import Ports
 from leeward.sync.labels import label_nodes
 from leeward.termination.found import Found, apart
-from leeward.termination.hooks import answer_launches, settle_hooks
+from leeward.termination.hooks import settle_hooks, settle_launches
 from leeward.termination.pacing import budget_left, paced
 from leeward.termination.records import read_records
 from leeward.termination.sight import Sight
+from leeward.termination.situation import WARMED
 from leeward.termination.starting import start
 
 SECOND_SIGHT = timedelta(minutes=10)
@@ -99,7 +100,7 @@ class _ClusterSweep:
 
     def _with_nodes(self, sight: Sight) -> None:
         ports, found = self.ports.for_seconds(KUBERNETES_SECONDS), self.found
-        answer_launches(sight, ports, found)
+        settle_launches(sight, ports, found)
         now = ports.clock.now()
         _revive_all([record for record in self._own() if paced(record, now)], self.running, ports, found)
         _sweep_cluster(sight, ports, found)
@@ -214,18 +215,31 @@ def _sweep_nodes(
     if in_round is not None:
         with apart(f"{cluster}: stale taints", found):
             marked = [node for name, node in nodes.items() if node.taken_out and name not in in_round]
-            _unmark_stale(marked, sight.records, ports, found, cluster)
+            ours = [node for node in marked if not node.is_foreign(ports.deployment)]
+            _unmark_stale(ours, sight, ports, found)
+    foreign = sorted((node for node in nodes.values() if node.is_foreign(ports.deployment)), key=lambda node: node.name)
+    found.foreign += [f"{node.name}: {node.disrupted_by or 'no owner'}" for node in foreign]
 
 
-def _unmark_stale(
-    marked: Iterable[Node], records: Mapping[str, TerminationRecord], ports: Ports, found: Found, cluster: str
-) -> None:
-    """Take our mark off nodes that nobody is terminating, at second sight: fn interruption marks before it claims."""
-    for node in _unclaimed(marked, records, ports, found):
+def _pooled(node: Node, sight: Sight, ports: Ports) -> bool:
+    """Whether a node that runs on in its warm pool keeps its taint: a group does not list such instances."""
+    if sight.group_of(node.instance_id) is not None:
+        return False
+    member = ports.groups.lifecycle_of(node.instance_id)
+    return member is not None and member[1].startswith(WARMED)
+
+
+def _unmark_stale(marked: Iterable[Node], sight: Sight, ports: Ports, found: Found) -> None:
+    """Take the taint of this deployment off nodes without an open record, at second sight: fn interruption may be about
+    to claim them. Idempotent: a repeat finds no taint.
+    """
+    for node in _unclaimed(marked, sight.records, ports, found):
         with apart(node.name, found):
+            if _pooled(node, sight, ports):
+                continue
             if ports.claims.once(f"stale-mark#{node.uid}", SECOND_SIGHT, ports.clock.now()):
                 continue
-            ports.clusters.kubernetes(cluster).unmark(node, keys.DISRUPTED_TAINT)
+            ports.clusters.kubernetes(sight.cluster).unmark(node, disruption_taint(ports.deployment))
             found.unmarked.append(node.name)
 
 

@@ -13,6 +13,7 @@ STEPS_FAILED = "StepsFailed"
 EXECUTIONS_RESTARTED = "ExecutionsRestarted"
 HOOKS_ANSWERED_BY_SWEEP = "HooksAnsweredBySweep"
 STALE_MARKS_REMOVED = "StaleMarksRemoved"
+FOREIGN_TAINTS = "NodesOfOtherDeployments"
 SWEEPS = "Sweeps"
 STALE_FACTS = "StaleFacts"
 REPLACEMENTS_ELSEWHERE = "ReplacementsElsewhere"
@@ -49,12 +50,15 @@ def stepped(step: str, result: Run) -> None:
 def swept(found: Found) -> None:
     """The sweep's own heartbeat, and what it had to mend."""
     logger.info("swept", extra=found.to_json())
+    for node in found.foreign:
+        logger.warning(f"another deployment of Leeward is terminating node {node}")
     _count(
         {
             SWEEPS: 1,
             EXECUTIONS_RESTARTED: len(found.restarted),
             HOOKS_ANSWERED_BY_SWEEP: len(found.answered),
             STALE_MARKS_REMOVED: len(found.unmarked),
+            FOREIGN_TAINTS: len(found.foreign),
         }
     )
 

@@ -78,6 +78,27 @@ def terminates_first(
     return hook_guards and wanted and lifecycle is not None and not lifecycle.startswith("Terminating")
 
 
+def back_to_replacement(
+    record: TerminationRecord,
+    group: Group | None,
+    policy: NodePolicy,
+    lifecycle: str | None,
+    *,
+    hook_guards: bool,
+) -> str | None:
+    """Why a drain that is under way returns to the step that asks for a replacement, None while it does not: a cause
+    that has joined calls for a launch that was not tried, or for the group to be asked before the drain.
+    """
+    if record.replacement is None:
+        wanted = wants_replacement(record, group, policy, lifecycle)
+        if wanted.act:
+            return wanted.why
+    first = terminates_first(record, policy, lifecycle, hook_guards=hook_guards)
+    if first and "terminating" not in record.times:
+        return "a cause has joined: the group is asked to terminate the instance before it drains"
+    return None
+
+
 def asks_first(record: TerminationRecord, policy: NodePolicy) -> bool:
     """An upgrade brings the instance to its end, with `update.terminate: first`."""
     return record.has(CauseKind.UPGRADE) and policy.update.terminate == "first"

@@ -35,7 +35,7 @@ def test_a_budget_allows_one_eviction_at_a_time(world):
         evict(world, second, other)
     assert (refused.value.budgets, refused.value.permanent) == ((f"{world.namespace}/web",), False)
     for node in world.nodes:
-        world.api.unmark(world.api.node(node), MARK.key)
+        world.api.unmark(world.api.node(node), MARK)
     world.until(lambda: len(ready(world, "web")) == 2, "the successor is Ready")
 
     def allowed():
@@ -71,7 +71,7 @@ def test_a_node_that_is_unmarked_takes_pods_again(world):
     for name in world.nodes:
         world.api.mark(world.api.node(name), MARK)
     first, _ = world.nodes
-    world.api.unmark(world.api.node(first), MARK.key)
+    world.api.unmark(world.api.node(first), MARK)
     a_deployment(world)
     assert set(ready(world, "web").values()) == {first}
 

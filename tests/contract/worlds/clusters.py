@@ -18,6 +18,7 @@ import yaml
 from leeward.adapters.clock import SystemClock
 from leeward.adapters.kubernetes.api import ClusterApi
 from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
+from leeward.model.node import disruption_taint
 from leeward.ports import Kubernetes
 from local.cluster.errors import ApiError
 from local.cluster.model import Cluster
@@ -233,7 +234,7 @@ class ServedCluster:
         for name in self.nodes:
             node = self.api.node(name)
             if node is not None:
-                self.api.unmark(node, "leeward.dev/disrupted")
+                self.api.unmark(node, disruption_taint(node.disrupted_by or ""))
         self._ask("DELETE", f"/api/v1/namespaces/{self.namespace}")
         self._client.close()
         self._pool.clear()

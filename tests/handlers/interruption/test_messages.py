@@ -11,16 +11,18 @@ from leeward.model import keys
 from leeward.model.deadlines import detach_deadline
 from leeward.model.group import LAUNCHING, HookResult, LifecycleHook
 from leeward.model.message import Kind
+from leeward.model.node import disruption_taint
 from leeward.model.promise import SHORT_FOR, Pool
 from leeward.model.termination import CauseKind, Outcome, Status
 from leeward.policy.document import Rebalance
 from tests.events import event
-from tests.fakes.builders import GROUP, ZONE, a_group, a_node, a_policy, an_instance, our_hook, policies
+from tests.fakes.builders import DEPLOYMENT, GROUP, ZONE, a_group, a_node, a_policy, an_instance, our_hook, policies
 
 FAR_AHEAD = "Mon, 16 Mar 2026 18:00:00 GMT"
 WAIT_FOR_NODE = LifecycleHook(name="wait-for-node", group=GROUP, transition=LAUNCHING)
 DRAINING = {
     "spot_interruption": CauseKind.SPOT_INTERRUPTION,
+    "capacity_reservation": CauseKind.CAPACITY_RESERVATION,
     "scheduled_change": CauseKind.SCHEDULED_CHANGE,
     "state_change": CauseKind.STATE_CHANGE,
     "asg_terminate": CauseKind.ASG_TERMINATE,
@@ -40,7 +42,7 @@ def test_a_message_that_takes_a_node_marks_claims_and_starts(connect, name, kind
     assert queue.deliver(event(name)) == []
     node = node_of(queue)
     assert node.unschedulable
-    assert [(t.key, t.value, t.effect) for t in node.taints] == [(keys.DISRUPTED_TAINT, kind.value, "NoSchedule")]
+    assert [(t.key, t.value, t.effect) for t in node.taints] == [(keys.DISRUPTED_TAINT, DEPLOYMENT, "NoSchedule")]
     record = queue.system.claims.records["i-0abc"]
     assert (record.status, record.attempt) == (Status.OPEN, 1)
     assert [cause.kind for cause in record.causes] == [kind]
@@ -140,7 +142,7 @@ class TestJoining:
     def test_a_late_duplicate_of_a_node_that_was_given_back_leaves_it_in_service(self, connect):
         queue = connect()
         queue.deliver(event("rebalance_recommendation"))
-        queue.system.kubernetes.unmark(node_of(queue), keys.DISRUPTED_TAINT)
+        queue.system.kubernetes.unmark(node_of(queue), disruption_taint(DEPLOYMENT))
         queue.system.executions.end("i-0abc")
         queue.system.claims.close("i-0abc", version=1, outcome=Outcome.GIVEN_BACK, now=queue.system.clock.now())
         assert queue.deliver(event("rebalance_recommendation")) == []
@@ -355,3 +357,16 @@ def test_one_log_line_a_record_says_what_became_of_it(connect):
     assert set(LOG_KEYS) <= set(queue.log[0])
     assert queue.log[0]["hook"] == {"name": "leeward-terminate", "result": "CONTINUE", "atOnce": False}
     assert json.loads(json.dumps(queue.log[0]["instances"])) == ["i-0abc"]
+
+
+def test_a_warning_starts_in_one_delivery_though_sixty_names_are_taken(connect):
+    """Step Functions keeps a closed name for 90 days, the table a closed record for seven."""
+    queue = connect()
+    for attempt in range(1, 61):
+        queue.system.executions.end("i-0abc", attempt)
+    assert queue.deliver(event("spot_interruption")) == []
+    record = queue.system.claims.records["i-0abc"]
+    assert queue.system.executions.open == {f"i-0abc-{record.attempt}"}
+    assert record.attempt > 60
+    assert record.tries <= 2
+    assert len(queue.system.executions.started) <= 8

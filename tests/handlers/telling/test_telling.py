@@ -43,8 +43,8 @@ def written(item, before=None, key="termination#i-0abc"):
 
 
 def joined():
-    item = new_record(a_subject(), SPOT, NOW)
-    return {**item, "causes": {**item["causes"], **new_record(a_subject(), HOOK, NOW)["causes"]}}
+    item = new_record(a_subject(), SPOT, NOW, deployment="")
+    return {**item, "causes": {**item["causes"], **new_record(a_subject(), HOOK, NOW, deployment="")["causes"]}}
 
 
 TAKEN = {"FailedEntryCount": 0, "Entries": [{"EventId": "1"}]}
@@ -52,7 +52,9 @@ TAKEN = {"FailedEntryCount": 0, "Entries": [{"EventId": "1"}]}
 
 def test_a_new_claim_is_an_event_of_ours_on_the_default_bus(bus):
     bus.add_response("put_events", TAKEN, {"Entries": [entry("Node Termination Detected")]})
-    assert handler.handle({"Records": [written(new_record(a_subject(), SPOT, NOW))]}, None) == {"told": 1}
+    assert handler.handle({"Records": [written(new_record(a_subject(), SPOT, NOW, deployment=""))]}, None) == {
+        "told": 1
+    }
 
 
 def entry(kind):
@@ -61,12 +63,12 @@ def entry(kind):
 
 def test_a_cause_that_joins_is_told_alone(bus):
     bus.add_response("put_events", TAKEN, {"Entries": [entry("Node Termination Detected")]})
-    change = written(joined(), before=new_record(a_subject(), SPOT, NOW))
+    change = written(joined(), before=new_record(a_subject(), SPOT, NOW, deployment=""))
     assert handler.handle({"Records": [change]}, None) == {"told": 1}
 
 
 def test_what_is_no_termination_and_what_time_to_live_took_tells_nothing(bus):
-    gone = written(None, before=new_record(a_subject(), SPOT, NOW))
+    gone = written(None, before=new_record(a_subject(), SPOT, NOW, deployment=""))
     other = written({"pk": "facts#blue", "body": "x"}, key="facts#blue")
     assert handler.handle({"Records": [gone, other]}, None) == {"told": 0}
 
@@ -74,7 +76,7 @@ def test_what_is_no_termination_and_what_time_to_live_took_tells_nothing(bus):
 def test_a_record_that_cannot_be_read_does_not_hold_up_the_others(bus):
     bus.add_response("put_events", TAKEN, {"Entries": [entry("Node Termination Detected")]})
     broken = written({"pk": "termination#i-0bad", "status": "open"}, key="termination#i-0bad")
-    told = handler.handle({"Records": [broken, written(new_record(a_subject(), SPOT, NOW))]}, None)
+    told = handler.handle({"Records": [broken, written(new_record(a_subject(), SPOT, NOW, deployment=""))]}, None)
     assert told == {"told": 1}
 
 
@@ -84,12 +86,15 @@ def test_a_record_that_cannot_be_read_does_not_hold_up_the_others(bus):
 def test_what_the_bus_does_not_take_fails_the_batch_so_that_it_comes_again(bus, code, error):
     bus.add_response("put_events", {"FailedEntryCount": 1, "Entries": [{"ErrorCode": code}]}, {"Entries": ANY})
     with pytest.raises(error, match=code):
-        handler.handle({"Records": [written(new_record(a_subject(), SPOT, NOW))]}, None)
+        handler.handle({"Records": [written(new_record(a_subject(), SPOT, NOW, deployment=""))]}, None)
 
 
 def test_more_than_ten_events_go_in_tens(bus):
     for size in (10, 2):
         answer = {"FailedEntryCount": 0, "Entries": [{"EventId": str(n)} for n in range(size)]}
         bus.add_response("put_events", answer, {"Entries": [ANY] * size})
-    records = [written(new_record(a_subject(f"i-{n:04}"), SPOT, NOW), key=f"termination#i-{n:04}") for n in range(12)]
+    records = [
+        written(new_record(a_subject(f"i-{n:04}"), SPOT, NOW, deployment=""), key=f"termination#i-{n:04}")
+        for n in range(12)
+    ]
     assert handler.handle({"Records": records}, None) == {"told": 12}

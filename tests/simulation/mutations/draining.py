@@ -104,15 +104,15 @@ def _every_hook_is_ours(shop: Workshop) -> None:
 
 
 def _stays_cordoned(shop: Workshop) -> None:
-    def unmarked(original, node, taint_key):
-        return replace(original(node, taint_key), unschedulable=node.unschedulable)
+    def unmarked(original, node, taint):
+        return replace(original(node, taint), unschedulable=node.unschedulable)
 
     shop.wrap(f"{NODE}.unmarked", unmarked)
 
 
 def _uncordons_all(shop: Workshop) -> None:
-    def unmarked(original, node, taint_key):
-        return replace(original(node, taint_key), unschedulable=False)
+    def unmarked(original, node, taint):
+        return replace(original(node, taint), unschedulable=False)
 
     shop.wrap(f"{NODE}.unmarked", unmarked)
 

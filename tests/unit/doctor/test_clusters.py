@@ -9,6 +9,7 @@ from leeward.doctor.facts import Binding, ClusterRole, EksCluster, Function
 from leeward.doctor.finding import Check, State
 from leeward.errors import AccessDeniedError, ClusterUnreachableError
 from leeward.model.facts import FactKind
+from leeward.model.node import disruption_taint
 from tests.fakes.builders import CLUSTER
 from tests.fakes.clock import START
 from tests.fakes.deployment import act_role
@@ -176,3 +177,18 @@ def test_a_cluster_is_looked_into_also_where_the_settings_could_not_be_read(pati
     checks = {found.check: found.state for found in patient.findings(asked=CLUSTER)}
     assert checks[Check.ACCESS_ENTRY] is State.UNKNOWN
     assert checks[Check.HOOK] is State.OK
+
+
+def test_a_node_that_another_deployment_terminates_is_named_with_its_owner(patient):
+    node = patient.system.kubernetes.by_name["node-i-0abc"]
+    patient.system.kubernetes.mark(node, disruption_taint("444455556666-eu-west-1"))
+    found = patient.trouble(Check.OTHER_DEPLOYMENT)
+    assert found.state is State.WARNING
+    assert "node-i-0abc" in found.object
+    assert "444455556666-eu-west-1" in found.found
+
+
+def test_the_taint_of_this_deployment_is_no_finding(patient):
+    node = patient.system.kubernetes.by_name["node-i-0abc"]
+    patient.system.kubernetes.mark(node, disruption_taint(patient.system.ports.deployment))
+    assert patient.troubles() == []

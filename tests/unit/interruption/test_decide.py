@@ -55,7 +55,7 @@ def decided(name, world=None, *, now=NOW, **changes):
     return decide(parse(event(name, **changes), received=NOW), world or a_world(), now=now)
 
 
-DRAINING = ["spot_interruption", "scheduled_change", "state_change", "asg_terminate"]
+DRAINING = ["spot_interruption", "capacity_reservation", "scheduled_change", "state_change", "asg_terminate"]
 
 
 @pytest.mark.parametrize("name", DRAINING)
@@ -70,10 +70,9 @@ def test_an_instance_that_will_be_taken_is_drained_and_says_why(name):
     assert "i-0abc: " in decision.reason
 
 
-def test_a_capacity_reservations_warning_is_only_reported():
-    decision = decided("capacity_reservation")
-    assert (decision.action, decision.outcome) == (Action.NONE, RecordOutcome.DONE)
-    assert decision.nodes[0].cause is None
+def test_the_instance_of_a_capacity_reservation_is_taken_two_minutes_after_its_warning():
+    cause = decided("capacity_reservation").nodes[0].cause
+    assert (cause.kind, cause.deadline) == (CauseKind.CAPACITY_RESERVATION, AT + timedelta(minutes=2))
 
 
 @pytest.mark.parametrize("state", ["stopping", "stopped", "shutting-down", "terminated"])
@@ -275,15 +274,28 @@ class TestTerminateHooks:
         decision = decided("asg_terminate", world, detail__LifecycleHookName="their-backup")
         assert decision.hook.result is HookResult.CONTINUE
 
-    @pytest.mark.parametrize("place", ["Origin", "Destination"])
-    @pytest.mark.parametrize("name", ["asg_terminate", "asg_launch"])
-    def test_moves_of_a_warm_pool_are_answered_at_once(self, name, place):
-        decision = decided(name, a_world(node=False), **{f"detail__{place}": "WarmPool"})
+    @pytest.mark.parametrize(
+        ("name", "origin", "destination"),
+        [("asg_launch", "EC2", "WarmPool"), ("asg_terminate", "WarmPool", "EC2")],
+    )
+    def test_an_instance_between_ec2_and_a_warm_pool_is_answered_at_once(self, name, origin, destination):
+        decision = decided(name, a_world(node=False), detail__Origin=origin, detail__Destination=destination)
         assert (decision.action, decision.hook.result, decision.hook.at_once) == (
             Action.NONE,
             HookResult.CONTINUE,
             True,
         )
+
+    def test_a_node_that_returns_to_its_warm_pool_is_drained_first(self):
+        world = a_world(node=True)
+        decision = decided("asg_terminate", world, detail__Origin="AutoScalingGroup", detail__Destination="WarmPool")
+        assert decision.action is Action.DRAIN
+        assert not decision.hook.at_once
+
+    def test_an_instance_that_leaves_the_warm_pool_for_the_group_is_a_launch_like_any_other(self):
+        where = {"detail__Origin": "WarmPool", "detail__Destination": "AutoScalingGroup"}
+        assert decided("asg_launch", a_world(node=False), **where).keep_hook
+        assert decided("asg_launch", a_world(), **where).hook.at_once
 
 
 class TestLaunchHooks:
@@ -329,9 +341,16 @@ def test_offline_a_group_belongs_to_the_cluster_when_a_policy_selects_it():
     assert decided("spot_interruption", replace(bare, tagged=False)).action is Action.DRAIN
 
 
-def test_a_noop_says_why_and_names_the_execution_that_ended():
+def test_an_ended_execution_is_a_message_of_its_own_kind():
     decision = decided("execution_aborted")
-    assert (decision.kind, decision.action, decision.ended_execution) == (Kind.NOOP, Action.NONE, "i-0abc-1")
+    assert (decision.kind, decision.action) == (Kind.EXECUTION_ENDED, Action.NONE)
+    assert decision.ended_execution == "i-0abc-1"
+    assert "ended with ABORTED" in decision.reason
+
+
+def test_a_noop_has_no_effect():
+    decision = decided("execution_aborted", detail__status="SUCCEEDED")
+    assert (decision.kind, decision.ended_execution) == (Kind.NOOP, "")
 
 
 @given(

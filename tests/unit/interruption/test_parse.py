@@ -34,7 +34,7 @@ def parsed(name, **changes):
         ("asg_terminate_sns", Kind.ASG_TERMINATE),
         ("asg_launch", Kind.ASG_LAUNCH),
         ("test_notification", Kind.NOOP),
-        ("execution_aborted", Kind.NOOP),
+        ("execution_aborted", Kind.EXECUTION_ENDED),
         ("unknown", Kind.NOOP),
     ],
 )
@@ -74,7 +74,13 @@ def test_a_leaving_state_acts(state):
     assert (message.kind, message.state) == (Kind.STATE_CHANGE, state)
 
 
-@pytest.mark.parametrize("state", ["", "stop", "pending", "running", "shutting", "stopping,stopped", "Stopped"])
+@pytest.mark.parametrize("state", ["Stopping", "SHUTTING-DOWN", "Terminated"])
+def test_a_leaving_state_acts_in_any_case(state):
+    message = parsed("state_change", detail__state=state)
+    assert (message.kind, message.state) == (Kind.STATE_CHANGE, state.lower())
+
+
+@pytest.mark.parametrize("state", ["", "stop", "pending", "running", "shutting", "stopping,stopped"])
 def test_any_other_state_does_nothing_not_even_a_part_of_a_leaving_one(state):
     message = parsed("state_change", detail__state=state)
     assert message.kind is Kind.NOOP
@@ -87,7 +93,7 @@ class TestLifecycleActions:
         assert (hook.group, hook.hook, hook.instance) == ("web-a", "leeward-terminate", "i-0abc")
         assert hook.token == "87654321-4321-4321-4321-210987654321"
         assert (hook.transition, hook.direct, hook.metadata) == (TERMINATING, False, "leeward.dev/v1")
-        assert (hook.origin, hook.destination, hook.warm_pool) == ("AutoScalingGroup", "EC2", False)
+        assert (hook.origin, hook.destination, hook.without_pods) == ("AutoScalingGroup", "EC2", False)
 
     def test_a_launch_is_told_from_a_termination_by_its_transition(self):
         assert parsed("asg_launch").hook.transition == LAUNCHING
@@ -123,9 +129,18 @@ class TestLifecycleActions:
         body = json.dumps({"Type": "SubscriptionConfirmation", "Message": "You have chosen to subscribe"})
         assert parse(body, received=RECEIVED).kind is Kind.NOOP
 
-    @pytest.mark.parametrize("place", ["Origin", "Destination"])
-    def test_a_warm_pool_is_seen_at_either_end(self, place):
-        assert parsed("asg_terminate", **{f"detail__{place}": "WarmPool"}).hook.warm_pool
+    @pytest.mark.parametrize(
+        ("name", "origin", "destination", "without_pods"),
+        [
+            ("asg_terminate", "WarmPool", "EC2", True),
+            ("asg_terminate", "AutoScalingGroup", "WarmPool", False),
+            ("asg_launch", "EC2", "WarmPool", True),
+            ("asg_launch", "WarmPool", "AutoScalingGroup", False),
+        ],
+    )
+    def test_only_moves_between_ec2_and_a_warm_pool_hold_no_pods(self, name, origin, destination, without_pods):
+        hook = parsed(name, detail__Origin=origin, detail__Destination=destination).hook
+        assert hook.without_pods is without_pods
 
 
 class TestHealthEvents:
@@ -194,7 +209,8 @@ class TestExecutionsOfOurs:
     @pytest.mark.parametrize("status", ["FAILED", "TIMED_OUT", "ABORTED"])
     def test_one_that_ended_badly_is_named(self, status):
         message = parsed("execution_aborted", detail__status=status)
-        assert (message.kind, message.ended_execution) == (Kind.NOOP, "i-0abc-1")
+        assert (message.kind, message.ended_execution) == (Kind.EXECUTION_ENDED, "i-0abc-1")
+        assert message.instances == ("i-0abc",)
 
     @pytest.mark.parametrize(
         "change",

@@ -7,11 +7,11 @@ import pytest
 
 from leeward.errors import AwsUnavailableError
 from leeward.model import keys
-from leeward.model.node import Taint
+from leeward.model.node import disruption_taint
 from leeward.model.termination import CauseKind, Outcome
 from leeward.policy.document import DrainPolicy
 from leeward.termination.sweep import sweep_once
-from tests.fakes.builders import GROUP, a_group, a_node, a_policy, an_instance, our_hook, policies
+from tests.fakes.builders import DEPLOYMENT, GROUP, a_group, a_node, a_policy, an_instance, our_hook, policies
 from tests.fakes.system import FakeSystem
 from tests.state_machines.test_walks import a_budget, a_pod
 from tests.state_machines.walker import Walker
@@ -72,7 +72,7 @@ class TestWhoGetsIt:
 
     def test_no_node_that_is_on_its_way_out(self):
         system = a_system(held=False)
-        mark = Taint(key=keys.DISRUPTED_TAINT, effect="NoSchedule")
+        mark = disruption_taint(DEPLOYMENT)
         system.kubernetes.put_node(replace(a_node(I), taints=(mark,)))
         system.kubernetes.put_node(replace(a_node(OTHER), deleting=True, finalizers=("other.dev/backup",)))
         assert sweep_once(system.ports).held == []

@@ -7,18 +7,27 @@ from datetime import timedelta
 import pytest
 
 from leeward.errors import AccessDeniedError, ClusterUnreachableError, ThrottledError
-from leeward.model import keys
 from leeward.model.group import LAUNCHING, LifecycleHook
-from leeward.model.node import Taint
+from leeward.model.node import disruption_taint
 from leeward.model.termination import Cause, CauseKind, Outcome
 from leeward.policy.document import Budget, DisruptionPolicy
 from leeward.termination.sweep import sweep_once
-from tests.fakes.builders import GROUP, a_group, a_node, a_policy, a_subject, an_instance, our_hook, policies
+from tests.fakes.builders import (
+    DEPLOYMENT,
+    GROUP,
+    a_group,
+    a_node,
+    a_policy,
+    a_subject,
+    an_instance,
+    our_hook,
+    policies,
+)
 from tests.fakes.clock import START
 from tests.fakes.system import FakeSystem
 
 NODE = "i-0abc"
-MARK = Taint(key=keys.DISRUPTED_TAINT, effect="NoSchedule")
+MARK = disruption_taint(DEPLOYMENT)
 FOREIGN = LifecycleHook(name="other-team", group=GROUP, transition="autoscaling:EC2_INSTANCE_TERMINATING")
 
 
@@ -130,6 +139,7 @@ def test_a_group_that_no_policy_selects_is_never_looked_at():
 
 def test_a_launch_hook_is_answered_when_the_node_is_ready_and_kept_waiting_before():
     system = a_system(hooks=[our_hook(transition=LAUNCHING)])
+    system.instances.put(replace(an_instance(NODE), launched=START))
     system.groups.begin_launching(GROUP, NODE)
     system.kubernetes.put_node(a_node(NODE, ready=False))
     sweep_once(system.ports)
@@ -340,3 +350,52 @@ def test_a_launch_hook_is_kept_waiting_while_the_api_server_is_away():
     system.kubernetes.down = True
     assert sweep_once(system.ports).answered == []
     assert [instance for _, _, instance in system.groups.heartbeats] == [NODE]
+
+
+class TestLaunchHooks:
+    """A launch hook of the policy, with its default ABANDON, ends and replaces an instance that never joins."""
+
+    def waiting(self, time_out=600, *, joined=False, down=False):
+        hook = LifecycleHook(name="wait-for-node", group=GROUP, transition=LAUNCHING, heartbeat_timeout=time_out)
+        system = a_system(hooks=[hook], policy=a_policy(hooks=("wait-for-node",)))
+        system.instances.put(replace(an_instance(NODE), launched=START))
+        system.kubernetes.by_name.clear()
+        if joined:
+            system.kubernetes.put_node(a_node(NODE, ready=False))
+        system.kubernetes.down = down
+        system.groups.begin_launching(GROUP, NODE)
+        return system
+
+    def last_heartbeat(self, system, minutes=120):
+        """Minutes after the launch, None without one."""
+        last, sent = None, 0
+        for _ in range(minutes):
+            sweep_once(system.ports)
+            if len(system.groups.heartbeats) > sent:
+                sent, last = len(system.groups.heartbeats), (system.clock.now() - START) / timedelta(minutes=1)
+            system.clock.advance(minutes=1)
+        return last
+
+    @pytest.mark.parametrize("joined", [False, True], ids=["without a Node", "NotReady"])
+    def test_an_instance_that_does_not_come_up_is_left_to_the_hooks_own_time_out(self, joined):
+        assert self.last_heartbeat(self.waiting(600, joined=joined)) == 4
+
+    def test_a_boot_of_fourteen_minutes_is_served_under_a_short_hook(self):
+        system = self.waiting(120)
+        assert self.last_heartbeat(system) == 12
+
+    @pytest.mark.parametrize("time_out", [900, 3600])
+    def test_a_hook_that_waits_long_enough_by_itself_is_not_heartbeaten(self, time_out):
+        system = self.waiting(time_out)
+        self.last_heartbeat(system)
+        assert system.groups.heartbeats == []
+
+    def test_an_api_server_that_does_not_answer_ends_no_instance(self):
+        system = self.waiting(600, down=True)
+        assert self.last_heartbeat(system) == 119
+
+    def test_a_node_that_becomes_ready_late_is_answered_all_the_same(self):
+        system = self.waiting(600)
+        self.last_heartbeat(system, minutes=14)
+        system.kubernetes.put_node(a_node(NODE))
+        assert sweep_once(system.ports).answered == [NODE]

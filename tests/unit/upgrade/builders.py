@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from leeward.model import keys
 from leeward.model.group import Group, GroupInstance, LifecycleHook
 from leeward.model.launch import LaunchSource, LaunchTemplateRef
-from leeward.model.node import Node, Taint
+from leeward.model.node import Node, disruption_taint
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget, Toleration
 from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy, Selector, UpdatePolicy
 from leeward.snapshot.cluster import ClusterSnapshot
@@ -48,7 +48,7 @@ def an_instance(name, zone="a", version=OLD, lifecycle="InService"):
 
 
 def a_node(name, zone="a", *, ready=True, labels=None, marked=False, cordoned=False, created=NOON, kubelet=""):
-    taints = (Taint(key=keys.DISRUPTED_TAINT, effect="NoSchedule"),) if marked else ()
+    taints = (disruption_taint(builders.DEPLOYMENT),) if marked else ()
     return Node(
         name=name,
         uid=name,

@@ -6,7 +6,7 @@ import pytest
 
 from leeward.errors import TerminalError
 from leeward.model import keys
-from leeward.model.node import Taint
+from leeward.model.node import disruption_taint
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget
 from leeward.policy.document import DrainPolicy
 from leeward.ports_upgrade import ManagedState
@@ -14,7 +14,7 @@ from leeward.upgrade.managed_wishes import limits
 from leeward.upgrade.record import Wish
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.steps import STEPS
-from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, a_policy, an_instance, policies
+from tests.fakes.builders import CLUSTER, DEPLOYMENT, GROUP, a_group, a_node, a_policy, an_instance, policies
 from tests.fakes.system import FakeSystem
 
 NAME = "web-1"
@@ -67,7 +67,7 @@ def test_starting_it_again_starts_no_second_update(system):
 
 def test_what_holds_eks_is_named_meanwhile(system):
     run = step(system, "start-managed", begun(system))
-    mark = Taint(key=keys.DISRUPTED_TAINT, effect="NoSchedule")
+    mark = disruption_taint(DEPLOYMENT)
     node = a_node(taints=(mark,))
     system.kubernetes.put_node(node)
     owner = Owner(api_version="apps/v1", kind="ReplicaSet", name="web")

@@ -36,9 +36,10 @@ READ_TOGETHER = 100  # keys, as many as BatchGetItem takes
 class DynamoClaims:
     """Termination records in the table `leeward`."""
 
-    def __init__(self, table: Table, clock: Clock) -> None:
+    def __init__(self, table: Table, clock: Clock, deployment: str) -> None:
         self._table = table
         self._clock = clock
+        self._deployment = deployment
 
     def read(self, instance: str) -> TerminationRecord | None:
         """The record, strongly consistent."""
@@ -68,15 +69,21 @@ class DynamoClaims:
                 return record
         raise AwsUnavailableError(f"dynamodb:UpdateItem on {record_key(subject.instance)}: lost {ROUNDS} races")
 
-    def begin_attempt(self, instance: str, after: int) -> TerminationRecord:
+    def begin_attempt(self, instance: str, after: int, *, taken: int = 0) -> TerminationRecord:
         """A repeat finds the attempt already begun. Raises ObjectGoneError without a record."""
         item = self._table.update(
             record_key(instance),
-            "SET #attempt = :next, #blockedBy = :nobody "
+            "SET #attempt = :next, #namesTaken = #namesTaken + :taken, #blockedBy = :nobody "
             "REMOVE #times.#draining, #times.#until, #times.#evicting, #times.#drained, #times.#moved, #times.#retry, "
             "#failure",
             condition="#attempt = :after AND #status = :open",
-            values={":next": after + 1, ":after": after, ":open": Status.OPEN.value, ":nobody": []},
+            values={
+                ":next": after + (taken or 1),
+                ":taken": taken,
+                ":after": after,
+                ":open": Status.OPEN.value,
+                ":nobody": [],
+            },
         )
         return record_of(item) if item else self._present(instance)
 
@@ -181,7 +188,7 @@ class DynamoClaims:
 
     def _claim_once(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord | None:
         """None when somebody was faster. The write comes first: mostly there is no record, and a lost one shows it."""
-        item = new_record(subject, cause, now)
+        item = new_record(subject, cause, now, deployment=self._deployment)
         written, there = self._table.put(item, condition="attribute_not_exists(pk)")
         if written or there is None:
             return record_of(item) if written else None
@@ -216,7 +223,8 @@ class DynamoClaims:
         keeps_launch = not record.surge_accounted
         item = self._table.update(
             record_key(subject.instance),
-            "SET #status = :open, #open = :termination, #attempt = :next, #version = #version + :one, "
+            "SET #status = :open, #open = :termination, #attempt = :next, #namesTaken = :attempt, "
+            "#version = #version + :one, "
             "#subject = :subject, #causes.#cause = :cause, #times = :times, #heartbeats = :none, #period = :period, "
             "#surgePeriod = :surgePeriod, #blockedBy = :nobody, #evicted = :zero "
             f"REMOVE #outcome, #token, #expires, #failure{'' if keeps_launch else ', #replacement, #plan'}",

@@ -45,16 +45,18 @@ def instance_of(key: str) -> str:
     return key.removeprefix(f"{TERMINATION}#")
 
 
-def new_record(subject: Subject, cause: Cause, now: datetime) -> Item:
+def new_record(subject: Subject, cause: Cause, now: datetime, *, deployment: str) -> Item:
     """The item of a first claim. The maps are there from the start: DynamoDB cannot write into an absent one."""
     return {
         "pk": record_key(subject.instance),
         "open": TERMINATION,
+        "deployment": deployment,
         "status": Status.OPEN.value,
         "attempt": 1,
         "version": 1,
         "period": 1,
         "surgePeriod": 1,
+        "namesTaken": 0,
         "subject": subject_item(subject),
         "causes": {cause.id: cause_item(cause, now, period=1)},
         "times": {"claimed": format_instant(now)},
@@ -130,9 +132,11 @@ def record_of(item: Mapping[str, Any]) -> TerminationRecord:
     replacement, plan, outcome = item.get("replacement"), item.get("plan"), item.get("outcome")
     return TerminationRecord(
         subject=_subject_of(item["subject"]),
+        deployment=item["deployment"],
         status=Status(item["status"]),
         attempt=int(item["attempt"]),
         version=int(item["version"]),
+        names_taken=int(item["namesTaken"]),
         causes=tuple(_cause_of(id, raw) for id, raw in causes if raw["period"] == period),
         earlier_causes=tuple(_cause_of(id, raw) for id, raw in causes if raw["period"] < period),
         period=period,

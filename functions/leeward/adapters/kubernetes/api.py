@@ -135,20 +135,20 @@ class ClusterApi(WorkloadApi):
         with suppress(ObjectGoneError):
             self._patch_node(node, lambda current: released(current, finalizer))
 
-    def strip(self, node: Node) -> None:
+    def strip(self, node: Node, deployment: str) -> None:
         """Take off everything of ours; gone or replaced counts as done."""
         with suppress(ObjectGoneError):
-            self._patch_node(node, stripped)
+            self._patch_node(node, lambda current: stripped(current, deployment))
 
     def mark(self, node: Node, taint: Taint, *, unschedulable: bool = True, exclude: bool = False) -> Node:
         """Taint, cordon, exclude; a repeat finds it done. Raises ObjectGoneError."""
         return self._patch_node(node, lambda current: marked(current, taint, cordon=unschedulable, exclude=exclude))
 
-    def unmark(self, node: Node, taint_key: str) -> Node:
+    def unmark(self, node: Node, taint: Taint) -> Node:
         """Take the taint off and uncordon, unless somebody else had cordoned it before; a repeat finds nothing to do.
         Raises ObjectGoneError.
         """
-        return self._patch_node(node, lambda current: unmarked(current, taint_key))
+        return self._patch_node(node, lambda current: unmarked(current, taint))
 
     def cordon(self, node: Node, by: str, *, exclude: bool = False) -> Node:
         """Cordon for somebody; a repeat finds it done. Raises ObjectGoneError."""

@@ -209,6 +209,19 @@ def reach(facts: Facts, inside: Inside) -> Iterator[Finding]:
         yield about.ok(f"fn sync saw its nodes at {format_instant(seen)}")
 
 
+def other_deployments(inside: Inside) -> Iterator[Finding]:
+    """Nodes that another deployment of Leeward is terminating: both act on the same cluster."""
+    if not inside.foreign and not isinstance(inside.members, Unread):
+        yield About(Check.OTHER_DEPLOYMENT, f"cluster {inside.name}").ok("no other deployment is terminating its nodes")
+    for node, owner in sorted(inside.foreign.items()):
+        who = f"deployment {owner}" if owner else "a taint without an owner"
+        yield About(Check.OTHER_DEPLOYMENT, f"node {node} in cluster {inside.name}").warning(
+            f"{who} is terminating it: this deployment leaves its taint alone and counts it as disrupting",
+            f"let one deployment serve the cluster (clusters of the settings); if {who} is gone: "
+            f"kubectl taint node {node} leeward.dev/disrupted- && kubectl uncordon {node}",
+        )
+
+
 def _just_deployed(facts: Facts) -> bool:
     found = facts.functions.get(expected.SYNC)
     return isinstance(found, Function) and found.modified is not None and facts.now - found.modified < FRESH_FOR
