@@ -13,12 +13,14 @@ help:  ## list the targets
 
 setup: .venv/.ready kubectl chromium  ## the virtual environment with everything pinned, Node.js and the CDK included
 
-.venv/.ready: requirements.txt functions/requirements.txt pyproject.toml package.json package-lock.json
+.venv/.ready: requirements.txt functions/requirements.txt functions/oldest-sdk.txt pyproject.toml package.json package-lock.json
 	@command -v python3 >/dev/null || { echo "python3 (3.11 or newer) is needed"; exit 1; }
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "found $$(python3 --version), Python 3.11 or newer is needed"; exit 1; }
 	test -x $(PY) || python3 -m venv .venv
 	$(PY) -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	rm -rf build/oldest-sdk
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --target build/oldest-sdk -r functions/oldest-sdk.txt
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/npm ci --silent --no-fund --no-audit
 	$(PY) -c 'from pathlib import Path; from infra.asset import build_asset; build_asset(Path.cwd())'
 	@touch $@

@@ -2,7 +2,6 @@
 
 Pods of one Deployment differ in name, uid, node and address alone; every fifth Deployment spreads over the zones."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,18 +9,6 @@ ZONES = ("us-east-1a", "us-east-1b", "us-east-1c")
 REPLICAS = 10
 CPUS, MEMORIES = ("100m", "250m", "400m", "150m", "300m"), ("256Mi", "512Mi", "1Gi", "768Mi")
 BORN = "2026-04-01T08:00:00Z"
-PAGE = 500
-
-
-def pages(items: Iterator[dict[str, Any]]) -> Iterator[bytes]:
-    """As answers of a list call: `PAGE` objects each."""
-    page: list[dict[str, Any]] = []
-    for item in items:
-        page.append(item)
-        if len(page) == PAGE:
-            yield json.dumps({"items": page}).encode()
-            page = []
-    yield json.dumps({"items": page}).encode()
 
 
 def node_name(number: int) -> str:
@@ -34,9 +21,9 @@ def instance_id(number: int) -> str:
     return f"i-{number:017x}"
 
 
-def nodes(count: int, *, cpu: str = "7910m", pods: int = 58) -> Iterator[dict[str, Any]]:
-    """Ready nodes in three zones."""
-    for number in range(count):
+def nodes(count: int, *, cpu: str = "7910m", pods: int = 58, first: int = 0) -> Iterator[dict[str, Any]]:
+    """Ready nodes in three zones, from the `first` on."""
+    for number in range(first, count):
         name, zone = node_name(number), ZONES[number % len(ZONES)]
         labels = {
             "beta.kubernetes.io/arch": "amd64",
@@ -75,9 +62,9 @@ def nodes(count: int, *, cpu: str = "7910m", pods: int = 58) -> Iterator[dict[st
         }
 
 
-def pods(count: int, node_count: int) -> Iterator[dict[str, Any]]:
-    """Running pods, dealt out to the nodes in turn; the number decides what a pod is of."""
-    for number in range(count):
+def pods(count: int, node_count: int, *, first: int = 0) -> Iterator[dict[str, Any]]:
+    """Running pods from the `first` on, dealt out to the nodes in turn; the number decides what a pod is of."""
+    for number in range(first, count):
         app = f"app-{number // REPLICAS}"
         labels = {
             "app": app,

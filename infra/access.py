@@ -4,6 +4,7 @@ What the groups `leeward:read` and `leeward:act` may do is `manifests/cluster-ro
 
 from collections.abc import Sequence
 
+from aws_cdk import Stack
 from aws_cdk import aws_eks as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct
@@ -32,7 +33,7 @@ class ClusterAccess(Construct):
         role = iam.Role(
             self,
             id_,
-            role_name=names.cluster_role(cluster.name, access.value),
+            role_name=names.cluster_role(Stack.of(self).region, cluster.name, access.value),
             description=f"Leeward in cluster {cluster.name}: {group}",
             assumed_by=iam.CompositePrincipal(*(iam.ArnPrincipal(wearer.role_arn) for wearer in trusted)),
         )

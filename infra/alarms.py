@@ -16,7 +16,7 @@ from infra import names
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """Alarm when the metric is at least `at_least`; `silence_too`: no data at all alarms as well."""
+    """Alarm when the metric is at least `at_least`; `silence_too`: notify as well when data stop coming."""
 
     at_least: float
     silence_too: bool = False
@@ -31,7 +31,11 @@ class Alarms(Construct):
         self.all: list[cloudwatch.Alarm] = []
 
     def add(self, name: str, metric: cloudwatch.IMetric, threshold: Threshold, description: str) -> None:
-        """One alarm over one period of the metric."""
+        """One alarm over one period of the metric.
+
+        Data that stop put an alarm of `silence_too` into INSUFFICIENT_DATA, which notifies. Missing data are not taken
+        for a breach: a new alarm has none, and would go off on the first day before the first schedule.
+        """
         missing = cloudwatch.TreatMissingData
         alarm = cloudwatch.Alarm(
             self,
@@ -42,12 +46,14 @@ class Alarms(Construct):
             threshold=threshold.at_least,
             comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
             evaluation_periods=1,
-            treat_missing_data=missing.BREACHING if threshold.silence_too else missing.NOT_BREACHING,
+            treat_missing_data=missing.MISSING if threshold.silence_too else missing.NOT_BREACHING,
         )
         if self._topic is not None:
             action = actions.SnsAction(self._topic)
             alarm.add_alarm_action(action)
             alarm.add_ok_action(action)
+            if threshold.silence_too:
+                alarm.add_insufficient_data_action(action)
         self.all.append(alarm)
 
     def stopped(self, name: str, function: lambda_.Function, minutes: int, description: str) -> None:

@@ -1,4 +1,5 @@
-"""The one Lambda asset: pure-Python packages and the `leeward` package without its command line.
+"""The one Lambda asset: pure-Python packages, the `leeward` package without its command line, and the API models that
+the runtime's own SDK may be too old for.
 
 Made without Docker. What pip installs is kept under `build/` by the content of `functions/requirements.txt`, so that
 a change of our own code costs a copy, and a synth without a network works once the packages are there.
@@ -8,11 +9,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+
+import botocore
 
 from leeward.errors import InvalidInputError
 
@@ -35,7 +38,9 @@ _LEFT_OUT = (
     "*.asl.json",
 )  # what people run stays home; CloudFormation gets ASL
 _KEPT = 5  # assets under build/
-_LAYOUT = "1"  # raise it when this file changes what an asset looks like
+MODELS = "models"  # the folder of the asset that AWS_DATA_PATH names
+_NEWER_APIS = (Path("autoscaling/2011-01-01/service-2.json.gz"),)  # LaunchInstances came with botocore 1.40.76
+_LAYOUT = "2"  # raise it when this file changes what an asset looks like
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,14 +60,28 @@ def build_asset(root: Path) -> Asset:
     requirements = root / "functions" / "requirements.txt"
     source = root / "functions" / "leeward"
     packages = _packages(requirements, root / "build" / "packages")
-    digest = _digest([packages.name, *_LEFT_OUT], source)
+    models = {path: (_botocore_data() / path).read_bytes() for path in _NEWER_APIS}
+    digest = _digest([packages.name, *_LEFT_OUT, *(sha256(model).hexdigest() for model in models.values())], source)
     folder = root / "build" / "asset" / digest
     if not folder.exists():
         with _appearing(folder) as fresh:
             shutil.copytree(packages, fresh, dirs_exist_ok=True)
             shutil.copytree(source, fresh / "leeward", ignore=shutil.ignore_patterns(*_LEFT_OUT))
+            _write_models(fresh / MODELS, models)
         _forget_old(folder.parent)
     return Asset(folder=folder, digest=digest)
+
+
+def _botocore_data() -> Path:
+    """The service models of the pinned botocore."""
+    return Path(botocore.__file__).parent / "data"
+
+
+def _write_models(folder: Path, models: Mapping[Path, bytes]) -> None:
+    """Lay the models out as botocore's loader finds them; what they lack it takes from its own data."""
+    for path, model in models.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(model)
 
 
 def _forget_old(folder: Path) -> None:

@@ -4,7 +4,7 @@ The metrics of our own are declared by the rooms; here are only their names (a t
 
 from collections.abc import Mapping, Sequence
 
-from aws_cdk import Duration
+from aws_cdk import Duration, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
@@ -62,11 +62,11 @@ def operators_dashboard(
     functions: Sequence[LeewardFunction],
     alarms: Alarms,
 ) -> cloudwatch.Dashboard:
-    """The dashboard `leeward`."""
+    """The dashboard `leeward-REGION`."""
     return cloudwatch.Dashboard(
         scope,
         "Dashboard",
-        dashboard_name=names.DASHBOARD,
+        dashboard_name=names.dashboard(Stack.of(scope).region),
         default_interval=Duration.hours(3),
         widgets=[
             [cloudwatch.TextWidget(markdown=_INTRODUCTION, width=_HALF, height=4), _alarms(alarms)],

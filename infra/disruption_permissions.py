@@ -8,6 +8,8 @@ _LIST_ONLY = "the API describes lists and knows no resource to name; it changes 
 _ONLY_TAGGED = "groups come and go after the deployment: any group, held to the configured clusters by its tag"
 _LAUNCH = "made by Auto Scaling in the caller's name while LaunchInstances runs; templates are not known beforehand"
 
+RESOLVES_IMAGES = "made by EC2 in the caller's name where a launch template names its image by one of AWS's parameters"
+
 _LOOKING = (
     *(
         Permission(action=action, on=Scope.ANYTHING, reason=_LIST_ONLY)
@@ -62,6 +64,7 @@ DISRUPT = (
     ),
     Permission(action="ec2:CreateFleet", on=Scope.ANYTHING, reason=_LAUNCH, indirect=True),
     Permission(action="ec2:RunInstances", on=Scope.LAUNCH_TEMPLATES, reason=_LAUNCH, indirect=True),
+    Permission(action="ssm:GetParameters", on=Scope.IMAGES, reason=RESOLVES_IMAGES, indirect=True),
     Permission(action="ec2:CreateTags", on=Scope.LAUNCH_TAGS, reason=_LAUNCH, indirect=True),
     Permission(
         action="iam:PassRole",

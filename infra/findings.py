@@ -9,6 +9,7 @@ from aws_cdk import Acknowledgment, App, Stack, Validations
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sqs as sqs
 from cdk_nag import AwsSolutionsChecks
+from constructs import Construct
 
 from infra.function import LeewardFunction, permissions_of
 from infra.permission import Permission
@@ -33,22 +34,22 @@ def accept(
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     for each in functions:
         Validations.of(each.function).acknowledge(Acknowledgment(id=_finding("L1"), reason=_RUNTIME))
-        _wildcards(each.role, permissions_of(each.shape, scopes.settings), scopes, each.shape.name)
+        _wildcards(each, permissions_of(each.shape, scopes.settings), scopes, each.shape.name)
     for role, permissions in state_machine_roles.items():
         _wildcards(role, permissions, scopes, "")
     for queue in dead_letters:
         Validations.of(queue).acknowledge(Acknowledgment(id=_finding("SQS3"), reason=_LAST_STOP))
 
 
-def _wildcards(role: iam.Role, permissions: Iterable[Permission], scopes: Scopes, function: str) -> None:
+def _wildcards(owner: Construct, permissions: Iterable[Permission], scopes: Scopes, function: str) -> None:
     reasons: dict[str, list[str]] = {}
     for permission in permissions:
         for resource in scopes.resources(permission.on, function):
             if "*" in resource:
-                told = reasons.setdefault(_flat(Stack.of(role).resolve(resource)), [])
+                told = reasons.setdefault(_flat(Stack.of(owner).resolve(resource)), [])
                 told.append(f"{permission.action}: {permission.reason}")
     for resource, told in reasons.items():
-        Validations.of(role).acknowledge(
+        Validations.of(owner).acknowledge(
             Acknowledgment(id=_finding(f"IAM5[Resource::{resource}]"), reason="; ".join(told))
         )
 

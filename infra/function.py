@@ -10,7 +10,8 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from infra import names
-from infra.permission import Permission
+from infra.asset import MODELS
+from infra.permission import Permission, Scope
 from infra.permissions import PERMISSIONS
 from infra.scopes import Scopes
 from infra.service_permissions import EVERY_FUNCTION, IN_A_VPC
@@ -96,15 +97,29 @@ class LeewardFunction(Construct):
         }
 
     def _role(self, scopes: Scopes) -> iam.Role:
-        """Inline statements only: AWS's managed policies would let every function write every log group."""
-        statements = scopes.statements(permissions_of(self.shape, scopes.settings), function=self.shape.name)
-        return iam.Role(
+        """Statements of the table only: AWS's managed policies would let every function write every log group."""
+        permissions = permissions_of(self.shape, scopes.settings)
+        on_groups = [each for each in permissions if each.on is Scope.CLUSTER_GROUPS]
+        others = [each for each in permissions if each.on is not Scope.CLUSTER_GROUPS]
+        statements = scopes.statements(others, function=self.shape.name)
+        role = iam.Role(
             self,
             "Role",
             assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
             description=f"{names.function(self.shape.name)}: exactly what infra/permissions.py lists",
             inline_policies={"leeward": iam.PolicyDocument(statements=statements, minimize=False)},
         )
+        if on_groups:
+            self._group_policy(role, scopes.statements(on_groups))
+        return role
+
+    def _group_policy(self, role: iam.Role, statements: list[iam.PolicyStatement]) -> None:
+        """A managed policy of the stack, for this role alone: each cluster's tag needs a statement of its own, and what
+        a role holds inline may have 10,240 characters in all.
+        """
+        document = iam.PolicyDocument(statements=statements, minimize=False)
+        description = f"{names.function(self.shape.name)}: Auto Scaling groups of the configured clusters"
+        iam.ManagedPolicy(self, "Groups", description=description, document=document, roles=[role])
 
     def _enter_vpc(self, settings: Settings) -> None:
         """Set below the construct, whose own way would attach a managed policy to the role."""
@@ -133,8 +148,8 @@ def function_environment(stack: Stack, scopes: Scopes, *, table: str, queue: str
             "name": cluster.name,
             "region": stack.region,
             "account": stack.account,
-            "readRole": scopes.role(names.cluster_role(cluster.name, "read")),
-            "actRole": scopes.role(names.cluster_role(cluster.name, "act")),
+            "readRole": scopes.cluster_role(cluster.name, "read"),
+            "actRole": scopes.cluster_role(cluster.name, "act"),
         }
         for cluster in scopes.settings.clusters
     ]
@@ -148,4 +163,5 @@ def function_environment(stack: Stack, scopes: Scopes, *, table: str, queue: str
         "HOOK_TOPICS": stack.to_json_string(list(scopes.settings.sender_topics)),
         "LOG_LEVEL": scopes.settings.log_level,
         "POWERTOOLS_METRICS_NAMESPACE": names.METRICS,
+        "AWS_DATA_PATH": f"/var/task/{MODELS}",
     }

@@ -15,11 +15,11 @@ WEBHOOK = "leeward-webhook"  # the connection that all webhooks share
 STATE_MACHINE = "leeward-node-termination"
 UPGRADE_MACHINE = "leeward-node-group-upgrade"
 ROUND_MACHINE = "leeward-disruption-round"
-DASHBOARD = "leeward"
 POLICY_PREFIX = "/leeward"
 METRICS = "Leeward"  # the CloudWatch namespace
 
 _LONGEST = 64  # IAM's and EventBridge's limit; a cluster's name may be longer than that alone
+_LONGEST_REGION = 16  # kept free in names that carry the Region, which synth may not know yet
 
 
 def function(name: str) -> str:
@@ -37,9 +37,16 @@ def alarm(name: str) -> str:
     return f"leeward-{name}"
 
 
-def cluster_role(cluster: str, access: str) -> str:
-    """The role of one cluster and access (`read` or `act`)."""
-    return _of_cluster(cluster, access)
+def dashboard(region: str) -> str:
+    """The dashboard's name. Dashboards are global to an account, so it carries the Region."""
+    return f"leeward-{region}"
+
+
+def cluster_role(region: str, cluster: str, access: str) -> str:
+    """The role of one cluster and access (`read` or `act`). Roles are global to an account, so it carries the Region:
+    clusters of one name in two Regions are usual. `region` may be a token that CloudFormation fills in.
+    """
+    return f"leeward-{region}-{_cut(cluster, access, len('leeward-') + _LONGEST_REGION + 1)}"
 
 
 def webhook(cluster: str) -> str:
@@ -54,12 +61,19 @@ def webhook_rule(cluster: str) -> str:
 
 def _of_cluster(cluster: str, what: str) -> str:
     """A name that IAM and EventBridge take: one that is too long is cut and gets a digest."""
-    name = f"leeward-{cluster}-{what}"
-    if len(name) <= _LONGEST:
+    return f"leeward-{_cut(cluster, what, len('leeward-'))}"
+
+
+def _cut(cluster: str, what: str, before: int) -> str:
+    """`CLUSTER-WHAT` in what `before` characters leave of the longest name; a cluster's name that is cut gets a
+    digest.
+    """
+    name = f"{cluster}-{what}"
+    if before + len(name) <= _LONGEST:
         return name
     digest = sha256(cluster.encode()).hexdigest()[:8]
-    kept = _LONGEST - len(f"leeward--{digest}-{what}")
-    return f"leeward-{cluster[:kept]}-{digest}-{what}"
+    kept = _LONGEST - before - len(f"-{digest}-{what}")
+    return f"{cluster[:kept]}-{digest}-{what}"
 
 
 def parameter(cluster: str, document: str) -> str:

@@ -28,14 +28,13 @@ class Scope(StrEnum):
     ROUND_EXECUTIONS = "round-executions"
     ROUND_FUNCTION = "round-function"  # the one that disruption-round calls
     GROUP_TEMPLATES = "group-templates"  # any launch template of this account
-    INSTANCE_QUOTAS = "instance-quotas"  # EC2's two on vCPUs of standard instances
     ALARMS = "alarms"  # CloudWatch's
     IMAGES = "images"  # AWS's own parameters that name its recommended images
     CLUSTER_GROUPS = "cluster-groups"  # Auto Scaling groups tagged for one of the configured clusters
     POLICIES = "policies"  # SSM parameters of the configured clusters
     CLUSTERS = "clusters"  # the configured EKS clusters
     NODE_GROUPS = "node-groups"  # any managed node group of the configured clusters
-    ACT_ROLES = "act-roles"  # leeward-CLUSTER-act
+    ACT_ROLES = "act-roles"  # leeward-REGION-CLUSTER-act
     ANY_ACT_ROLE = "any-act-role"  # the same without naming the clusters, where IAM's limit on a role's size forbids it
     NODE_ROLES = "node-roles"  # what instances run as, passed to EC2 only
     LAUNCH_TEMPLATES = "launch-templates"  # anything, but only when started from a launch template of this account

@@ -7,7 +7,7 @@ action that no recorded call shows because a service makes the call in the funct
 
 from collections.abc import Mapping
 
-from infra.disruption_permissions import DECIDE, DISRUPT, LOOK_AT_ROUND, START_ROUND
+from infra.disruption_permissions import DECIDE, DISRUPT, LOOK_AT_ROUND, RESOLVES_IMAGES, START_ROUND
 from infra.permission import Permission, Scope
 
 _LIST_ONLY = "the API describes lists and knows no resource to name; it changes nothing"
@@ -50,7 +50,11 @@ _LOOK_AT_RUN = Permission(
     reason="executions of this state machine are named after instances, which are not known beforehand",
 )
 _LIST_RUNS = Permission(action="states:ListExecutions", on=Scope.STATE_MACHINE)
-_WAKE = Permission(action="states:SendTaskSuccess", on=Scope.STATE_MACHINE)
+_WAKE = Permission(
+    action="states:SendTaskSuccess",
+    on=Scope.ANYTHING,
+    reason="task tokens belong to no resource; only the holder of a token can answer it",
+)
 
 # Whoever speaks to Kubernetes: find the API server, then assume the role that the cluster knows.
 _SPEAK_TO_CLUSTERS = (
@@ -63,6 +67,7 @@ _LAUNCHING = (
     Permission(action="ec2:CreateFleet", on=Scope.ANYTHING, reason=_LAUNCH, indirect=True),
     Permission(action="ec2:DescribeLaunchTemplateVersions", on=Scope.ANYTHING, reason=_LIST_ONLY, indirect=True),
     Permission(action="ec2:RunInstances", on=Scope.LAUNCH_TEMPLATES, reason=_LAUNCH, indirect=True),
+    Permission(action="ssm:GetParameters", on=Scope.IMAGES, reason=RESOLVES_IMAGES, indirect=True),
     Permission(action="ec2:CreateTags", on=Scope.LAUNCH_TAGS, reason=_LAUNCH, indirect=True),
     Permission(
         action="iam:PassRole",
@@ -203,8 +208,13 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
             )
             for action in ("UpdateNodegroupVersion", "DescribeUpdate", "DescribeNodegroup")
         ),
+        Permission(action="eks:DescribeUpdate", on=Scope.CLUSTERS),
         *_PREFLIGHT,
-        Permission(action="servicequotas:GetServiceQuota", on=Scope.INSTANCE_QUOTAS),
+        Permission(
+            action="servicequotas:GetServiceQuota",
+            on=Scope.ANYTHING,
+            reason="AWS evaluates the request with and without a quota as its resource; it changes nothing",
+        ),
         Permission(
             action="cloudwatch:DescribeAlarms", on=Scope.ALARMS, reason="policies name the alarms that watch a canary"
         ),
@@ -235,7 +245,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
                 reason="Lambda reads for us; a stream's name ends in the moment at which it was made",
                 indirect=True,
             )
-            for action in ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams")
+            for action in ("DescribeStream", "GetRecords", "GetShardIterator")
         ),
     ),
     "sync": (

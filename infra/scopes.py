@@ -14,8 +14,6 @@ from infra.permission import Permission, Scope
 from infra.settings import Settings
 from leeward.telling.tidings import SOURCE
 
-INSTANCE_QUOTAS = ("L-1216C47A", "L-34B43A08")  # running on-demand standard instances, standard spot requests
-
 _Condition = Mapping[str, Mapping[str, Any]]
 
 
@@ -71,10 +69,9 @@ class Scopes:
             Scope.ROUND_EXECUTIONS: [self._arn("states", f"execution:{names.ROUND_MACHINE}:*")],
             Scope.ROUND_FUNCTION: [self._arn("lambda", f"function:{names.function('disrupt')}")],
             Scope.GROUP_TEMPLATES: [self._arn("ec2", "launch-template/*")],
-            Scope.IMAGES: [self._public_parameter("aws/service/eks/*")],
-            Scope.INSTANCE_QUOTAS: [self._arn("servicequotas", f"ec2/{code}") for code in INSTANCE_QUOTAS],
+            Scope.IMAGES: [self._public_parameter("aws/service/*")],
             Scope.ALARMS: [self._arn("cloudwatch", "alarm:*")],
-            Scope.ANY_ACT_ROLE: [self.role(names.cluster_role("*", "act"))],
+            Scope.ANY_ACT_ROLE: [self.cluster_role("*", "act")],
             Scope.CLUSTER_GROUPS: [self._arn("autoscaling", "autoScalingGroup:*")],
             Scope.NODE_ROLES: list(self.settings.node_roles) or ["*"],
         }
@@ -91,7 +88,7 @@ class Scopes:
             case Scope.NODE_GROUPS:
                 return [self._arn("eks", f"nodegroup/{name}/*") for name in clusters]
             case Scope.ACT_ROLES:
-                return [self.role(names.cluster_role(name, "act")) for name in clusters]
+                return [self.cluster_role(name, "act") for name in clusters]
             case _:
                 return None
 
@@ -103,8 +100,9 @@ class Scopes:
         """The ARN of one of our rules."""
         return self._arn("events", f"rule/{name}")
 
-    def role(self, name: str) -> str:
-        """The ARN of a role of this account."""
+    def cluster_role(self, cluster: str, access: str) -> str:
+        """The ARN of a cluster's role; `*` for those of every cluster of this Region."""
+        name = names.cluster_role(self._stack.region, cluster, access)
         return self._stack.format_arn(service="iam", region="", resource="role", resource_name=name)
 
     def _arn(self, service: str, resource: str) -> str:

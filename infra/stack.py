@@ -94,6 +94,6 @@ class LeewardStack(Stack):
             ("StateMachineArn", self.termination.machine.arn, 'Start by hand: {"instance": "i-…"}'),
             ("UpgradeMachineArn", self.upgrade.machine.arn, 'Start by hand: {"group": "NAME"}'),
             ("RoundMachineArn", self.disruption.machine.arn, 'Start by hand: {"cluster": "NAME"}'),
-            ("DashboardName", names.DASHBOARD, "In CloudWatch"),
+            ("DashboardName", names.dashboard(self.region), "In CloudWatch"),
         ):
             CfnOutput(self, name, value=value, description=description)

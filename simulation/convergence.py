@@ -22,6 +22,7 @@ LEAVING = ("Terminating", "Terminated", "Detach", "Warmed:Terminating")
 RESTS = timedelta(minutes=20)  # between two attempts: 15 minutes at most, then a sweep or two
 STUCK_AFTER = timedelta(hours=2)  # longer than any drain, settling and termination together
 INSTANCE = re.compile(r"i-[0-9a-f]+")
+LAUNCH = re.compile(r"(?P<instance>i-[0-9a-f]+)(-(?P<period>[0-9]{1,4})(?=-))?")  # a subnet follows the period
 
 
 def is_marked(node: Obj) -> bool:
@@ -39,6 +40,15 @@ def launched_for(token: str) -> str:
     """The instance that a launch replaces: client tokens carry its id. An upgrade's launches replace nobody by name."""
     found = INSTANCE.search(token)
     return found[0] if found else token
+
+
+def launch_of(token: str) -> str:
+    """The launch that a client token stands for, whatever the subnet: an instance that returned to service and has to
+    go again in a later period of its record is replaced again, under another name. What the ledger owes for each is
+    judged by the group's own book.
+    """
+    found = LAUNCH.search(token)
+    return f"{found['instance']}/{found['period'] or 1}" if found else token
 
 
 def _marks(view: WorldView) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Any
 from leeward.disruption import steps as rounds
 from leeward.disruption.deciding import decide_once
 from leeward.disruption.run import RoundRun
-from leeward.errors import LeewardError
+from leeward.errors import LeewardError, UnexpectedError
 from leeward.interruption.batch import Record, process_batch
 from leeward.interruption.redelivery import redeliver_soon
 from leeward.isolation import in_turn
@@ -22,6 +22,7 @@ from leeward.termination.sweep import sweep_once
 from simulation.aws.queue import Queued
 
 TIMEOUTS = {
+    "interruption": 30.0,
     "terminate": 45.0,
     "drain": 55.0,
     "sweep": 55.0,
@@ -30,11 +31,18 @@ TIMEOUTS = {
     "decide": 300.0,
     "disrupt": 300.0,
 }  # seconds, as infra sets
+RESERVE_SECONDS = 2.0  # of an invocation (adapters/wiring.py)
+UNEXPECTED = UnexpectedError.__name__
 STEPS = {"terminate": steps.STEPS, "drain": draining.STEPS}
 
 
-def interruption(batch: Sequence[Queued], ports: Ports) -> Sequence[str]:
-    """The ids of messages to be delivered again."""
+def bounded(function: str, ports: Ports) -> Ports:
+    """The ports of one invocation, as the handlers get them from Lambda's context (adapters/wiring.py)."""
+    return ports.for_seconds(TIMEOUTS[function] - RESERVE_SECONDS)
+
+
+def interruption(batch: Sequence[Queued], ports: Ports, defects: list[str]) -> Sequence[str]:
+    """The ids of messages to be delivered again. `defects` takes what no error of Leeward's own explains."""
     records = [
         Record(
             id=message.id,
@@ -45,13 +53,16 @@ def interruption(batch: Sequence[Queued], ports: Ports) -> Sequence[str]:
         )
         for message in batch
     ]
-    result = process_batch(records, ports, workers=1, each=in_turn)
+    result = process_batch(records, bounded("interruption", ports), workers=1, each=in_turn)
     redeliver_soon(result, ports)
+    for one in result.results:
+        defects.extend(word for word in (one.decision.reason, *one.warnings) if UNEXPECTED in word)
     return result.failures
 
 
 def step(function: str, call: Mapping[str, Any], ports: Ports) -> dict[str, Any]:
     """What the functions do with a call of their state machines."""
+    ports = bounded(function, ports)
     if function == "upgrade":
         return _upgrade_step(call, ports)
     if function == "disrupt":
@@ -76,7 +87,7 @@ def upgrade_ended(detail: Mapping[str, Any], ports: Ports) -> dict[str, str]:
 
 def decide(ports: Ports) -> dict[str, Any]:
     """Every five minutes. Raises LeewardError for clusters that could not be looked at, as the handler does."""
-    decided = decide_once(ports)
+    decided = decide_once(bounded("decide", ports), each=in_turn)
     if decided.errors:
         raise LeewardError("; ".join(decided.errors))
     return decided.to_json()
@@ -84,12 +95,12 @@ def decide(ports: Ports) -> dict[str, Any]:
 
 def sweep(ports: Ports) -> dict[str, Any]:
     """Once a minute."""
-    return sweep_once(ports).to_json()
+    return sweep_once(bounded("sweep", ports), each=in_turn).to_json()
 
 
 def sync(ports: Ports) -> dict[str, list[str]]:
     """Every five minutes. Raises LeewardError for hooks that failed, as the handler does."""
-    synced = sync_once(ports)
+    synced = sync_once(bounded("sync", ports), each=in_turn)
     if synced.errors:
         raise LeewardError("; ".join(synced.errors))
     return synced.to_json()

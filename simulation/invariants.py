@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from local.cluster.history import Cause
 from local.cluster.model import Cluster
-from simulation.convergence import EVENTUAL, instance_of, launched_for
+from simulation.convergence import EVENTUAL, instance_of, launch_of, launched_for
 from simulation.drain_times import DrainTimes
 from simulation.facts import News
 from simulation.hook_rules import HookRules
@@ -42,6 +42,7 @@ class Checker:
         self._times = DrainTimes()
         self._nodes, self._messages = NodeRules(self._times), MessageRules()
         self._leaving, self._holding = LeavingRules(self._times), HookRules()
+        self._launches_of: dict[str, str] = {}  # launch, of one period -> the instance that it brought
         self._launched_for: dict[str, str] = {}  # instance that goes -> its replacement
         self._paid: set[str] = set()
         self._overpaid: dict[str, int] = {}
@@ -128,7 +129,8 @@ class Checker:
 
     def _launches(self, view: WorldView) -> Iterator[str]:
         for token, instance in self._new("launches", view.launches):
-            first = self._launched_for.setdefault(launched_for(token), instance)
+            first = self._launches_of.setdefault(launch_of(token), instance)
+            self._launched_for[launched_for(token)] = instance
             if first != instance:
                 yield f"{first} and {instance} were launched for {launched_for(token)}, the second by token {token}"
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from leeward.model.deadlines import detach_deadline
 from leeward.model.termination import Status
 from leeward.model.times import format_instant
 from leeward.report.record import Mark, MarkKind, NodeLane, Phase, RunRecord, Sample, Source, Span, WorkloadLane
@@ -158,7 +159,11 @@ class Recorder:
         """Until when at the latest the drain waits for whoever blocks it."""
         record = self._world.claims.records.get(instance)
         until = record.times.get("until") if record else None
-        ends = [moment for moment in (until, record.deadline if record else None) if moment is not None]
+        ends = [
+            moment
+            for moment in (until, detach_deadline(record, _instant(self._world.now)) if record else None)
+            if moment is not None
+        ]
         return f", waited for until {format_instant(min(ends))} at the latest" if ends else ""
 
 

@@ -197,7 +197,7 @@ class Shown:
     def known_causes(self, instance: str) -> Sequence[str]:
         """Ids."""
         record = self.claims.records.get(instance)
-        return () if record is None else [cause.id for cause in record.causes]
+        return () if record is None else [cause.id for cause in record.all_causes]
 
     @property
     def asked_by_us(self) -> Set[str]:

@@ -198,7 +198,7 @@ class System:
             queue_arns=frozenset({events.QUEUE_ARN}),
             origins=frozenset({(events.ACCOUNT, events.REGION)}),
         )
-        self.queue.consumer = lambda batch: functions.interruption(batch, self.ports)
+        self.queue.consumer = lambda batch: functions.interruption(batch, self.ports, self.unexpected)
         self._timeline.after(0, lambda: self._run("sync", lambda: functions.sync(self.ports)), "sync")
         self._timeline.every(SWEEP_EVERY, self._sweep, "sweep")
         self._timeline.every(EXPIRE_EVERY, self._expire, "time to live")
@@ -257,6 +257,10 @@ class System:
         self._timeline.after(COLD, begin, f"{function} {payload['step']}")
 
     def _note(self, what: str, ended: Ended) -> None:
+        """Defects count also where the product has isolated them."""
+        result = ended.result if isinstance(ended.result, dict) else {}
+        words = [ended.cause, *(result.get("errors") or ()), *(result.get("warnings") or ())]
+        self.unexpected += [f"{what}: {word}" for word in words if functions.UNEXPECTED in word]
         if ended.error:
             self._said(f"{what}: {ended.error}: {ended.cause}")
             if not ended.killed and ended.error not in ON_PURPOSE:

@@ -26,6 +26,11 @@ def isolate_errors(note: Callable[[LeewardError], object]) -> Iterator[None]:
         note(_unexpected(error))
 
 
+def reraise(_what: str, error: LeewardError) -> None:
+    """For callers that isolate nothing themselves: the first error is theirs."""
+    raise error
+
+
 def attempt(do: Callable[[], R]) -> R | LeewardError:
     """What `do` answers, or what went wrong."""
     errors: list[LeewardError] = []

@@ -68,13 +68,20 @@ def _parser() -> argparse.ArgumentParser:
         ("poll-interval", 0.5, "seconds between two looks at the instances"),
         ("pod-start", 1.0, "seconds from a bound pod to a ready one"),
         ("termination-scale", 0.1, "share of its grace period that a pod needs to stop"),
+        ("pod-gc-quarantine", 1.0, "seconds that the pods of a missing node stay; a real cluster takes 40 to 60"),
     ):
         parser.add_argument(f"--{name}", type=float, default=default, help=f"{text} (default {default})")
     return parser
 
 
 def _server(options: argparse.Namespace) -> ClusterServer:
-    settings = ClusterSettings(pod_start=options.pod_start, termination_scale=options.termination_scale)
+    settings = ClusterSettings(
+        pod_start=options.pod_start,
+        termination_scale=options.termination_scale,
+        pod_gc_period=0,
+        node_leases=True,
+        pod_gc_quarantine=options.pod_gc_quarantine,
+    )
     return ClusterServer(
         name=options.name,
         host=options.host,

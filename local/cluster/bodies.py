@@ -8,22 +8,18 @@ from typing import Any
 
 import yaml
 
-from local.cluster.errors import bad_request, unsupported_media
+from local.cluster import protobuf
+from local.cluster.errors import bad_request
 from local.cluster.objects import Obj
 from local.cluster.world import DeleteOptions
 
-_NO_PROTOBUF = (
-    "the local cluster reads no protobuf: some versions of kubectl send it for `kubectl create KIND NAME`;"
-    " use `kubectl create -f` or `kubectl apply -f`"
-)
-
 
 def parsed_body(raw: bytes, content_type: str) -> Any:
-    """JSON or YAML by its content type; an empty body is an empty object. Raises 400, 415."""
+    """JSON, YAML or protobuf by its content type; an empty body is an empty object. Raises 400, 415."""
     if not raw:
         return {}
-    if "protobuf" in content_type:
-        raise unsupported_media(_NO_PROTOBUF)
+    if raw.startswith(protobuf.MAGIC):
+        return protobuf.decoded(raw)
     try:
         if "yaml" in content_type:
             return yaml.safe_load(raw)

@@ -1,15 +1,16 @@
-"""What the server says about itself: versions, groups, resources, and the part of OpenAPI v3 that kubectl needs.
-
-Plain (not aggregated) discovery; of OpenAPI only that every PATCH takes `fieldValidation`, without schemas: kubectl
-then leaves validation to the server. `kubectl explain` would need schemas.
-"""
+"""What the server says about itself: versions, groups, resources. Plain discovery, which kubectl reads as well as
+the aggregated one; the OpenAPI documents are those of `openapi`."""
 
 from __future__ import annotations
 
+from local.cluster import openapi
 from local.cluster.objects import Obj
-from local.cluster.resources import GROUPS, REVIEW_GROUP, VERBS, Resource, in_group, version_of
+from local.cluster.resources import GROUPS, IDENTITY_GROUP, REVIEW_GROUP, VERBS, Resource, in_group, version_of
 
-_REVIEWS = ("SelfSubjectAccessReview", "SelfSubjectRulesReview", "SubjectAccessReview")
+_REVIEWS = {
+    REVIEW_GROUP: ("SelfSubjectAccessReview", "SelfSubjectRulesReview", "SubjectAccessReview"),
+    IDENTITY_GROUP: ("SelfSubjectReview",),
+}
 
 
 def document_at(path: str, version: str) -> Obj | None:
@@ -29,11 +30,11 @@ def document_at(path: str, version: str) -> Obj | None:
         case ["apis", group, number]:
             found = resource_list(group, number)
         case ["openapi", "v3"]:
-            found = openapi_index()
+            found = openapi.index()
         case ["openapi", "v3", "api", number]:
-            found = openapi_document("", number)
+            found = openapi.document("", number)
         case ["openapi", "v3", "apis", group, number]:
-            found = openapi_document(group, number)
+            found = openapi.document(group, number)
     return found
 
 
@@ -74,8 +75,8 @@ def resource_list(group: str, version: str) -> Obj | None:
     """The APIResourceList of a group version; None for one that does not exist."""
     if version != version_of(group) or (group and group not in GROUPS):
         return None
-    if group == REVIEW_GROUP:
-        entries = [_review(kind) for kind in _REVIEWS]
+    if group in _REVIEWS:
+        entries = [_review(kind) for kind in _REVIEWS[group]]
     else:
         entries = [entry for resource in in_group(group, version) for entry in _entries(resource)]
     # never "/v1" for the core group: kubectl would look for a group called ""
@@ -123,37 +124,3 @@ def _subresource(resource: Resource, name: str) -> Obj:
     elif name == "finalize":
         entry["verbs"] = ["update"]
     return entry
-
-
-def openapi_index() -> Obj:
-    paths = ["api/v1", *(f"apis/{group}/{version_of(group)}" for group in GROUPS)]
-    return {"paths": {path: {"serverRelativeURL": f"/openapi/v3/{path}?hash=1"} for path in paths}}
-
-
-def openapi_document(group: str, version: str) -> Obj:
-    """The document of one group version: its PATCH operations with their query parameters."""
-    base = f"/apis/{group}/{version}" if group else f"/api/{version}"
-    paths: Obj = {}
-    for resource in in_group(group, version):
-        scope = "/namespaces/{namespace}" if resource.namespaced else ""
-        paths[f"{base}{scope}/{resource.plural}/{{name}}"] = {"patch": _patch_operation(resource)}
-    info = {"title": "Kubernetes", "version": "unversioned"}
-    return {"openapi": "3.0.0", "info": info, "paths": paths, "components": {"schemas": {}}}
-
-
-# kubectl up to 1.28 reads OpenAPI v2, as protobuf: no bytes are a valid document without definitions, and a kind that
-# it does not define is left to the server to validate
-OPENAPI_V2_PATH = "/openapi/v2"
-OPENAPI_V2_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-
-
-def _patch_operation(resource: Resource) -> Obj:
-    names = ("dryRun", "fieldManager", "fieldValidation", "force")
-    parameters = [{"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}} for name in names]
-    kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
-    return {
-        "parameters": parameters,
-        "responses": {"200": {"description": "OK"}},
-        "x-kubernetes-action": "patch",
-        "x-kubernetes-group-version-kind": kind,
-    }

@@ -62,6 +62,13 @@ def conflict(resource: Resource, name: str, why: str) -> ApiError:
     return ApiError(409, "Conflict", message, details=_details(resource, name))
 
 
+def precondition_failed(resource: Resource, name: str, why: str) -> ApiError:
+    """A deletion's precondition; unlike other conflicts it names the kind."""
+    qualified = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    message = f'Operation cannot be fulfilled on {qualified} "{name}": {why}'
+    return ApiError(409, "Conflict", message, details={**_details(resource, name), "kind": resource.kind})
+
+
 def modified(resource: Resource, name: str) -> ApiError:
     why = "the object has been modified; please apply your changes to the latest version and try again"
     return conflict(resource, name, why)
@@ -76,8 +83,19 @@ def invalid(resource: Resource, name: str, causes: list[tuple[str, str, str]]) -
     listed: list[dict[str, Any]] = [{"reason": why, "message": text, "field": field} for field, why, text in causes]
     text = ", ".join(f"{field}: {text}" for field, _, text in causes)
     text = f"[{text}]" if len(causes) > 1 else text
-    message = f'{resource.kind} "{name}" is invalid: {text}'
-    return ApiError(422, "Invalid", message, details={**_details(resource, name), "causes": listed})
+    qualified = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    message = f'{qualified} "{name}" is invalid: {text}'
+    details = {**_details(resource, name), "kind": resource.kind, "causes": listed}
+    return ApiError(422, "Invalid", message, details=details)
+
+
+def negative_scale(name: str, replicas: Any) -> ApiError:
+    """A Scale is an object of its own group, whatever it scales."""
+    text = f"Invalid value: {replicas}: must be greater than or equal to 0"
+    causes = [{"reason": "FieldValueInvalid", "message": text, "field": "spec.replicas"}]
+    details = {"name": name, "group": "autoscaling", "kind": "Scale", "causes": causes}
+    message = f'Scale.autoscaling "{name}" is invalid: spec.replicas: {text}'
+    return ApiError(422, "Invalid", message, details=details)
 
 
 def forbidden(message: str, details: Obj | None = None) -> ApiError:
@@ -88,6 +106,29 @@ def internal_error(message: str) -> ApiError:
     return ApiError(
         500, "InternalError", f"Internal error occurred: {message}", details={"causes": [{"message": message}]}
     )
+
+
+def not_a_number(version: str) -> str:
+    """The words of Go's parser for a resourceVersion that is none."""
+    return f'strconv.ParseUint: parsing "{version}": invalid syntax'
+
+
+def too_large_version(asked: int, current: int) -> ApiError:
+    """The watch cache has not seen that version within its patience of three seconds."""
+    causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
+    message = f"Too large resource version: {asked}, current: {current}"
+    return ApiError(504, "Timeout", f"Timeout: {message}", details={"causes": causes}, retry_after=1)
+
+
+def namespace_terminating(resource: Resource, name: str, namespace: str) -> ApiError:
+    why = f"unable to create new content in namespace {namespace} because it is being terminated"
+    cause = {
+        "reason": "NamespaceTerminating",
+        "message": f"namespace {namespace} is being terminated",
+        "field": "metadata.namespace",
+    }
+    about = f'{resource.qualified} "{name}"' if name else resource.qualified
+    return forbidden(f"{about} is forbidden: {why}", {**_details(resource, name), "causes": [cause]})
 
 
 def unauthorized() -> ApiError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .objects import Obj, name_of, namespace_of
+from .objects import Obj, is_deleting, name_of, namespace_of
 from .store import Change, ChangeType, Key, key_of
 from .world import World
 
@@ -27,10 +27,13 @@ class EventRecorder:
         self._world.store.remove("events", key)
 
     def record(self, about: Obj, reason: str, message: str, *, source: str, warning: bool = False) -> None:
-        """One Event about an object; the same one again only counts."""
+        """One Event about an object; the same one again only counts. A namespace that ends takes no Events."""
         uid = about["metadata"].get("uid", name_of(about))
         known = self._known.get((uid, reason, message))
         if known is not None and self._world.change("events", known, self._count):
+            return
+        namespace = self._world.store.find("namespaces", namespace_of(about) or "default")
+        if namespace is None or is_deleting(namespace):
             return
         event = self._event(about, reason, message, source=source, warning=warning)
         stored = self._world.create("events", event, event["metadata"]["namespace"])

@@ -68,14 +68,15 @@ def _allows(budget: Obj, pod: Obj) -> bool:
 
 def _too_many(budget: Obj) -> ApiError:
     status, name = budget["status"], name_of(budget)
-    message = (
-        f"The disruption budget {name} needs {status['desiredHealthy']} healthy pods"
-        f" and has {status['currentHealthy']} currently"
-    )
+    denied = f"The disruption budget {name} does not allow evicting pods currently"
     condition: Obj = next(iter(status.get("conditions") or []), {})
     if condition.get("reason") == "SyncFailed":
-        why = condition.get("message", "")
-        message = f"The disruption budget {name} does not allow evicting pods currently because it failed sync: {why}"
+        message = f"{denied} because it failed sync: {condition.get('message', '')}"
+    elif status["currentHealthy"] <= status["desiredHealthy"]:
+        healthy = f"{status['desiredHealthy']} healthy pods and has {status['currentHealthy']} currently"
+        message = f"The disruption budget {name} needs {healthy}"
+    else:  # pods without a controller, of which maxUnavailable counts none
+        message = denied
     causes = [{"reason": "DisruptionBudget", "message": message}]
     return ApiError(429, "TooManyRequests", _VIOLATES, details={"causes": causes})
 

@@ -8,7 +8,7 @@ import itertools
 import json
 from dataclasses import dataclass
 
-from local.cluster.errors import bad_request, expired
+from local.cluster.errors import bad_request, expired, not_a_number, too_large_version
 from local.cluster.objects import Obj
 from local.cluster.selectors import matcher
 from local.cluster.store import Store
@@ -58,9 +58,11 @@ class Pager:
         self._numbers = itertools.count(1)
 
     def page(self, request: ListRequest, *, now: float) -> Page:
-        """Raises 400 for bad selectors or tokens, 410 for a token whose snapshot is gone."""
+        """Raises 400 for bad selectors, versions or tokens, 410 for a token whose snapshot is gone, 504 for a version
+        that is yet to come."""
         if request.token:
             return self._continued(request, now)
+        self._check_version(request.resource_version)
         objects = self._matching(request)
         version = self._store.version
         # a list from the watch cache (resourceVersion=0) ignores the limit, as the real server does
@@ -72,6 +74,15 @@ class Pager:
         for old in list(self._snapshots)[:-_KEPT]:
             del self._snapshots[old]
         return self._cut(number, 0, request)
+
+    def _check_version(self, version: str) -> None:
+        """Raises 400 for what is no number, 504 for a version that is yet to come."""
+        if not version:
+            return
+        if not version.isdecimal():
+            raise bad_request(f'resourceVersion: Invalid value: "{version}": {not_a_number(version)}')
+        if int(version) > self._store.version:
+            raise too_large_version(int(version), self._store.version)
 
     def expire(self) -> None:
         """Make every open `continue` too old, for tests."""

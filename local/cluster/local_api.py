@@ -8,6 +8,7 @@
 | GET /_local/access-used | what each user was allowed to do, counted |
 | GET, POST, DELETE /_local/faults | an effect (below) and {count, seconds, retryAfter, path, verb, resource} |
 | PUT /_local/nodes/NAME/ready | {"status": "True" / "False" / "Unknown"}: the Ready condition |
+| PUT /_local/start-window | {"seconds": 0.8}: 403 for all but the admin and a failing health check, as after a start |
 | POST /_local/compact | forgets watch logs and open `continue` tokens: both answer 410 afterwards |
 
 The effect of a fault is one of {status: 429 / 500}, {latency: SECONDS / [FROM, TO]} and {reset: before / after}: the
@@ -61,6 +62,7 @@ class LocalApi:
             "access-used": self._access_used,
             "faults": self._faults,
             "compact": self._compact,
+            "start-window": self._start_window,
         }
         with self.lock:
             if rest.startswith("nodes/") and rest.endswith("/ready"):
@@ -129,6 +131,14 @@ class LocalApi:
         for plural in BY_PLURAL:
             self.cluster.store.forget(plural)
         self.pager.expire()
+        return {}
+
+    def _start_window(self, method: str, _query: _Query, body: Any) -> Any:
+        _only(method, "PUT")
+        seconds = body.get("seconds") if isinstance(body, dict) else None
+        if not isinstance(seconds, int | float) or seconds < 0:
+            raise bad_request(f"seconds: found {seconds!r}, expected a number that is not negative")
+        self.authorizer.restart(seconds)
         return {}
 
     def _node_ready(self, name: str, method: str, body: Any) -> Any:

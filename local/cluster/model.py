@@ -18,19 +18,21 @@ from .budgets import Budgets
 from .controllers import Controller, all_controllers
 from .controllers.garbage import orphan
 from .controllers.scheduler import bind
-from .errors import bad_request, conflict, method_not_allowed, not_found
+from .errors import bad_request, conflict, invalid, method_not_allowed, namespace_terminating, negative_scale, not_found
 from .event_recorder import EventRecorder
 from .eviction import evict
 from .facts import FactRecorder
 from .history import Cause, History
+from .namespaces import check_deletable
 from .nodes import NodeSpec, node_object, ready_condition
-from .objects import Obj, copied, name_of, namespace_of, node_of, set_condition, uid_of
+from .objects import Obj, copied, is_deleting, name_of, namespace_of, node_of, set_condition, uid_of
 from .patches import PatchType, patched
 from .resources import BY_KIND, resource_named
 from .selectors import matcher
 from .settings import ClusterSettings
 from .store import Change, Observer, Store
-from .world import DeleteOptions, World
+from .timestamps import rfc3339
+from .world import DeleteOptions, World, grace_period
 
 _PASSES = 1000  # a pass writes at least one object, so this many at one moment means that two controllers fight
 
@@ -111,11 +113,12 @@ class Cluster:
         return [copied(obj) for obj in self.store.sorted(resource) if matches(obj)]
 
     def create(self, resource: str, obj: Obj, namespace: str | None = None, *, dry_run: bool = False) -> Obj:
-        """Raises ApiError 404 for a namespace that is not there, 409 for a name that is, 422 for an invalid object."""
+        """Raises ApiError 404 for a namespace that is not there, 403 for one that is being terminated or a refusal, 409
+        for a name that is taken, 422 for an invalid object."""
         new = self.world.prepared(resource, obj, namespace)
         space = namespace_of(new)
-        if space is not None and self.store.find("namespaces", space) is None:
-            raise not_found(resource_named("namespaces"), space)
+        if space is not None:
+            self._check_namespace(resource, name_of(new), space)
         self.world.admit(Operation.CREATE, resource, obj=new, dry_run=dry_run)
         self.world.check_absent(resource, new)
         if not dry_run:
@@ -124,6 +127,14 @@ class Cluster:
             new = self.store.find(resource, name_of(new), space) or new
         result: Obj = copied(new)
         return result
+
+    def _check_namespace(self, resource: str, name: str, space: str) -> None:
+        """Raises 404 for a namespace that is not there, 403 for one that is being terminated."""
+        namespace = self.store.find("namespaces", space)
+        if namespace is None:
+            raise not_found(resource_named("namespaces"), space)
+        if is_deleting(namespace):
+            raise namespace_terminating(resource_named(resource), name, space)
 
     def install(self, obj: Obj) -> Obj:
         """Put an object in as it is, status included, creating its namespace; not an API verb: for snapshots."""
@@ -157,12 +168,15 @@ class Cluster:
         kind: PatchType = PatchType.STRATEGIC,
         subresource: str | None = None,
         dry_run: bool = False,
+        decode: Callable[[Obj], Obj] = lambda obj: obj,
     ) -> Obj:
-        """Raises 404, 409 (a resourceVersion inside the patch is checked), 422."""
+        """Raises 404, 409 (a resourceVersion inside the patch is checked), 422. `decode` reads the patched object."""
         old = self.world.find(resource, name, _place(resource, namespace))
         if subresource == "scale":
             return self.scale(resource, name, patched(scale_of(old), patch, kind), namespace, dry_run=dry_run)
-        return self._store(resource, old, patched(old, patch, kind), subresource=subresource, dry_run=dry_run)
+        new = decode(patched(old, patch, kind))
+        _check_patched_uid(resource, old, new)
+        return self._store(resource, old, new, subresource=subresource, dry_run=dry_run)
 
     def apply(
         self,
@@ -208,8 +222,10 @@ class Cluster:
         if not resource_named(resource).scalable:
             raise method_not_allowed()
         replicas = (scale.get("spec") or {}).get("replicas", 0)
-        if not isinstance(replicas, int) or replicas < 0:
-            raise bad_request("spec.replicas: must be an integer greater than or equal to 0")
+        if not isinstance(replicas, int):
+            raise bad_request("spec.replicas: must be an integer")
+        if replicas < 0:
+            raise negative_scale(name, replicas)
         new: Obj = copied(old)
         new["spec"]["replicas"] = replicas
         new["metadata"].update(resourceVersion=(scale.get("metadata") or {}).get("resourceVersion"))
@@ -228,9 +244,10 @@ class Cluster:
         options = options or DeleteOptions()
         obj = self.world.find(resource, name, _place(resource, namespace))
         self.world.check_preconditions(resource, obj, options)
+        check_deletable(resource, name)
         self.world.admit(Operation.DELETE, resource, old=obj, dry_run=dry_run)
         if dry_run:
-            return obj
+            return self._doomed(resource, obj, options)
         if options.propagation == "Orphan":
             orphan(self.world, uid_of(obj))
             obj = self.world.find(resource, name, _place(resource, namespace))
@@ -238,7 +255,16 @@ class Cluster:
         with self.world.because(Cause.DELETE):
             result: Obj = copied(self.world.delete(resource, obj, options))
         self._budgets.run()
-        return result
+        gone = self.store.find(resource, name, namespace_of(obj)) is None
+        return self._doomed(resource, result, DeleteOptions(grace=0)) if gone else result
+
+    def _doomed(self, resource: str, obj: Obj, options: DeleteOptions) -> Obj:
+        """A pod as the answer to its deletion shows it, where the stored pod does not."""
+        if resource != "pods":
+            return obj
+        grace = grace_period(resource, obj, options)
+        stamp = rfc3339(self.now() + grace)
+        return {**obj, "metadata": {**obj["metadata"], "deletionTimestamp": stamp, "deletionGracePeriodSeconds": grace}}
 
     def evict(
         self, name: str, namespace: str = "default", *, options: DeleteOptions | None = None, dry_run: bool = False
@@ -275,6 +301,14 @@ class Cluster:
     def observe(self, observer: Callable[[Change], None]) -> None:
         """Call `observer` after every write, inside it: it must be quick and must not write."""
         self.store.observe(observer)
+
+
+def _check_patched_uid(resource: str, old: Obj, new: Obj) -> None:
+    """A patch that names another uid is invalid, where an update is in conflict."""
+    uid = (new.get("metadata") or {}).get("uid")
+    if uid not in (None, "", uid_of(old)):
+        cause = ("metadata.uid", "FieldValueInvalid", f'Invalid value: "{uid}": field is immutable')
+        raise invalid(resource_named(resource), name_of(old), [cause])
 
 
 def scale_of(obj: Obj) -> Obj:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from local.cluster.resources import BY_PLURAL, REVIEW_GROUP, Resource
+from local.cluster.resources import BY_PLURAL, IDENTITY_GROUP, REVIEW_GROUP, Resource
 
 _WRITING = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
@@ -66,7 +66,7 @@ def _part(parts: list[str], index: int) -> str | None:
 
 
 def is_review(target: Target) -> bool:
-    return target.group == REVIEW_GROUP
+    return target.group in (REVIEW_GROUP, IDENTITY_GROUP)
 
 
 def _verb(method: str, name: str | None, query: Mapping[str, str]) -> str:

@@ -110,6 +110,12 @@ PRINTERS: dict[str, tuple[Column, ...]] = {
         column("Allowed Disruptions", "status.disruptionsAllowed", 0),
         AGE,
     ),
+    "componentstatuses": (
+        NAME,
+        Column(name="Status", value=lambda obj, _now: obj["conditions"][0]["type"]),
+        Column(name="Message", value=lambda obj, _now: obj["conditions"][0]["message"]),
+        Column(name="Error", value=lambda obj, _now: obj["conditions"][0].get("error", "")),
+    ),
     "configmaps": (NAME, Column(name="Data", value=lambda obj, _now: len(obj.get("data") or {})), AGE),
     "leases": (NAME, column("Holder", "spec.holderIdentity", ""), AGE),
     "persistentvolumeclaims": (

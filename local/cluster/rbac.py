@@ -8,7 +8,7 @@ can compare a role with what was really used.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from local.cluster.errors import ApiError, forbidden
@@ -45,9 +45,24 @@ class Access:
 
 
 class Authorizer:
-    def __init__(self, store: Store) -> None:
+    """`clock` in seconds since 1970. The API server answers before its caches of roles are filled: until then every
+    user but a member of system:masters is refused.
+    """
+
+    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
         self._store = store
+        self._clock = clock
+        self._filled_at = 0.0
         self.used: Counter[Access] = Counter()
+
+    def restart(self, seconds: float) -> None:
+        """Forget the caches; they are filled again after so many seconds (0.2 to 1.1 on a real server)."""
+        self._filled_at = self._clock() + seconds
+
+    @property
+    def filled(self) -> bool:
+        """Whether the roles are known, as the health check poststarthook/rbac/bootstrap-roles tells."""
+        return self._clock() >= self._filled_at
 
     def check(self, user: User, target: Target) -> None:
         """Raises 403 in the words of the real server."""
@@ -73,6 +88,8 @@ class Authorizer:
 
     def rules(self, user: User, namespace: str | None) -> Iterator[Obj]:
         """The policy rules that apply to a user, cluster-wide and in that namespace."""
+        if not self.filled:
+            return
         for binding in self._store.each("clusterrolebindings"):
             if _names(binding, user):
                 yield from self._role(binding["roleRef"], None)
@@ -152,6 +169,7 @@ def bootstrap_objects() -> list[tuple[str, Obj]]:
         "apiGroups": ["authorization.k8s.io"],
         "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
     }
+    identity = {"apiGroups": ["authentication.k8s.io"], "resources": ["selfsubjectreviews"]}
     everything = [
         {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
         {"nonResourceURLs": ["*"], "verbs": ["*"]},
@@ -159,7 +177,7 @@ def bootstrap_objects() -> list[tuple[str, Obj]]:
     roles: dict[str, tuple[list[Obj], list[str]]] = {
         "cluster-admin": (everything, [MASTERS]),
         "system:discovery": ([{"nonResourceURLs": _DISCOVERY, "verbs": ["get"]}], [AUTHENTICATED]),
-        "system:basic-user": ([{**reviews, "verbs": ["create"]}], [AUTHENTICATED]),
+        "system:basic-user": ([{**reviews, "verbs": ["create"]}, {**identity, "verbs": ["create"]}], [AUTHENTICATED]),
         "system:public-info-viewer": (
             [{"nonResourceURLs": _PUBLIC, "verbs": ["get"]}],
             [AUTHENTICATED, UNAUTHENTICATED],

@@ -67,6 +67,8 @@ _CATALOGUE = (
     _core("pods", "Pod", "po", subs="status eviction binding log", all_=True),
     _core("namespaces", "Namespace", "ns", namespaced=False, subs="status finalize"),
     _core("events", "Event", "ev"),
+    _core("endpoints", "Endpoints", "ep"),
+    _core("componentstatuses", "ComponentStatus", "cs", namespaced=False),
     _core("configmaps", "ConfigMap", "cm"),
     _core("secrets", "Secret"),
     _core("services", "Service", "svc", subs="status", all_=True),
@@ -116,7 +118,8 @@ BY_PLURAL: dict[str, Resource] = {resource.plural: resource for resource in _CAT
 BY_KIND: dict[str, Resource] = {resource.kind: resource for resource in _CATALOGUE}
 # answered without being stored
 REVIEW_GROUP = "authorization.k8s.io"
-GROUPS: tuple[str, ...] = tuple(sorted({r.group for r in _CATALOGUE if r.group} | {REVIEW_GROUP}))
+IDENTITY_GROUP = "authentication.k8s.io"
+GROUPS: tuple[str, ...] = tuple(sorted({r.group for r in _CATALOGUE if r.group} | {REVIEW_GROUP, IDENTITY_GROUP}))
 
 
 def version_of(group: str) -> str:

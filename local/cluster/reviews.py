@@ -1,4 +1,4 @@
-"""`kubectl auth can-i`: access reviews, in JSON or in the protobuf that kubectl sends whatever it is told.
+"""`kubectl auth can-i` and `whoami`: access reviews, in JSON or in the protobuf that kubectl sends whatever it is told.
 
 Of protobuf only what these two messages need is read: strings in nested messages.
 """
@@ -6,22 +6,23 @@ Of protobuf only what these two messages need is read: strings in nested message
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
+from local.cluster import protobuf
 from local.cluster.errors import bad_request
 from local.cluster.objects import Obj
 from local.cluster.paths import Target
 from local.cluster.rbac import Authorizer
-from local.cluster.resources import BY_PLURAL
+from local.cluster.resources import BY_PLURAL, IDENTITY_GROUP
 from local.cluster.users import User
 
-_MAGIC = b"k8s\x00"
 _RESOURCE_FIELDS = {1: "namespace", 2: "verb", 3: "group", 4: "version", 5: "resource", 6: "subresource", 7: "name"}
 _PATH_FIELDS = {1: "path", 2: "verb"}
 
 
 def review(authorizer: Authorizer, user: User, plural: str, body: bytes) -> Obj:
     """The answered review. Raises 400 for a body that cannot be read."""
+    if plural == "selfsubjectreviews":
+        return _identity(user)
     if plural == "selfsubjectrulesreviews":
         return _rules(authorizer, user, _namespace_asked(body))
     spec = parsed_spec(body)
@@ -36,6 +37,13 @@ def review(authorizer: Authorizer, user: User, plural: str, body: bytes) -> Obj:
         "spec": spec,
         "status": {"allowed": allowed, **({} if allowed else {"reason": "no matching role binding"})},
     }
+
+
+def _identity(user: User) -> Obj:
+    """What `kubectl auth whoami` asks."""
+    who = {"username": user.name, "groups": list(user.groups)}
+    version = f"{IDENTITY_GROUP}/v1"
+    return {"kind": "SelfSubjectReview", "apiVersion": version, "metadata": {}, "status": {"userInfo": who}}
 
 
 def _allowed(authorizer: Authorizer, user: User, spec: Obj) -> bool:
@@ -73,7 +81,7 @@ def _rules(authorizer: Authorizer, user: User, namespace: str) -> Obj:
 
 
 def _namespace_asked(body: bytes) -> str:
-    if body.startswith(_MAGIC):
+    if body.startswith(protobuf.MAGIC):
         spec = dict(_fields(_message(body))).get(2, b"")
         return dict(_fields(spec)).get(1, b"").decode()
     return str((json.loads(body or b"{}").get("spec") or {}).get("namespace") or "")
@@ -81,7 +89,7 @@ def _namespace_asked(body: bytes) -> str:
 
 def parsed_spec(body: bytes) -> Obj:
     """The spec of a SelfSubjectAccessReview or SubjectAccessReview."""
-    if not body.startswith(_MAGIC):
+    if not body.startswith(protobuf.MAGIC):
         try:
             spec: Obj = json.loads(body or b"{}").get("spec") or {}
         except ValueError as failure:
@@ -95,35 +103,13 @@ def parsed_spec(body: bytes) -> Obj:
 
 def _message(body: bytes) -> bytes:
     """runtime.Unknown around the message: typeMeta = 1, raw = 2."""
-    return dict(_fields(body[len(_MAGIC) :])).get(2, b"")
+    return dict(_fields(body[len(protobuf.MAGIC) :])).get(2, b"")
+
+
+def _fields(message: bytes) -> list[tuple[int, bytes]]:
+    """The texts and messages inside; numbers mean nothing here."""
+    return [(number, value) for number, value in protobuf.fields(message) if isinstance(value, bytes)]
 
 
 def _strings(message: bytes, names: dict[int, str]) -> Obj:
     return {names[number]: value.decode() for number, value in _fields(message) if number in names and value}
-
-
-def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
-    """(field number, bytes) of every length-delimited field; numbers are skipped. Raises 400 for anything else."""
-    position = 0
-    while position < len(message):
-        tag, position = _varint(message, position)
-        if tag & 7 == 2:
-            length, position = _varint(message, position)
-            yield tag >> 3, message[position : position + length]
-            position += length
-        elif tag & 7 == 0:
-            _, position = _varint(message, position)
-        else:
-            raise bad_request(f"unexpected protobuf wire type {tag & 7}")
-
-
-def _varint(message: bytes, position: int) -> tuple[int, int]:
-    value = shift = 0
-    while position < len(message):
-        byte = message[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-        shift += 7
-    raise bad_request("truncated protobuf message")

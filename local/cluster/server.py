@@ -22,6 +22,7 @@ from typing import Self
 import uvicorn
 
 from local.cluster.authn import AccessEntry, Authenticator, Identify
+from local.cluster.bootstrap import component_statuses
 from local.cluster.certificates import ServerIdentity, new_identity
 from local.cluster.faults import Faults
 from local.cluster.http_api import HttpApi
@@ -49,7 +50,8 @@ class ServerDidNotStart(RuntimeError):
 class ClusterServer:
     """A context manager. `model` may be used directly while holding `lock`; afterwards the controllers follow at once.
 
-    `port` 0 takes a free one. `clock` in seconds since 1970.
+    `port` 0 takes a free one. `clock` in seconds since 1970. For `settings.start_window` seconds after the start no
+    role is known: requests answer 403 and the health check 500, as those of a real server do at first.
     """
 
     def __init__(
@@ -68,7 +70,7 @@ class ClusterServer:
         self.lock = threading.RLock()
         self.admin_token = secrets.token_urlsafe(32)
         self.model = Cluster(clock=clock, seed=seed, settings=settings)
-        for resource, obj in bootstrap_objects():
+        for resource, obj in [*bootstrap_objects(), *component_statuses()]:
             self.model.create(resource, obj)
         self.faults = Faults(clock=clock, seed=seed)
         self.authenticator = Authenticator(
@@ -78,7 +80,7 @@ class ClusterServer:
             identify=identify,
             entries=tuple(access_entries),
         )
-        self.authorizer = Authorizer(self.model.store)
+        self.authorizer = Authorizer(self.model.store, clock)
         self._clock = clock
         self._hub = WatchHub()
         self._identity = new_identity((host, "127.0.0.1", "localhost"), now=datetime.datetime.now(datetime.UTC))
@@ -117,6 +119,7 @@ class ClusterServer:
         self._server = uvicorn.Server(self._config())
         self._thread = threading.Thread(target=self._run, name=f"cluster-{self.name}", daemon=True)
         self._thread.start()
+        self.authorizer.restart(self.model.world.settings.start_window)
         deadline = time.monotonic() + _START_TIMEOUT
         while not self._server.started:
             if not self._thread.is_alive() or time.monotonic() > deadline:

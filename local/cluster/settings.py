@@ -12,15 +12,21 @@ class ClusterSettings:
     `termination_scale` shortens what a pod needs to stop (not the deletionTimestamp that it shows); a pod annotated
     `local.leeward.dev/ignore-sigterm` always sits out its whole grace period. `volume_attach` and `volume_detach` are
     what a volume needs to come to a node and to leave it after its last pod; where no kubelet is left to unmount it,
-    `force_detach` (maxWaitForUnmountDuration of the attach-detach controller).
+    `force_detach` (maxWaitForUnmountDuration of the attach-detach controller). The pods of a Node object that is gone
+    stay until the first pass of the pod garbage collector, one every `pod_gc_period`, after `pod_gc_quarantine`. For
+    `start_window` after its start a server knows no roles. `node_leases`: nodes have Leases and an Event about their
+    registration, which nothing but kubectl describe reads.
     """
 
     pod_start: float = 1.0
-    pod_gc_delay: float = 1.0
+    pod_gc_period: float = 20.0
+    pod_gc_quarantine: float = 40.0
     termination_scale: float = 1.0
     volume_attach: float = 2.0
     volume_detach: float = 5.0
     force_detach: float = 360.0
+    start_window: float = 0.0
+    node_leases: bool = False
     event_ttl: float = 3600.0
     version: str = "v1.32.0"
     watch_log: int = 10_000

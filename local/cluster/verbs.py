@@ -10,6 +10,7 @@ from typing import Any
 from starlette.responses import Response
 
 from local.cluster.bodies import delete_options, is_dry_run, parsed_body, parsed_object
+from local.cluster.decoding import Decoder
 from local.cluster.encoding import ListEncoder, compressed, encoded
 from local.cluster.errors import bad_request, method_not_allowed, unsupported_media
 from local.cluster.lists import ListRequest, Pager
@@ -27,6 +28,13 @@ from local.cluster.webhook_calls import Answers
 def json_response(body: Any, code: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     content = body if isinstance(body, bytes) else encoded(body)
     return Response(content, code, dict(headers or {}), media_type="application/json")
+
+
+def warned(response: Response, warnings: list[str]) -> Response:
+    """The same answer with a Warning header for each."""
+    for warning in warnings:
+        response.headers.append("warning", warning)
+    return response
 
 
 def success(code: int, details: Obj | None = None) -> Response:
@@ -58,6 +66,11 @@ class Call:
     @property
     def content_type(self) -> str:
         return self.headers.get("content-type", "")
+
+    @property
+    def validation(self) -> str:
+        """What becomes of unknown fields: Ignore, Warn or Strict."""
+        return self.query.get("fieldValidation") or "Warn"
 
     @property
     def wants_table(self) -> bool:
@@ -114,14 +127,14 @@ class Verbs:
 
     def _list(self, call: Call) -> Response:
         limit = call.query.get("limit") or "0"
-        if not limit.isdigit():
-            raise bad_request(f"invalid limit {limit!r}")
+        if not limit.removeprefix("-").isdecimal():
+            raise bad_request(f'strconv.ParseInt: parsing "{limit}": invalid syntax')
         request = ListRequest(
             resource=call.resource.plural,
             namespace=call.namespace,
             labels=call.query.get("labelSelector", ""),
             fields=call.query.get("fieldSelector", ""),
-            limit=int(limit),
+            limit=max(0, int(limit)),
             token=call.query.get("continue", ""),
             resource_version=call.query.get("resourceVersion", ""),
         )
@@ -146,6 +159,8 @@ class Verbs:
         return WatchResponse(watch.lines())
 
     def _create(self, call: Call) -> Response:
+        if not call.body:
+            raise bad_request("the body of the request is empty: unexpected end of JSON input")
         match call.target.subresource:
             case "eviction":
                 return self._evict(call)
@@ -153,8 +168,11 @@ class Verbs:
                 return self._bind(call)
             case None if not call.target.name:
                 dry_run = is_dry_run(call.query)
-                obj = self.cluster.create(call.resource.plural, self._typed(call), call.namespace, dry_run=dry_run)
-                return json_response(obj, 201)
+                decoder = Decoder(call.resource)
+                new = decoder.created(self._typed(call))
+                decoder.check(call.validation)
+                obj = self.cluster.create(call.resource.plural, new, call.namespace, dry_run=dry_run)
+                return warned(json_response(obj, 201), decoder.warnings(call.validation))
             case _:
                 raise method_not_allowed()
 
@@ -190,7 +208,9 @@ class Verbs:
         if subresource == "scale":
             scale = self.cluster.scale(call.resource.plural, call.name, call.object(), call.namespace, dry_run=dry_run)
             return json_response(scale)
-        obj = self._typed(call)
+        decoder = Decoder(call.resource)
+        obj = decoder.created(self._typed(call))
+        decoder.check(call.validation)
         metadata = obj.setdefault("metadata", {})
         if metadata.setdefault("name", call.name) != call.name:
             text = f"the name of the object ({metadata['name']}) does not match the name on the URL ({call.name})"
@@ -198,13 +218,21 @@ class Verbs:
         if call.namespace:
             metadata.setdefault("namespace", call.namespace)
         plural = call.resource.plural
-        return json_response(self.cluster.update(plural, obj, subresource=subresource, dry_run=dry_run))
+        stored = self.cluster.update(plural, obj, subresource=subresource, dry_run=dry_run)
+        return warned(json_response(stored), decoder.warnings(call.validation))
 
     def _patch(self, call: Call) -> Response:
         kind = patch_type(call.content_type)
         patch = parsed_body(call.body, call.content_type)
         if kind is PatchType.APPLY:
             return self._apply(call, patch)
+        decoder = Decoder(call.resource)
+
+        def decode(changed: Obj) -> Obj:
+            result = decoder.patched(call.body.decode(errors="replace"))(changed)
+            decoder.check(call.validation)
+            return result
+
         obj = self.cluster.patch(
             call.resource.plural,
             call.name,
@@ -213,8 +241,9 @@ class Verbs:
             kind=kind,
             subresource=call.target.subresource,
             dry_run=is_dry_run(call.query),
+            decode=decode,
         )
-        return json_response(obj)
+        return warned(json_response(obj), decoder.warnings(call.validation))
 
     def _apply(self, call: Call, configuration: Any) -> Response:
         manager = call.query.get("fieldManager", "")
@@ -222,6 +251,9 @@ class Verbs:
             raise bad_request("fieldManager: Required value: is required for apply patch")
         if not isinstance(configuration, dict):
             raise unsupported_media("an apply patch must be an object")
+        decoder = Decoder(call.resource)
+        configuration = decoder.created(configuration)
+        decoder.check(call.validation)
         obj, created = self.cluster.apply(
             call.resource.plural,
             call.name,
@@ -232,7 +264,7 @@ class Verbs:
             subresource=call.target.subresource,
             dry_run=is_dry_run(call.query),
         )
-        return json_response(obj, 201 if created else 200)
+        return warned(json_response(obj, 201 if created else 200), decoder.warnings(call.validation))
 
     def _delete(self, call: Call) -> Response:
         if call.target.subresource:

@@ -16,8 +16,18 @@ from local.cluster.validating.admitter import Admitter
 from local.cluster.validating.attributes import Attributes, Operation
 
 from . import admission, validation
-from .errors import already_exists, bad_request, conflict, modified, not_found
+from .errors import (
+    ApiError,
+    already_exists,
+    bad_request,
+    conflict,
+    modified,
+    not_a_number,
+    not_found,
+    precondition_failed,
+)
 from .history import Cause, History
+from .namespaces import is_held
 from .objects import Obj, annotations_of, copied, is_deleting, is_finished, name_of, namespace_of, node_of, uid_of
 from .resources import Resource, resource_named
 from .settings import DEFAULT_CLASS, ClusterSettings
@@ -241,15 +251,17 @@ class World:
         """
         options = options or DeleteOptions()
         self.check_preconditions(resource, obj, options)
-        grace = _grace_period(resource, obj, options)
+        grace = grace_period(resource, obj, options)
         finalizers = obj["metadata"].get("finalizers") or []
-        if grace == 0 and not finalizers:
+        if grace == 0 and not finalizers and not is_held(obj):
             return self.store.remove(resource, key_of(obj)) or obj
         if is_deleting(obj) and grace >= int(obj["metadata"].get("deletionGracePeriodSeconds") or 0):
             return obj
         new: Obj = copied(obj)
         new["metadata"]["deletionTimestamp"] = rfc3339(self._deletion_start(obj) + grace)
         new["metadata"]["deletionGracePeriodSeconds"] = grace
+        if resource == "namespaces":
+            new["status"] = {**(new.get("status") or {}), "phase": "Terminating"}
         if admission.counts_generations(resource_named(resource)):
             new["metadata"]["generation"] = obj["metadata"].get("generation", 1) + 1
         return self.store.put(resource, new)
@@ -264,24 +276,28 @@ class World:
         """Raises 409 when the object is not the one, or not the version, that the caller meant."""
         kind, metadata = resource_named(resource), obj["metadata"]
         if options.uid and options.uid != metadata["uid"]:
-            why = f"Precondition failed: UID in precondition: {options.uid}, UID in object meta: {metadata['uid']}"
-            raise conflict(kind, name_of(obj), why)
+            why = (
+                f"the UID in the precondition ({options.uid}) does not match the UID in record ({metadata['uid']})."
+                " The object might have been deleted and then recreated"
+            )
+            raise precondition_failed(kind, name_of(obj), why)
         wanted = options.resource_version
         if wanted and wanted != metadata["resourceVersion"]:
             why = (
-                f"Precondition failed: ResourceVersion in precondition: {wanted},"
-                f" ResourceVersion in object meta: {metadata['resourceVersion']}"
+                f"the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record"
+                f" ({metadata['resourceVersion']}). The object might have been modified"
             )
-            raise conflict(kind, name_of(obj), why)
+            raise precondition_failed(kind, name_of(obj), why)
 
     def _may_vanish(self, obj: Obj) -> bool:
         metadata = obj["metadata"]
-        if not is_deleting(obj) or metadata.get("finalizers"):
+        if not is_deleting(obj) or metadata.get("finalizers") or is_held(obj):
             return False
         return int(metadata.get("deletionGracePeriodSeconds") or 0) == 0
 
 
-def _grace_period(resource: str, obj: Obj, options: DeleteOptions) -> int:
+def grace_period(resource: str, obj: Obj, options: DeleteOptions) -> int:
+    """Seconds that the object has before it is gone: none unless a kubelet has to end it."""
     if resource != "pods":
         return 0
     if node_of(obj) is None or is_finished(obj):
@@ -294,6 +310,8 @@ def _grace_period(resource: str, obj: Obj, options: DeleteOptions) -> int:
 
 def _check_identity(kind: Resource, metadata: Obj, old: Obj) -> None:
     version = metadata.get("resourceVersion")
+    if version and not str(version).isdecimal():
+        raise ApiError(500, "", not_a_number(version))  # the real server sends this Status without a reason
     if version and version != old["metadata"]["resourceVersion"]:
         raise modified(kind, name_of(old))
     uid = metadata.get("uid")

@@ -44,7 +44,7 @@ class SimClaims:
     def claim(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord:
         """Open, join, open again, or give back what a known cause finds."""
         there = self.records.get(subject.instance)
-        if there is not None and any(known.id == cause.id for known in there.causes):
+        if there is not None and there.knows(cause.id):
             return there
         if there is None:
             fresh = TerminationRecord(
@@ -53,18 +53,7 @@ class SimClaims:
         elif there.status is Status.OPEN:
             fresh = replace(there, causes=(*there.causes, cause), version=there.version + 1)
         else:
-            fresh = TerminationRecord(
-                subject=subject,
-                status=Status.OPEN,
-                attempt=there.attempt + 1,
-                version=there.version + 1,
-                causes=(*there.causes, cause),
-                times={"claimed": now},
-                replacement=there.replacement,
-                plan=there.plan,
-                payers=there.payers,
-                surges=there.surges,
-            )
+            fresh = _opened_again(there, subject, cause, now)
         return self._put(fresh)
 
     def begin_attempt(self, instance: str, after: int) -> TerminationRecord:
@@ -179,6 +168,27 @@ class SimClaims:
         if record.version != version or record.status is not Status.OPEN:
             raise RecordChangedError(f"{instance}: expected open version {version}, found {record.version}")
         return record
+
+
+def _opened_again(there: TerminationRecord, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord:
+    """The next period: of the earlier ones only their causes, debts, raised replicas and an unpaid launch stay."""
+    period = there.period + 1
+    fresh = TerminationRecord(
+        subject=subject,
+        status=Status.OPEN,
+        attempt=there.attempt + 1,
+        version=there.version + 1,
+        causes=(cause,),
+        times={"claimed": now},
+        payers=there.payers,
+        surges=there.surges,
+        period=period,
+        earlier_causes=there.all_causes,
+        surge_period=period,
+    )
+    if there.surge_accounted:
+        return fresh
+    return replace(fresh, replacement=there.replacement, plan=there.plan, surge_period=there.surge_period)
 
 
 def _is_closed(record: TerminationRecord) -> bool:

@@ -62,8 +62,10 @@ def ports(aws):
         for name, value in environment.items():
             patch.setenv(name, value)
         wiring.lambda_ports.cache_clear()
+        wiring.lambda_clients.cache_clear()
         yield wiring.lambda_ports()
         wiring.lambda_ports.cache_clear()
+        wiring.lambda_clients.cache_clear()
 
 
 @pytest.fixture

@@ -58,6 +58,13 @@ def test_the_token_carries_the_signature_that_aws_cli_would_make(aws_environment
     assert parse_qs(ours.query)["X-Amz-SignedHeaders"] == ["host;x-k8s-aws-id"]
 
 
+@pytest.mark.parametrize("sdk_default", ["legacy", "regional"])
+def test_the_token_is_for_the_region_s_endpoint_whatever_the_sdk_defaults_to(aws_environment, monkeypatch, sdk_default):
+    monkeypatch.setenv("AWS_STS_REGIONAL_ENDPOINTS", sdk_default)  # botocore before 1.40 has the default `legacy`
+    source = TokenSource(AwsClients(), FakeClock(), Fixed(), cluster="blue", region="eu-west-1")
+    assert opened(source.token()).netloc == "sts.eu-west-1.amazonaws.com"
+
+
 def test_another_cluster_makes_another_signature(stopped_time):
     signatures = {
         parse_qs(opened(eks_token(GRANT, cluster=name, region="eu-west-1", sts_endpoint="https://sts")).query)[

@@ -18,8 +18,10 @@ def function_environment(aws_environment, monkeypatch):
     for name, value in GOOD.items():
         monkeypatch.setenv(name, value)
     wiring.lambda_ports.cache_clear()
+    wiring.lambda_clients.cache_clear()
     yield monkeypatch
     wiring.lambda_ports.cache_clear()
+    wiring.lambda_clients.cache_clear()
 
 
 @pytest.fixture
@@ -101,3 +103,24 @@ def test_importing_the_wiring_adds_little_to_importing_boto3():
     assert len(ours) < 60
     outside = {name.split(".")[0] for name in wired - alone - ours if not name.startswith("_")}
     assert outside - set(sys.stdlib_module_names) <= {"boto3", "botocore", "urllib3"}
+
+
+class Invocation:
+    """Lambda's context with so many seconds left."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+    def get_remaining_time_in_millis(self):
+        return int(self.seconds * 1000)
+
+
+def test_the_remote_calls_of_an_invocation_end_before_lambda_ends_it(function_environment):
+    ports = wiring.invocation_ports(Invocation(30))
+    assert 27 < ports.budget.left <= 30 - wiring.RESERVE_SECONDS
+    assert wiring.invocation_ports(Invocation(1)).budget.left == 0
+    assert wiring.lambda_ports().budget is None
+
+
+def test_an_invocation_by_hand_has_no_limit(function_environment):
+    assert wiring.invocation_ports(None) is wiring.lambda_ports()

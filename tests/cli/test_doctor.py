@@ -12,7 +12,7 @@ from leeward.doctor.finding import Check, State
 from leeward.errors import AccessDeniedError, InvalidInputError
 from leeward.model.facts import FactKind, Sheet
 from tests.cli.command import SMALL
-from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, an_instance, our_hook
+from tests.fakes.builders import CLUSTER, GROUP, PUT_BY_SYNC, a_group, a_node, an_instance, our_hook
 from tests.fakes.clock import START
 from tests.fakes.deployment import FakeDeployment, a_queue
 from tests.fakes.system import FakeSystem
@@ -24,7 +24,10 @@ NOW = "2026-03-02T10:05:00Z"
 @pytest.fixture
 def system():
     found = FakeSystem(
-        instances=[an_instance()], groups=[a_group(GROUP, "i-0abc")], hooks=[our_hook()], nodes=[a_node()]
+        instances=[an_instance()],
+        groups=[a_group(GROUP, "i-0abc")],
+        hooks=[our_hook(heartbeat_timeout=PUT_BY_SYNC)],
+        nodes=[a_node()],
     )
     for kind in FactKind:
         found.catalog.keep(CLUSTER, kind, Sheet(synced=START, content={}))

@@ -315,9 +315,12 @@ def test_a_pod_whose_grace_goes_past_the_deadline_gets_the_seconds_that_are_left
     assert (entries["shop/slow"]["how"], entries["shop/slow"]["graceSeconds"]) == ("delete", None)
 
 
-def test_a_deadline_without_a_policy_that_deletes_leaves_every_pod_to_the_eviction_api(drain):
-    entries = evicted(drain("node-a", "--force", "--deadline", "2024-05-01T11:00:00Z").json)
+def test_a_deadline_of_the_call_deletes_pods_at_the_deadline_less_their_grace_whatever_blocks_them(drain):
+    """As terminationGracePeriod does, under a policy that sets none: the pods have 30 s, a budget holds shop/db-0."""
+    entries = evicted(drain("node-a", "--force", "--deadline", "2024-05-01T12:00:31Z").json)
     assert {entry["how"] for entry in entries.values()} == {"evict"}
+    entries = evicted(drain("node-a", "--force", "--deadline", "2024-05-01T12:00:30Z").json)
+    assert {(entry["how"], tuple(entry["blockedBy"])) for entry in entries.values()} == {("delete", ())}
 
 
 def test_a_finished_pod_of_any_kind_never_refuses(drain, tmp_path):

@@ -49,7 +49,8 @@ def test_a_drain_claims_the_instance_and_starts_its_execution(leeward, system):
     assert (result.code, result.json["execution"]) == (0, "i-0a-1")
     record = system.claims.read("i-0a")
     assert [cause.kind for cause in record.causes] == [CauseKind.MANUAL]
-    assert record.deadline == NOW + timedelta(minutes=30)
+    assert record.options is not None
+    assert record.options.deadline == NOW + timedelta(minutes=30)
     assert record.subject.node == "node-i-0a"
     assert system.executions.open == {"i-0a-1"}
 

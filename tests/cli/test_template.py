@@ -216,6 +216,19 @@ class TestSources:
         assert labels(node)["node.kubernetes.io/instance-type"] == "g4dn.xlarge"
         assert node["status"]["allocatable"]["nvidia.com/gpu"] == "1"
 
+    def test_requirements_that_no_known_type_meets_show_their_minima(self, folder):
+        needs = {"VCpuCount": {"Min": 300, "Max": 400}, "MemoryMiB": {"Min": 4096}}
+        group = a_group(MixedInstancesPolicy=mixed({"InstanceRequirements": needs}))
+        node = folder.node(group=group, said="no known instance type meets the requirements of web")
+        assert (node["status"]["capacity"]["cpu"], node["status"]["capacity"]["memory"]) == ("300", "4Gi")
+        assert "node.kubernetes.io/instance-type" not in labels(node)
+
+    def test_an_instance_type_that_is_not_known_exits_1(self, folder):
+        group = a_group(MixedInstancesPolicy=mixed({"InstanceType": "z9.unheard"}))
+        result = folder.run(group=group)
+        assert (result.code, "cpu" in result.json["status"]["capacity"]) == (1, False)
+        assert "instance type z9.unheard is not known" in result.err
+
     def test_an_override_with_a_launch_template_of_its_own(self, folder):
         arm = {
             "InstanceType": "m6g.xlarge",

@@ -15,6 +15,7 @@ from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.table import Table
 from leeward.errors import ObjectGoneError, RecordChangedError
 from leeward.model.drain_options import NEVER, DrainOptions
+from leeward.model.group import HookResult
 from leeward.model.instance import CapacityType
 from leeward.model.termination import (
     Cause,
@@ -98,6 +99,7 @@ FULL = a_cause(
     reason="spot",
     hook="leeward-terminate",
     hook_ours=True,
+    hook_default=HookResult.ABANDON,
     force=True,
     options=FLAGS,
 )
@@ -168,7 +170,15 @@ def test_a_new_attempt_starts_its_clocks_anew_and_keeps_the_rest(claims):
     claims.claim(a_subject(), FULL, NOW)
     claims.note(
         INSTANCE,
-        times={"tainted": NOW, "draining": NOW, "until": LATER, "evicting": NOW, "drained": NOW, "retry": NOW},
+        times={
+            "tainted": NOW,
+            "draining": NOW,
+            "until": LATER,
+            "evicting": NOW,
+            "drained": NOW,
+            "moved": NOW,
+            "retry": NOW,
+        },
         blocked_by=["shop/web: pdb shop/web"],
         replacement=Replacement(launched=("i-0new",)),
     )
@@ -216,9 +226,9 @@ def test_notes_are_kept_beside_the_version(claims):
 
 def test_a_time_that_is_set_stays_except_the_time_of_the_next_try(claims):
     claims.claim(a_subject(), FULL, NOW)
-    claims.note(INSTANCE, times={"draining": NOW, "retry": NOW})
-    claims.note(INSTANCE, times={"draining": LATER, "retry": LATER, "claimed": LATER})
-    assert claims.read(INSTANCE).times == {"claimed": NOW, "draining": NOW, "retry": LATER}
+    claims.note(INSTANCE, times={"draining": NOW, "moved": NOW, "retry": NOW})
+    claims.note(INSTANCE, times={"draining": LATER, "moved": LATER, "retry": LATER, "claimed": LATER})
+    assert claims.read(INSTANCE).times == {"claimed": NOW, "draining": NOW, "moved": LATER, "retry": LATER}
 
 
 def test_who_pays_a_debt_is_decided_once_and_survives_the_end_of_the_record(claims):
@@ -275,19 +285,116 @@ def test_a_known_cause_finds_the_closed_record(claims):
     assert list(claims.open_instances()) == []
 
 
-def test_a_new_cause_opens_a_closed_record_again_and_keeps_only_causes_and_debts(claims):
+def test_a_new_cause_opens_a_closed_record_for_a_new_period(claims):
+    """What was said in an earlier period tells duplicates, and decides nothing."""
     claims.claim(a_subject(), FULL, NOW)
-    launched = Replacement(launched=("i-0new",))
-    claims.note(INSTANCE, times={"drained": NOW}, heartbeats={"h": NOW}, replacement=launched, blocked_by=["x"])
+    claims.note(
+        INSTANCE, times={"drained": NOW}, heartbeats={"h": NOW}, blocked_by=["x"], payers={"i-0other": "i-0pays"}
+    )
     claims.note(INSTANCE, evicted=4)
     claims.close(INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
     record = claims.claim(a_subject(node="node-a"), OTHER, LATER)
     assert record == claims.read(INSTANCE)
-    assert (record.status, record.attempt, record.version) == (Status.OPEN, 2, 2)
-    assert (record.causes, record.replacement) == ((FULL, OTHER), launched)
+    assert (record.status, record.attempt, record.version, record.period) == (Status.OPEN, 2, 2, 2)
+    assert (record.causes, record.earlier_causes) == ((OTHER,), (FULL,))
+    assert (record.forced, record.options, record.has(CauseKind.SPOT_INTERRUPTION)) == (False, None, False)
     assert (record.subject.node, record.times, record.heartbeats) == ("node-a", {"claimed": LATER}, {})
     assert (record.blocked_by, record.pods_evicted, record.outcome) == ((), 0, None)
+    assert record.payers == {"i-0other": "i-0pays"}
     assert list(claims.open_instances()) == [INSTANCE]
+
+
+def test_a_redelivered_cause_of_an_earlier_period_opens_nothing_and_joins_nothing(claims):
+    claims.claim(a_subject(), FULL, NOW)
+    claims.close(INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
+    second = claims.claim(a_subject(), OTHER, LATER)
+    assert claims.claim(a_subject(), FULL, LATER) == second
+    claims.close(INSTANCE, version=2, outcome=Outcome.GIVEN_BACK, now=LATER)
+    for cause in (FULL, OTHER):
+        assert claims.claim(a_subject(), cause, LATER).status is Status.CLOSED
+    assert claims.claim(a_subject(), a_cause("event-3"), LATER).earlier_causes == (FULL, OTHER)
+
+
+def test_a_cause_joins_the_present_period(claims):
+    claims.claim(a_subject(), FULL, NOW)
+    claims.close(INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
+    claims.claim(a_subject(), OTHER, NOW)
+    record = claims.claim(a_subject(), a_cause("event-3"), LATER)
+    assert ([cause.id for cause in record.causes], record.earlier_causes) == (["event-2", "event-3"], (FULL,))
+
+
+def test_a_launch_that_is_paid_for_does_not_outlive_its_period(claims):
+    claims.claim(a_subject(), FULL, NOW)
+    claims.plan(INSTANCE, LaunchPlan(options=(LaunchOption(subnet="subnet-b", zone="us-east-1b", why="room"),)))
+    claims.note(INSTANCE, replacement=Replacement(launched=("i-0new",)), payers={INSTANCE: "i-0other"})
+    claims.close(INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
+    record = claims.claim(a_subject(), OTHER, LATER)
+    assert (record.replacement, record.plan, record.surge_name) == (None, None, f"{INSTANCE}/2")
+    assert record == claims.read(INSTANCE)
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_launch_that_is_not_accounted_for_outlives_its_period_under_its_own_name(claims, answered):
+    """It has to be paid for exactly once; one whose answer was lost has to be followed up by the same client token."""
+    claims.claim(a_subject(), FULL, NOW)
+    plan = LaunchPlan(options=(LaunchOption(subnet="subnet-b", zone="us-east-1b", why="room"),))
+    launched = Replacement(launched=("i-0new",)) if answered else None
+    claims.plan(INSTANCE, plan)
+    if launched is not None:
+        claims.note(INSTANCE, replacement=launched)
+    claims.close(INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
+    record = claims.claim(a_subject(), OTHER, LATER)
+    assert (record.plan, record.replacement, record.surge_name) == (plan, launched, INSTANCE)
+    claims.note(INSTANCE, replacement=Replacement(launched=("i-0new",)), payers={INSTANCE: "nobody"})
+    claims.close(INSTANCE, version=2, outcome=Outcome.GIVEN_BACK, now=LATER)
+    record = claims.claim(a_subject(), a_cause("event-3"), LATER)
+    assert (record.plan, record.replacement, record.surge_name) == (None, None, f"{INSTANCE}/3")
+
+
+class Meddled(Table):
+    """Something else is written between the read of a claim and its own write, once."""
+
+    def __init__(self, clients, meanwhile):
+        super().__init__(clients, "leeward")
+        self.meanwhile = [meanwhile]
+
+    def put(self, *arguments, **named):
+        answer = super().put(*arguments, **named)
+        if not answer[0] and self.meanwhile:
+            self.meanwhile.pop()()
+        return answer
+
+
+@pytest.fixture
+def table(monkeypatch):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    with mock_aws():
+        make_table()
+        yield AwsClients("us-east-1")
+
+
+def test_a_cause_that_would_join_a_record_closed_meanwhile_opens_it_again(table):
+    """Written into the closed record it would be lost: no execution looks at it any more."""
+    others = DynamoClaims(Table(table, "leeward"), FakeClock())
+    others.claim(a_subject(), FULL, NOW)
+    closes = functools.partial(others.close, INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
+    record = DynamoClaims(Meddled(table, closes), FakeClock()).claim(a_subject(), OTHER, LATER)
+    assert (record.status, record.period, record.causes) == (Status.OPEN, 2, (OTHER,))
+
+
+def test_a_cause_that_would_join_a_period_that_is_over_joins_the_present_one(table):
+    """With the number of the old period it would be an earlier cause from the beginning, and decide nothing."""
+    others = DynamoClaims(Table(table, "leeward"), FakeClock())
+    others.claim(a_subject(), FULL, NOW)
+
+    def closed_and_opened_again():
+        others.close(INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
+        others.claim(a_subject(), a_cause("event-3"), NOW)
+
+    record = DynamoClaims(Meddled(table, closed_and_opened_again), FakeClock()).claim(a_subject(), OTHER, LATER)
+    assert {cause.id for cause in record.causes} == {"event-2", "event-3"}
+    assert record == others.read(INSTANCE)
 
 
 def test_open_instances_are_those_of_open_records(claims):
@@ -316,15 +423,12 @@ def test_once_is_true_for_the_first_within_the_span(claims):
     assert claims.once("health-1", timedelta(minutes=10), NOW + timedelta(minutes=10))
 
 
-def test_a_launch_plan_is_written_over_and_stays_when_the_record_is_opened_again(claims):
+def test_a_launch_plan_is_written_over(claims):
     claims.claim(a_subject(), a_cause(), NOW)
     options = (LaunchOption(subnet="subnet-b", zone="us-east-1b", why="fewest cores"),)
     claims.plan(INSTANCE, LaunchPlan(options=options))
     claims.plan(INSTANCE, LaunchPlan(refused=("subnet-b: none",), nowhere="no zone is left"))
-    expected = LaunchPlan(refused=("subnet-b: none",), nowhere="no zone is left")
-    assert claims.read(INSTANCE).plan == expected
-    claims.close(INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
-    assert claims.claim(a_subject(), a_cause(id="event-2"), LATER).plan == expected
+    assert claims.read(INSTANCE).plan == LaunchPlan(refused=("subnet-b: none",), nowhere="no zone is left")
 
 
 def test_nobody_plans_a_launch_without_a_record(claims):

@@ -123,7 +123,7 @@ class Simulated:
 
     def __init__(self):
         clock = FakeClock()
-        settings = ClusterSettings(pod_start=0.0, pod_gc_delay=0.0)
+        settings = ClusterSettings(pod_start=0.0, pod_gc_period=0, pod_gc_quarantine=0.0)
         self.model = Cluster(clock=lambda: clock.now().timestamp(), settings=settings)
         fill(self.model)
         self.model.step(self.model.now())
@@ -154,7 +154,7 @@ def emulated(aws):
         AccessEntry(principal_arn=ARN.format(role), groups=(group,))
         for role, group in (("leeward-blue-read", "leeward:read"), ("leeward-blue-act", "leeward:act"))
     ]
-    settings = ClusterSettings(pod_start=0.0, pod_gc_delay=0.0)
+    settings = ClusterSettings(pod_start=0.0, pod_gc_period=0, pod_gc_quarantine=0.0)
     with ClusterServer(name="blue", settings=settings, identify=identify, access_entries=entries) as server:
         with server.lock:
             fill(server.model)

@@ -12,6 +12,7 @@ from leeward.model.termination import Subject
 from leeward.policy.document import (
     ClusterPolicies,
     ClusterSettings,
+    Heartbeat,
     InterruptionPolicy,
     NodePolicy,
     Rebalance,
@@ -88,6 +89,9 @@ def a_subnet(
     id_: str = "subnet-a", *, zone: str = ZONE, free: int = 200, tags: Mapping[str, str] | None = None
 ) -> Subnet:
     return Subnet(id=id_, zone=zone, cidr="10.0.0.0/24", free_ips=free, vpc="vpc-a", tags=tags or {})
+
+
+PUT_BY_SYNC = int(Heartbeat().timeout.total_seconds())  # HeartbeatTimeout of the hooks that sync puts, by default
 
 
 def our_hook(group: str = GROUP, *, transition: str = TERMINATING, heartbeat_timeout: int = 300) -> LifecycleHook:

@@ -84,16 +84,29 @@ class Template:
         return None
 
     def statements(self, role: str) -> list[Statement]:
-        """Of the role with this ARN."""
+        """Of the role with this ARN, those of managed policies included."""
         name = role.rsplit("/", 1)[-1]
-        (properties,) = [
-            properties for id_, properties in self.resources("AWS::IAM::Role").items() if self._name(id_) == name
-        ]
-        return list(_statements(properties))
+        (statements,) = [statements for id_, statements in self.roles().items() if self._name(id_) == name]
+        return statements
 
     def roles(self) -> dict[str, list[Statement]]:
-        """Logical id -> statements."""
-        return {name: list(_statements(properties)) for name, properties in self.resources("AWS::IAM::Role").items()}
+        """Logical id -> statements, those of managed policies included."""
+        return {
+            name: [statement for document in documents for statement in _statements(document)]
+            for name, documents in self.policies().items()
+        }
+
+    def policies(self) -> dict[str, list[Mapping[str, Any]]]:
+        """Logical id of a role -> its policy documents: the inline one first, then those of managed policies."""
+        found = {
+            name: [policy["PolicyDocument"] for policy in properties.get("Policies", ())]
+            for name, properties in self.resources("AWS::IAM::Role").items()
+        }
+        by_name = {self._name(id_): id_ for id_ in found}
+        for properties in self.resources("AWS::IAM::ManagedPolicy").values():
+            for role in properties["Roles"]:
+                found[by_name[role]].append(properties["PolicyDocument"])
+        return found
 
     def _name(self, logical: str) -> str:
         resource = self.raw["Resources"][logical]
@@ -117,15 +130,14 @@ class Template:
         return "arn:aws:" + shape.format(r=REGION, a=ACCOUNT, n=self._name(name))
 
 
-def _statements(role: Mapping[str, Any]) -> Iterator[Statement]:
-    for policy in role.get("Policies", ()):
-        for raw in policy["PolicyDocument"]["Statement"]:
-            yield Statement(
-                effect=raw["Effect"],
-                actions=_many(raw["Action"]),
-                resources=_many(raw["Resource"]),
-                conditions=raw.get("Condition", {}),
-            )
+def _statements(document: Mapping[str, Any]) -> Iterator[Statement]:
+    for raw in document["Statement"]:
+        yield Statement(
+            effect=raw["Effect"],
+            actions=_many(raw["Action"]),
+            resources=_many(raw["Resource"]),
+            conditions=raw.get("Condition", {}),
+        )
 
 
 def _many(value: Any) -> tuple[str, ...]:

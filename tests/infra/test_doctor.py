@@ -105,5 +105,5 @@ def test_what_functions_are_told_is_what_the_doctor_reads(template):
     told = template.named("AWS::Lambda::Function")["leeward-sync"]["Environment"]["Variables"]
     told = {name: value if isinstance(value, str) else json.dumps(value) for name, value in told.items()}
     served = clusters_of(told)
-    assert [one.role.rpartition("/")[2] for one in served] == [f"leeward-{one.name}-act" for one in served]
+    assert [one.role.rpartition("/")[2] for one in served] == [f"leeward-us-east-1-{one.name}-act" for one in served]
     assert [arn.rpartition(":")[2] for arn in queue_arns_of(told)] == [expected.QUEUE]

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from infra.asset import MODELS
 from infra.permissions import PERMISSIONS
 from leeward.adapters.settings import KubernetesAccess, Settings
 from tests.infra.conftest import EVERYTHING, LONG_NAME, TOPIC
@@ -26,6 +27,7 @@ FOR_LIBRARIES = {
     "POWERTOOLS_SERVICE_NAME",
     "POWERTOOLS_METRICS_NAMESPACE",
     "AWS_SDK_UA_APP_ID",
+    "AWS_DATA_PATH",
 }
 
 
@@ -69,11 +71,16 @@ def test_calls_metrics_and_logs_say_whose_they_are(template, name):
     assert given["POWERTOOLS_METRICS_NAMESPACE"] == "Leeward"
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_the_sdk_finds_the_api_models_of_the_asset(template, name):
+    assert environment(template, name)["AWS_DATA_PATH"] == f"/var/task/{MODELS}"
+
+
 def test_the_clusters_carry_where_they_are_and_their_roles(everything):
     settings = Settings.from_env(environment(everything, "drain"))
     blue, long_ = settings.clusters
     assert (blue.name, blue.region, blue.account) == ("blue", "us-east-1", "111122223333")
-    assert blue.act_role == "arn:aws:iam::111122223333:role/leeward-blue-act"
+    assert blue.act_role == "arn:aws:iam::111122223333:role/leeward-us-east-1-blue-act"
     assert long_.name == LONG_NAME
     assert settings.hook_topics == (TOPIC,)
 

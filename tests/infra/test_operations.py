@@ -46,9 +46,9 @@ def dimensions(alarm):
         ("upgrade-timed-out", "ExecutionsTimedOut", {"StateMachineArn": UPGRADES}, 1, "notBreaching"),
         ("round-failed", "ExecutionsFailed", {"StateMachineArn": ROUNDS}, 1, "notBreaching"),
         ("round-timed-out", "ExecutionsTimedOut", {"StateMachineArn": ROUNDS}, 1, "notBreaching"),
-        ("decide-stopped", "Errors", {"FunctionName": "leeward-decide"}, 1, "breaching"),
-        ("sweep-stopped", "Errors", {"FunctionName": "leeward-sweep"}, 1, "breaching"),
-        ("sync-stopped", "Errors", {"FunctionName": "leeward-sync"}, 1, "breaching"),
+        ("decide-stopped", "Errors", {"FunctionName": "leeward-decide"}, 1, "missing"),
+        ("sweep-stopped", "Errors", {"FunctionName": "leeward-sweep"}, 1, "missing"),
+        ("sync-stopped", "Errors", {"FunctionName": "leeward-sync"}, 1, "missing"),
         (
             "events-undelivered",
             "ApproximateNumberOfMessagesVisible",
@@ -84,6 +84,15 @@ def test_the_operators_topic_gets_the_alarm_and_its_end(template, everything):
     for alarm in alarms(everything).values():
         assert alarm["AlarmActions"] == alarm["OKActions"] == [EVERYTHING["alarmTopic"]]
     assert not [alarm for alarm in alarms(template).values() if "AlarmActions" in alarm]
+
+
+def test_a_scheduled_function_that_stops_notifies_and_a_new_deployment_is_quiet(everything):
+    """Missing data are a change to INSUFFICIENT_DATA, the state in which every alarm begins."""
+    stopped = {name for name, alarm in alarms(everything).items() if "InsufficientDataActions" in alarm}
+    assert stopped == {"leeward-sweep-stopped", "leeward-decide-stopped", "leeward-sync-stopped"}
+    for name in stopped:
+        assert alarms(everything)[name]["InsufficientDataActions"] == [EVERYTHING["alarmTopic"]]
+    assert "breaching" not in {alarm["TreatMissingData"] for alarm in alarms(everything).values()}
 
 
 def board(template):

@@ -193,6 +193,14 @@ def test_a_plan_without_a_place_breaks_nothing(world, checker):
     assert checker.after_event(world) == []
 
 
+def test_an_instance_that_has_to_go_again_in_a_later_period_is_replaced_again_once(world, checker):
+    """The group's book judges whether each was paid for."""
+    world.launches += [("leeward-i-a-0ab", "i-b"), ("leeward-i-a-2-0ab", "i-c")]
+    assert checker.after_event(world) == []
+    world.launches.append(("leeward-i-a-2-0cd", "i-d"))
+    assert rules(checker.after_event(world)) == [Rule.LAUNCH]
+
+
 def test_the_desired_size_is_lowered_once_for_each_launch(world, checker):
     world.launches.append(("leeward-i-a", "i-b"))
     world.decrements.append("i-a")

@@ -26,6 +26,7 @@ from leeward.adapters.kubernetes.telemetry import event_lost
 from leeward.adapters.late import late
 from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
 from leeward.ports import Clock, LaunchSources, Nodegroups, Ports
+from leeward.time_budget import TimeBudget
 
 if TYPE_CHECKING:  # a function starts cold without what only the command line reads
     from leeward.ports_doctor import Deployment
@@ -39,16 +40,35 @@ ROUND_MACHINE = "leeward-disruption-round"
 QUEUE = "leeward-interruption"
 DEAD_LETTER_QUEUE = "leeward-interruption-dead-letters"
 POLICY_PREFIX = "/leeward"
+RESERVE_SECONDS = 2.0  # of an invocation: for telling how it ended
 _NODEGROUPS = "leeward.adapters.aws.nodegroups", "EksNodegroups"
 _NODEGROUP_CACHE = "leeward.node_template.cache", "NodegroupCache"
 _LAUNCHES = "leeward.adapters.aws.launch_templates", "Ec2LaunchSources"
 
 
 @cache
+def lambda_clients() -> AwsClients:
+    """The AWS clients of this process's function."""
+    return AwsClients()
+
+
+def invocation_ports(context: object) -> Ports:
+    """The ports of one invocation: its remote calls end before Lambda ends the function, which then says what failed.
+    Without a context (an invocation by hand) nothing limits them. A process serves one invocation at a time.
+    """
+    ports, remaining = lambda_ports(), getattr(context, "get_remaining_time_in_millis", None)
+    if remaining is None:
+        return ports
+    budget = TimeBudget.of(ports.clock, max(0.0, remaining() / 1000 - RESERVE_SECONDS))
+    lambda_clients().serve_until(budget)
+    return ports.within(budget)
+
+
+@cache
 def lambda_ports() -> Ports:
     """The ports of this process's function. Raises InvalidInputError naming every wrong setting."""
     settings = Settings.from_env(os.environ)
-    clients, clock = AwsClients(), SystemClock()
+    clients, clock = lambda_clients(), SystemClock()
     access = _role_of(settings.kubernetes_access, clients, clock)
     return build(settings, clients, clock, access=access, say=_log, event_lost=event_lost)
 

@@ -35,5 +35,6 @@ def _planned(scene: NodeScene, policy: DrainPolicy, now: datetime) -> Iterator[B
         policy=policy,
         now=now,
         deadline=scene.deadline,
+        options=scene.options,
     )
-    return of_plan(plan, scene, policy)
+    return of_plan(plan, scene)

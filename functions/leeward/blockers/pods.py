@@ -8,20 +8,19 @@ from leeward.blockers.blocker import Blocker, Kind
 from leeward.blockers.budgets import KINDS, way_out
 from leeward.blockers.owners import owner_of, resource_of
 from leeward.blockers.scene import NodeScene
-from leeward.disruption.opt_outs import SAFE_TO_EVICT, OptOut, pod_opt_outs
+from leeward.disruption.opt_outs import OptOut, pod_opt_outs
 from leeward.model import keys
 from leeward.model.pod import Pod
-from leeward.policy.document import DrainPolicy
-from leeward.termination.drain import STUCK_AFTER, DrainPlan, Eviction, Protection, RefusedPod, comes_back, last_call
+from leeward.termination.drain import STUCK_AFTER, DrainPlan, Eviction, Protection, RefusedPod, comes_back
 
 REFUSED = {Protection.UNMANAGED: Kind.UNMANAGED_POD, Protection.LOCAL_DATA: Kind.LOCAL_DATA}
 
 
-def of_plan(plan: DrainPlan, scene: NodeScene, policy: DrainPolicy) -> Iterator[Blocker]:
+def of_plan(plan: DrainPlan, scene: NodeScene) -> Iterator[Blocker]:
     """What a drain would run into now: evictions that budgets forbid, pods that the policy protects."""
     for eviction in plan.evict:
         if eviction.refusal is not None:
-            yield _held(eviction, scene, policy)
+            yield _held(eviction, scene)
     for refused in plan.refuse:
         if refused.what in REFUSED:
             yield _protected(refused, scene)
@@ -38,10 +37,10 @@ def of_pods(scene: NodeScene, now: datetime) -> Iterator[Blocker]:
             yield _opted_out(pod, opt_out)
 
 
-def _held(eviction: Eviction, scene: NodeScene, policy: DrainPolicy) -> Blocker:
+def _held(eviction: Eviction, scene: NodeScene) -> Blocker:
     pod, refusal = eviction.pod, eviction.refusal
     assert refusal is not None
-    ends = (last_call(pod, scene.deadline, policy), scene.gives_up)
+    ends = (eviction.last_call, scene.gives_up)
     return Blocker(
         node=scene.node.name,
         pod=pod.key,
@@ -129,7 +128,7 @@ def _opted_out(pod: Pod, opt_out: OptOut) -> Blocker:
         node=pod.node,
         pod=pod.key,
         owner=owner_of(pod),
-        kind=Kind.SAFE_TO_EVICT if opt_out.key == SAFE_TO_EVICT else Kind.DO_NOT_DISRUPT,
+        kind=Kind.SAFE_TO_EVICT if opt_out.key == keys.SAFE_TO_EVICT else Kind.DO_NOT_DISRUPT,
         object=f"annotation {opt_out.key}={opt_out.value}",
         until=opt_out.until,
         fix=(

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from leeward.model.drain_options import BY_POLICY, DrainOptions
 from leeward.model.group import TERMINATING, Group, LifecycleHook
 from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.model.termination import Status, TerminationRecord
 from leeward.policy.document import NodePolicy
-from leeward.termination import verdict
+from leeward.termination import deadlines
 from leeward.termination.situation import WAITING
 from leeward.termination.volumes import HeldVolume
 
@@ -65,6 +66,7 @@ class NodeScene:
     hooks: tuple[WaitingHook, ...] = ()
     deadline: datetime | None = None
     gives_up: datetime | None = None
+    options: DrainOptions = BY_POLICY
     detaching: datetime | None = None
     elsewhere: tuple[Pod, ...] = ()
     gone: bool = False
@@ -104,5 +106,5 @@ def gives_up_at(record: TerminationRecord | None, policy: NodePolicy) -> datetim
     if record is None or record.status is not Status.OPEN:
         return None
     started = record.times.get("draining")
-    ends = (verdict.let_go_at(record), started + policy.drain.timeout if started else None)
+    ends = (deadlines.release_at(record), deadlines.drain_end(record, policy.drain, started) if started else None)
     return min((moment for moment in ends if moment), default=None)

@@ -13,6 +13,7 @@ from leeward.cli.snapshot import Snapshot
 from leeward.disruption.budget_index import BudgetIndex
 from leeward.errors import InvalidInputError
 from leeward.model.attachment import VolumeAttachment, claims_of
+from leeward.model.drain_options import BY_POLICY
 from leeward.model.group import Group, LifecycleHook
 from leeward.model.instance import Instance
 from leeward.model.keys import KEPT_FOR
@@ -22,7 +23,7 @@ from leeward.model.termination import Status, TerminationRecord
 from leeward.policy.document import NodePolicy
 from leeward.policy.selection import is_ours, policy_for
 from leeward.ports import Ports
-from leeward.termination import verdict
+from leeward.termination import deadlines
 from leeward.termination.situation import UNSELECTED
 from leeward.termination.volumes import held_volumes
 
@@ -87,14 +88,17 @@ class Surroundings:
         ours = frozenset(hook.name for hook in listed if hook.name in announced or is_ours(hook, policy, self.queues))
         started = (record.times.get("draining") if record else None) or now
         grace = chosen.drain.termination_grace_period
-        deadline = (
-            verdict.node_deadline(record, chosen.drain, started) if record else started + grace if grace else None
-        )
+        hooks = waiting_hooks(listed, group, scene.node.instance_id, record, ours, now)
+        ours_hold = any(hook.ours for hook in hooks)
+        deadline = started + grace if grace else None
+        if record is not None:
+            deadline = deadlines.node_deadline(record, chosen.drain, started, now, ours_hold=ours_hold)
         return replace(
             scene,
             policy=policy,
-            hooks=waiting_hooks(listed, group, scene.node.instance_id, record, ours, now),
+            hooks=hooks,
             deadline=deadline,
+            options=(record.options if record else None) or BY_POLICY,
             gives_up=gives_up_at(record, chosen),
             detaching=record.times.get("drained") if record else None,
             blocked_by=record.blocked_by if record else (),

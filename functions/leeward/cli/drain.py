@@ -5,6 +5,7 @@ Decides how kubectl's flags become options and how a plan is printed; the plan i
 
 import argparse
 import re
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -21,6 +22,7 @@ from leeward.cli.snapshot import Snapshot
 from leeward.errors import InvalidInputError
 from leeward.model.drain_options import BY_POLICY, NEVER, DrainOptions
 from leeward.model.times import format_instant
+from leeward.termination import deadlines
 from leeward.termination.drain import DrainPlan, plan_drain
 from leeward.termination.volumes import drain_volumes
 
@@ -40,7 +42,10 @@ def add_parser(subparsers: Any) -> None:
     _add_flag(parser, "--wait", "follow a live start to its end; Ctrl-C leaves it running (default: with -o table)")
     _add_flag(parser, "--dry-run", "only show the plan", more_true=("client", "server"), more_false=("none",))
     parser.add_argument(
-        "--deadline", metavar="TIME", type=instant, help="when the node goes whatever happens, RFC 3339"
+        "--deadline",
+        metavar="TIME",
+        type=instant,
+        help="when the node goes, RFC 3339: pods still there are deleted at (TIME - their grace), whatever blocks them",
     )
     _add_flag(parser, "--force", "evict pods without a controller too (policy: drain.unmanagedPods)")
     _add_flag(parser, "--ignore-daemonsets", "leave DaemonSet pods on the node (default: true)")
@@ -96,7 +101,7 @@ def _run_offline(arguments: argparse.Namespace) -> int:
     snapshot = Snapshot.read(arguments.snapshot, cluster=arguments.cluster)
     scenes = offline_scenes(snapshot, node=arguments.node, group=arguments.group)
     plans = [_plan(scene, arguments) for scene in scenes]
-    _print(arguments, [to_json(scene, plan) for scene, plan in zip(scenes, plans, strict=True)])
+    _print(arguments, [to_json(scene, plan, arguments.now) for scene, plan in zip(scenes, plans, strict=True)])
     return int(any(plan.refuse for plan in plans))
 
 
@@ -106,7 +111,7 @@ def _run_live(arguments: argparse.Namespace) -> int:
     ports = command_line_ports(arguments.cluster, arguments.region, arguments.account)
     scenes = live_scenes(ports, arguments.cluster, node=arguments.node, group=arguments.group)
     plans = [_plan(scene, arguments) for scene in scenes]
-    documents = [to_json(scene, plan) for scene, plan in zip(scenes, plans, strict=True)]
+    documents = [to_json(scene, plan, arguments.now) for scene, plan in zip(scenes, plans, strict=True)]
     reasons = [] if arguments.dry_run else [reason for scene in scenes if (reason := why_not(scene))]
     blocked = bool(reasons) or any(plan.refuse for plan in plans)
     if arguments.dry_run or blocked:
@@ -123,7 +128,7 @@ def _run_live(arguments: argparse.Namespace) -> int:
 
 def _order(arguments: argparse.Namespace) -> Order:
     """A call without flags leaves everything to the policy."""
-    options = options_of(arguments)
+    options = replace(options_of(arguments), deadline=None)
     return Order(
         cluster=arguments.cluster,
         deadline=arguments.deadline,
@@ -133,8 +138,7 @@ def _order(arguments: argparse.Namespace) -> Order:
 
 
 def _plan(scene: Scene, arguments: argparse.Namespace) -> DrainPlan:
-    grace = scene.policy.termination_grace_period
-    deadlines = (arguments.deadline, scene.deadline, arguments.now + grace if grace is not None else None)
+    options = _options(scene, arguments)
     return plan_drain(
         node=scene.node,
         pods=scene.pods,
@@ -142,9 +146,26 @@ def _plan(scene: Scene, arguments: argparse.Namespace) -> DrainPlan:
         daemon_sets=scene.daemon_sets,
         policy=scene.policy,
         now=arguments.now,
-        deadline=min((deadline for deadline in deadlines if deadline is not None), default=None),
-        options=options_of(arguments),
+        deadline=_deadline(scene, options.deadline, arguments.now),
+        options=options,
     )
+
+
+def _options(scene: Scene, arguments: argparse.Namespace) -> DrainOptions:
+    """A drain under way keeps the deadline that an earlier call has set; a call can only tighten it."""
+    options, known = options_of(arguments), scene.record.options if scene.record else None
+    given = [moment for moment in (options.deadline, known.deadline if known else None) if moment is not None]
+    return replace(options, deadline=min(given, default=None))
+
+
+def _deadline(scene: Scene, asked: datetime | None, now: datetime) -> datetime | None:
+    """When the node goes whatever happens: as asked, by the policy, or by what its open termination knows."""
+    record, grace = scene.record, scene.policy.termination_grace_period
+    known = now + grace if grace is not None else None
+    if record is not None:
+        started = record.times.get("draining", now)
+        known = deadlines.node_deadline(record, scene.policy, started, now, ours_hold=False)
+    return min((moment for moment in (asked, known) if moment is not None), default=None)
 
 
 def options_of(arguments: argparse.Namespace) -> DrainOptions:
@@ -157,12 +178,14 @@ def options_of(arguments: argparse.Namespace) -> DrainOptions:
         disable_eviction=arguments.disable_eviction is True,
         grace_seconds=None if grace is None or grace < 0 else grace,
         skip_wait_for_delete=None if skip is None else (timedelta(seconds=skip) if skip > 0 else NEVER),
+        deadline=arguments.deadline,
     )
 
 
-def to_json(scene: Scene, plan: DrainPlan) -> dict[str, Any]:
+def to_json(scene: Scene, plan: DrainPlan, now: datetime) -> dict[str, Any]:
     """docs/command-line.md; `docs/schema/drain.json` describes it."""
-    volumes = drain_volumes(plan, scene.volumes, waits=not scene.gone and bool(scene.policy.volume_detach_timeout))
+    over = scene.gone or (plan.deadline is not None and plan.deadline <= now)
+    volumes = drain_volumes(plan, scene.volumes, waits=not over and bool(scene.policy.volume_detach_timeout))
     return {
         "node": plan.node.name,
         "deadline": _instant(plan.deadline),

@@ -3,7 +3,6 @@
 Decides where each part comes from; what happens to the pods is decided in `leeward.termination.drain`."""
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from leeward.cli.snapshot import Snapshot
 from leeward.errors import InvalidInputError
@@ -11,7 +10,7 @@ from leeward.model.attachment import VolumeAttachment, claims_of
 from leeward.model.instance import Instance
 from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
-from leeward.model.termination import Status
+from leeward.model.termination import Status, TerminationRecord
 from leeward.policy.document import DrainPolicy, NodePolicy
 from leeward.policy.selection import policy_for
 from leeward.ports import Kubernetes, Ports
@@ -21,8 +20,8 @@ from leeward.termination.volumes import HeldVolume, held_volumes
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
     """One node to drain. `selected` None: no policy selects its group, the defaults then stand in for planning.
-    `deadline`: the moment AWS takes the instance, where that is known. `gone`: EC2 has ended the instance. `volumes`:
-    what is attached to the node.
+    `record`: its open termination, where one is under way. `gone`: EC2 has ended the instance. `volumes`: what is
+    attached to the node.
     """
 
     node: Node
@@ -33,7 +32,7 @@ class Scene:
     selected: NodePolicy | None = None
     instance: Instance | None = None
     gone: bool = False
-    deadline: datetime | None = None
+    record: TerminationRecord | None = None
     volumes: tuple[HeldVolume, ...] = ()
 
     @property
@@ -119,6 +118,6 @@ def _live_scene(ports: Ports, cluster: str, kubernetes: Kubernetes, node: Node) 
         selected=policy_for(policies, group.name, group.tags) if group else None,
         instance=instance,
         gone=on_ec2 and (instance is None or instance.ended),
-        deadline=record.deadline if record and record.status is Status.OPEN else None,
+        record=record if record and record.status is Status.OPEN else None,
         volumes=held_volumes(node.name, pods, attachments, claims),
     )

@@ -64,8 +64,6 @@ def start(scene: Scene, ports: Ports, order: Order) -> str:
     record = starting.start(record, ports)
     if record.status is Status.CLOSED:
         raise RefusedError(f"refused: {scene.node.name}: its termination has just ended; look again")
-    if record.token:
-        ports.executions.wake(record.token)
     return execution_name(record.instance, record.attempt)
 
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from leeward.cli.output import Output, emit
 from leeward.cli.template_scene import Scene, live_scene, offline_scene
 from leeward.errors import InvalidInputError
-from leeward.node_template.build import expected_node
+from leeward.node_template.build import expected_node, unknown_type
 
 _DESCRIPTION = """Shows the node that an Auto Scaling group would launch next, also when it has none: labels, taints,
 capacity and allocatable, from its launch template, its tags and, for an EKS managed node group, DescribeNodegroup.
@@ -33,14 +33,16 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Put it together and print it; what is assumed or was passed over goes to standard error."""
+    """Put it together and print it; what is assumed or was passed over goes to standard error. Exit 1 where the
+    instance type is not known: the node lacks cpu and memory.
+    """
     scene = _scene(arguments)
     node = expected_node(scene.sources, scene.policy.precedence)
     for remark in (*scene.remarks, *node.remarks):
         print(f"leeward: {remark}", file=sys.stderr)
     document = node.to_json()
     emit(document, arguments.output, lambda: _table(scene, document))
-    return 0
+    return 1 if unknown_type(scene.sources) else 0
 
 
 def _scene(arguments: argparse.Namespace) -> Scene:

@@ -4,7 +4,7 @@ Source: Karpenter, pkg/controllers/disruption/types.go (NewCandidate, ValidateNo
 and v0.30's pkg/controllers/deprovisioning. What only one method asks is that method's affair."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from leeward.disruption.budget_index import BudgetIndex
 from leeward.disruption.cost import disruption_cost, lifetime_left
@@ -26,6 +26,8 @@ IN_SERVICE = "InService"
 class Candidate:
     """A node that may go. `pods`: those that would need another place; `workload`: whether any pod but daemon, static,
     finished and leaving ones is there, and which comes first by name. `price`: dollars an hour, None where not known.
+    `held`: why a PodDisruptionBudget or an opt-out keeps a pod there, where the policy's terminationGracePeriod lets
+    drift and expiration take the node nevertheless; no other method may.
     """
 
     node: Node
@@ -38,6 +40,7 @@ class Candidate:
     pods: tuple[PodSpec, ...]
     cost: float
     workload: str = ""
+    held: str = ""
 
     @property
     def name(self) -> str:
@@ -61,17 +64,15 @@ def candidates(snapshot: ClusterSnapshot) -> tuple[Mapping[str, Candidate], Mapp
     why: dict[str, str] = {}
     for node in sorted(snapshot.nodes, key=lambda node: node.name):
         group, policy = snapshot.group_of(node), snapshot.policy_of_node(node)
-        reason = why_not(snapshot, node, index)
+        reason, held = _why_not_ours(snapshot, node) or _why_not_now(snapshot, node), ""
+        if not reason:
+            reason, held = _why_pods_stay(snapshot, node, index)
         if reason or group is None or policy is None:
             why[node.name] = reason
         else:
-            found[node.name] = _candidate(snapshot, node, group, policy, specs.get(node.name, ()))
+            candidate = _candidate(snapshot, node, group, policy, specs.get(node.name, ()))
+            found[node.name] = replace(candidate, held=held)
     return found, why
-
-
-def why_not(snapshot: ClusterSnapshot, node: Node, index: BudgetIndex) -> str:
-    """Why no voluntary method may touch the node, empty when one may."""
-    return _why_not_ours(snapshot, node) or _why_not_now(snapshot, node) or _why_pods_stay(snapshot, node, index)
 
 
 def _why_not_ours(snapshot: ClusterSnapshot, node: Node) -> str:
@@ -123,16 +124,23 @@ def _why_cooling(snapshot: ClusterSnapshot, group: Group, policy: NodePolicy) ->
     return f"its group {group.name} rests after the last round ({left} s of disruption.cooldown left)"
 
 
-def _why_pods_stay(snapshot: ClusterSnapshot, node: Node, index: BudgetIndex) -> str:
-    """The first pod by name that cannot go: an opt-out, a PodDisruptionBudget, or what its drain would refuse."""
+def _why_pods_stay(snapshot: ClusterSnapshot, node: Node, index: BudgetIndex) -> tuple[str, str]:
+    """(why no method may take the node, why only drift and expiration may): the first pod by name that cannot go.
+
+    A terminationGracePeriod ends what opt-outs and PodDisruptionBudgets hold; it does not end what a drain refuses.
+    """
     policy = snapshot.policy_of_node(node)
+    drain = policy.drain if policy else DrainPolicy()
+    held = ""
     for pod in sorted(snapshot.pods_on(node.name), key=lambda pod: pod.key):
-        why = why_pod_stays(pod, snapshot.now)
-        if not why and evictable(pod):
-            why = index.why_blocked(pod) or _why_refused(pod, policy.drain if policy else DrainPolicy())
-        if why:
-            return why
-    return ""
+        why = why_pod_stays(pod, snapshot.now) or (index.why_blocked(pod) if evictable(pod) else "")
+        refused = _why_refused(pod, drain) if evictable(pod) else ""
+        if drain.termination_grace_period is None and why:
+            return why, ""
+        if refused:
+            return refused, ""
+        held = held or why
+    return "", held
 
 
 def evictable(pod: Pod) -> bool:
@@ -141,6 +149,9 @@ def evictable(pod: Pod) -> bool:
 
 
 def _why_refused(pod: Pod, drain: DrainPolicy) -> str:
+    """What its drain would refuse; `safe-to-evict: "true"` lifts that."""
+    if pod.safe_to_evict:
+        return ""
     if not drain.evict_unmanaged and pod.owner is None:
         return f"pod {pod.key} has no controller: nothing would start it again (drain.unmanagedPods)"
     if not drain.delete_local_data and pod.empty_dir:

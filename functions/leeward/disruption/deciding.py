@@ -5,9 +5,9 @@ record is written, which claims the nodes, and its execution started under a nam
 one round at a time."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from threading import Lock
 from typing import Any
 
 from leeward.disruption.annotating import write_annotations
@@ -20,11 +20,14 @@ from leeward.disruption.record import RoundRecord, groups_named
 from leeward.disruption.round import Round
 from leeward.disruption.staying import tell_why_nodes_stay
 from leeward.errors import LeewardError
+from leeward.isolation import Executor, in_threads, isolate_errors
 from leeward.patience import patiently
 from leeward.ports import Ports
 from leeward.snapshot.cluster import ClusterSnapshot
 
 SEARCH = 120.0  # seconds, of all clusters together: what has been found by then is the plan
+CLUSTERS = 4  # at a time: each holds a snapshot
+CLUSTER_SECONDS = 240.0  # for all calls to one cluster's API, of the function's 300
 PAUSES = (1.0, 3.0)  # seconds between tries
 WRITE = 40.0  # seconds for annotations, and as many for Events
 LARGEST = 350_000  # bytes of a round's record, about: DynamoDB takes 400 KB an item
@@ -42,49 +45,75 @@ class Decided:
     paused: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
+    def note(self, what: str, error: LeewardError) -> None:
+        """One thing that went wrong."""
+        self.errors.append(f"{what}: {type(error).__name__}: {error}")
+
+    def add(self, other: "Decided") -> None:
+        """What another cluster came to."""
+        self.annotated += other.annotated
+        self.told += other.told
+        for name in ("rounds", "revived", "paused", "errors"):
+            getattr(self, name).extend(getattr(other, name))
+
     def to_json(self) -> dict[str, Any]:
         """For the log."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def decide_once(ports: Ports) -> Decided:
-    """Every cluster, each apart from the others."""
+def decide_once(ports: Ports, each: Executor = in_threads) -> Decided:
+    """Every cluster, read side by side and planned one after the other: planning takes a whole core."""
     found = Decided()
     names = ports.clusters.names()
-    for cluster in names:
-        with _apart(cluster, found):
-            # A look is some twenty calls: one that was throttled is no reason to wait for the next schedule.
-            patiently(partial(_decide, cluster, ports, found, share=1 / len(names)), ports.clock, PAUSES)
+    planner = _Planner(ports=ports, share=1 / max(len(names), 1))
+    for decided in each(planner.decide, names, CLUSTERS):
+        found.add(decided)
     return found
 
 
-@contextmanager
-def _apart(cluster: str, found: Decided) -> Iterator[None]:
-    try:
-        yield
-    except LeewardError as error:
-        found.errors.append(f"{cluster}: {type(error).__name__}: {error}")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Planner:
+    """`share`: the part of each span that one cluster gets."""
+
+    ports: Ports
+    share: float
+    planning: Lock = field(default_factory=Lock)
+
+    def decide(self, cluster: str) -> Decided:
+        """Raises nothing."""
+        found, clock = Decided(), self.ports.clock
+        with isolate_errors(partial(found.note, cluster)):
+            # A look is some twenty calls: one that was throttled is no reason to wait for the next schedule.
+            patiently(partial(self._decide, cluster, self.ports.for_seconds(CLUSTER_SECONDS), found), clock, PAUSES)
+        return found
+
+    def _decide(self, cluster: str, ports: Ports, found: Decided) -> None:
+        if ports.clusters.policies(cluster).settings.paused:
+            found.paused.append(cluster)
+            return
+        record = ports.rounds.read(cluster)
+        name = revive(record, ports)
+        if name is not None:
+            found.revived.append(name)
+        snapshot = look(cluster, ports, record)
+        with self.planning:
+            seen = Round(snapshot)
+            changes = changes_in(seen)
+            closed = record is None or not record.open
+            plan = plan_in(seen.within(for_seconds(SEARCH * self.share, ports))) if closed else None
+        note = partial(_note_node, found, cluster)
+        kubernetes, writing = ports.clusters.kubernetes(cluster), WRITE * self.share
+        found.annotated += write_annotations(changes, kubernetes, for_seconds(writing, ports), note)
+        if plan is None:
+            return
+        claimed = _claim(plan, snapshot, record, ports)
+        if claimed is not None:
+            found.rounds.append(start(claimed, ports))
+        found.told += tell_why_nodes_stay(snapshot, plan, for_seconds(writing, ports), ports, note)
 
 
-def _decide(cluster: str, ports: Ports, found: Decided, share: float) -> None:
-    if ports.clusters.policies(cluster).settings.paused:
-        found.paused.append(cluster)
-        return
-    record = ports.rounds.read(cluster)
-    name = revive(record, ports)
-    if name is not None:
-        found.revived.append(name)
-    snapshot = look(cluster, ports, record)
-    seen = Round(snapshot)
-    kubernetes = ports.clusters.kubernetes(cluster)
-    found.annotated += write_annotations(changes_in(seen), kubernetes, for_seconds(WRITE * share, ports))
-    if record is not None and record.open:
-        return
-    plan = plan_in(seen.within(for_seconds(SEARCH * share, ports)))
-    claimed = _claim(plan, snapshot, record, ports)
-    if claimed is not None:
-        found.rounds.append(start(claimed, ports))
-    found.told += tell_why_nodes_stay(snapshot, plan, for_seconds(WRITE * share, ports), ports)
+def _note_node(found: Decided, cluster: str, node: str, error: LeewardError) -> None:
+    found.note(f"{cluster}: {node}", error)
 
 
 def claim_round(cluster: str, ports: Ports) -> RoundRecord | None:

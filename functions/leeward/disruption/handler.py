@@ -10,22 +10,22 @@ from leeward.disruption import telemetry
 from leeward.disruption.run import RoundRun
 
 
-def decide(_event: Mapping[str, Any], _context: object) -> dict[str, Any]:
+def decide(_event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Every few minutes, and when an execution of disruption-round has died: whatever the call says, it looks itself.
 
     Raises LeewardError naming the clusters that could not be looked at, so that the alarm sees it.
     """
     from leeward.disruption.deciding import decide_once
 
-    found = decide_once(wiring.lambda_ports())
+    found = decide_once(wiring.invocation_ports(context))
     return telemetry.decided(found)
 
 
-def disrupt(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
+def disrupt(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """`{"step", "run", "execution"?, "error"?, "cause"?}` -> the run document."""
     from leeward.disruption.steps import STEPS
 
     run = RoundRun.from_json(event.get("run") or {})
-    result = STEPS[event["step"]](run, event, wiring.lambda_ports())
+    result = STEPS[event["step"]](run, event, wiring.invocation_ports(context))
     telemetry.stepped(event["step"], result)
     return result.to_json()

@@ -6,7 +6,7 @@ of them. Whether a node may be taken is read from the first that holds; `leeward
 from dataclasses import dataclass
 from datetime import datetime
 
-from leeward.model.keys import SCALE_DOWN_DISABLED
+from leeward.model.keys import SAFE_TO_EVICT, SCALE_DOWN_DISABLED
 from leeward.model.node import Node
 from leeward.model.pod import Pod
 from leeward.policy.durations import parse_duration
@@ -14,7 +14,6 @@ from leeward.policy.durations import parse_duration
 DO_NOT_DISRUPT = ("leeward.dev/do-not-disrupt", "karpenter.sh/do-not-disrupt")
 DO_NOT_EVICT = "karpenter.sh/do-not-evict"  # Karpenter's older key, without durations
 DO_NOT_CONSOLIDATE = "karpenter.sh/do-not-consolidate"
-SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 TRUE, FALSE = "true", "false"
 _KEPT = {
     DO_NOT_CONSOLIDATE: "the node asks not to be consolidated",

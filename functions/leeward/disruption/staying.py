@@ -4,10 +4,13 @@ Rate-limited without remembering anything: each decision tells some of the nodes
 that each is told about once in a quarter of an hour, in large clusters once in an hour or two."""
 
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from zlib import crc32
 
 from leeward.disruption.command import MethodName, Plan
-from leeward.errors import ObjectGoneError
+from leeward.errors import LeewardError, ObjectGoneError
+from leeward.isolation import isolate_errors, reraise
 from leeward.model.node import Node
 from leeward.ports import Ports
 from leeward.snapshot.cluster import ClusterSnapshot
@@ -19,8 +22,16 @@ UNCONSOLIDATABLE, DISRUPTION_BLOCKED = "Unconsolidatable", "DisruptionBlocked"  
 LONGEST = 1000
 
 
-def tell_why_nodes_stay(snapshot: ClusterSnapshot, plan: Plan, more: Callable[[], bool], ports: Ports) -> int:
-    """How many Events were asked for. Nodes of groups that no policy selects, and those on their way, are let be."""
+def tell_why_nodes_stay(
+    snapshot: ClusterSnapshot,
+    plan: Plan,
+    more: Callable[[], bool],
+    ports: Ports,
+    note: Callable[[str, LeewardError], object] = reraise,
+) -> int:
+    """How many Events were asked for. Nodes of groups that no policy selects, and those on their way, are let be.
+    `note` takes a node whose Event could not be written and why; without it the first one raises.
+    """
     kubernetes = ports.clusters.kubernetes(snapshot.cluster)
     going = {name for command in plan.commands for name in command.nodes}
     told = 0
@@ -29,12 +40,10 @@ def tell_why_nodes_stay(snapshot: ClusterSnapshot, plan: Plan, more: Callable[[]
             continue
         if not more():
             break
-        reason, message = why_it_stays(plan, node.name)
-        try:
+        with isolate_errors(partial(note, node.name)), suppress(ObjectGoneError):
+            reason, message = why_it_stays(plan, node.name)
             kubernetes.event(node, reason=reason, message=message, warning=False, now=snapshot.now)
-        except ObjectGoneError:
-            continue
-        told += 1
+            told += 1
     return told
 
 

@@ -62,8 +62,8 @@ def is_told(record: RoundRecord, instance: str, termination: TerminationRecord |
     """Both causes have joined."""
     if termination is None:
         return False
-    wanted = {cause_id(record, instance), ledger.DEBT + debt_name(record, instance)}
-    return wanted <= {cause.id for cause in termination.causes}
+    wanted = (cause_id(record, instance), ledger.DEBT + debt_name(record, instance))
+    return all(termination.knows(cause) for cause in wanted)
 
 
 def _tell_one(record: RoundRecord, command: Command, node: str, instance: Instance, ports: Ports) -> None:

@@ -1,10 +1,12 @@
 """The sweep's part for our finalizer: put it on, take it off, and carry out what somebody has asked for by deleting a
 Node. Every call is idempotent, and a Node that is gone meanwhile counts as done."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
-from leeward.errors import ObjectGoneError
+from leeward.errors import LeewardError, ObjectGoneError
 from leeward.finalizer.choosing import carries, gone, to_carry_out, to_hold, to_release
+from leeward.isolation import isolate_errors
 from leeward.model import keys
 from leeward.model.node import Node
 from leeward.model.termination import Cause, CauseKind, Status
@@ -15,17 +17,23 @@ from leeward.termination.starting import start
 from leeward.termination.subject import subject_of
 
 
-def let_go_of_the_gone(cluster: str, nodes: Mapping[str, Node], ports: Ports) -> list[str]:
+def let_go_of_the_gone(
+    cluster: str, nodes: Mapping[str, Node], ports: Ports, note: Callable[[str, LeewardError], object]
+) -> list[str]:
     """Take our finalizer off Nodes whose instances are gone; answers their names. One that is being deleted goes with
-    it. Asks EC2 only where a node that carries it is NotReady or being deleted.
+    it. Asks EC2 only where a node that carries it is NotReady or being deleted. `note` takes a node that could not be
+    released and why; the others are.
     """
     carrying = {name: node for name, node in nodes.items() if carries(node)}
     instances = doubtful(carrying, ports)
     left = [node for node in carrying.values() if gone(node, instances)]
     kubernetes = ports.clusters.kubernetes(cluster)
+    released: list[str] = []
     for node in left:
-        kubernetes.release(node, keys.FINALIZER)
-    return [node.name for node in left]
+        with isolate_errors(partial(note, node.name)):
+            kubernetes.release(node, keys.FINALIZER)
+            released.append(node.name)
+    return released
 
 
 def keep_finalizers(sight: Sight, ports: Ports, found: Found) -> None:

@@ -160,6 +160,7 @@ def _claimed(message: Message, place: Place, world: World, action: Action, why: 
         reason=why,
         hook=hook.hook if hook else None,
         hook_ours=hook is not None and answers(hook, place, world),
+        hook_default=listed(hook, world).default if hook is not None and is_listed(hook, world) else None,
     )
     return NodeDecision(
         instance=place.id,

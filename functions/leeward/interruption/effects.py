@@ -26,6 +26,7 @@ EVENT_REASONS: Mapping[Kind, str] = MappingProxyType(
         Kind.SPOT_INTERRUPTION: "SpotInterruption",
         Kind.REBALANCE_RECOMMENDATION: "RebalanceRecommendation",
         Kind.SCHEDULED_CHANGE: "ScheduledChange",
+        Kind.CAPACITY_RESERVATION: "CapacityReservationInterruption",
         Kind.STATE_CHANGE: "InstanceStateChange",
         Kind.ASG_TERMINATE: "GroupTerminating",
     }
@@ -86,9 +87,7 @@ def _claim(subject: Subject, cause: Cause, decision: Decision, ports: Ports) -> 
     if record.status is Status.CLOSED:
         return Done(closed=True)
     if not decision.paced:
-        record = start(record, ports)
-        if record.token and len(record.causes) > 1:
-            ports.executions.wake(record.token)
+        start(record, ports)
     return Done()
 
 

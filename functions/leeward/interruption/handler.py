@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from typing import Any
 
 from leeward.interruption import metrics
@@ -13,17 +12,16 @@ from leeward.ports import Ports
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@cache
-def ports() -> Ports:
+def ports(context: object) -> Ports:
     """Built at the first call, so that importing this module reads no environment and makes no client."""
     from leeward.adapters import wiring
 
-    return wiring.lambda_ports()
+    return wiring.invocation_ports(context)
 
 
-def handle(event: Mapping[str, Any], _context: object) -> dict[str, list[dict[str, str]]]:
+def handle(event: Mapping[str, Any], context: object) -> dict[str, list[dict[str, str]]]:
     """An SQS event -> `{"batchItemFailures": [{"itemIdentifier": message id} …]}` (ReportBatchItemFailures)."""
-    world = ports()
+    world = ports(context)
     result = process_batch(_records(event, world.clock.now()), world)
     late = redeliver_soon(result, world)
     metrics.handled(result)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Self
 
 NEVER = timedelta.max
@@ -11,7 +11,12 @@ _NEVER = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainOptions:
-    """None: as the policy says. `skip_wait_for_delete`: how long past its deletion deadline a pod is waited for."""
+    """None: as the policy says. `skip_wait_for_delete`: how long past its deletion deadline a pod is waited for.
+
+    `voluntary`: the cause is a disruption run, so that `safe-to-evict: "true"` lifts what the policy refuses. Each step
+    reads it from the record's causes, so it is not kept.
+    `deadline`: a deadline as `terminationGracePeriod` sets one; the table keeps it with the cause that brings it.
+    """
 
     evict_unmanaged: bool | None = None
     delete_local_data: bool | None = None
@@ -19,6 +24,8 @@ class DrainOptions:
     disable_eviction: bool = False
     grace_seconds: int | None = None
     skip_wait_for_delete: timedelta | None = None
+    voluntary: bool = False
+    deadline: datetime | None = None
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -34,7 +41,7 @@ class DrainOptions:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """For the table: only what differs from a call without flags."""
+        """For the table: only what differs from a call without flags, without the deadline."""
         skip = self.skip_wait_for_delete
         found = {
             "evictUnmanaged": self.evict_unmanaged,

@@ -12,6 +12,7 @@ FINALIZER = "leeward.dev/termination"  # whoever deletes the Node has it drained
 KEPT_FOR = "leeward.dev/kept-for"  # who put SCALE_DOWN_DISABLED on, for only such a one comes off again: an upgrade by
 OF_ROUND = "round:"  # its group, or a disruption round by this and its number: no group's name has a colon
 SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 EXCLUDE_LABEL = "node.kubernetes.io/exclude-from-external-load-balancers"
 EMPTY_SINCE = "leeward.dev/empty-since"  # RFC 3339: when the node was first seen without workload pods
 EXPIRED = "leeward.dev/expired"  # "true": older than its policy lets it become

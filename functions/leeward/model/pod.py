@@ -122,6 +122,11 @@ class Pod:
         """Drained last, as kubelet's graceful node shutdown and Karpenter do."""
         return self.priority_class in {"system-cluster-critical", "system-node-critical"}
 
+    @property
+    def safe_to_evict(self) -> bool:
+        """Voluntary disruption may evict it although it has no controller or keeps local data (Cluster Autoscaler)."""
+        return self.annotations.get(keys.SAFE_TO_EVICT) == "true"
+
     def tolerates(self, key: str, value: str, effect: str) -> bool:
         """Whether any toleration covers the taint."""
         return any(toleration.tolerates(key, value, effect) for toleration in self.tolerations)

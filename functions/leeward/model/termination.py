@@ -3,17 +3,18 @@
 The cluster, the group and the execution hold everything else; losing the table loses no node."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
-from leeward.model.drain_options import DrainOptions
+from leeward.model.drain_options import BY_POLICY, DrainOptions
+from leeward.model.group import HookResult
 from leeward.model.instance import CapacityType
 
 
 class CauseKind(StrEnum):
-    """Why a node goes. The first five come from messages, `manual` from a console or command line start, `surplus` from
-    a launch of ours that nobody has paid for (docs/designs/capacity-ledger.md), `upgrade` from its group's upgrade,
+    """Why a node goes. The first seven come from messages, `manual` from a manual start, `surplus` from a launch of
+    ours that is still to be paid (docs/designs/capacity-ledger.md), `upgrade` from its group's upgrade,
     `expired` to `underutilized` from disruption rounds, by their methods; `unhealthy` and `node_deleted` from the
     sweeper, which no event tells of either.
     """
@@ -21,6 +22,8 @@ class CauseKind(StrEnum):
     SPOT_INTERRUPTION = "spot_interruption"
     REBALANCE_RECOMMENDATION = "rebalance_recommendation"
     SCHEDULED_CHANGE = "scheduled_change"
+    CAPACITY_RESERVATION = "capacity_reservation"
+    CAPACITY_BLOCK = "capacity_block"
     STATE_CHANGE = "state_change"
     ASG_TERMINATE = "asg_terminate"
     MANUAL = "manual"
@@ -56,8 +59,10 @@ class Outcome(StrEnum):
 class Cause:
     """One reason to terminate. `id` is the same on every redelivery of its event, so that a duplicate adds nothing.
 
-    `force`: whoever brings it wants pods deleted that do not leave in time, whatever the policy says. `options`: the
-    flags of a drain by hand.
+    `deadline`: when EC2 takes the instance, when the hook times out, or the `--deadline` of a manual drain, by kind;
+    `leeward.model.deadlines` says which of them count. `hook_default`: how the hook is answered when it times out, None
+    where that is not known. `force`: pods that do not leave in time are deleted, whatever the policy says. `options`:
+    the flags of a manual drain.
     """
 
     id: str
@@ -67,6 +72,7 @@ class Cause:
     reason: str = ""
     hook: str | None = None  # the lifecycle hook that waits for us, where one brought this cause
     hook_ours: bool = False
+    hook_default: HookResult | None = None
     force: bool = False
     options: DrainOptions | None = None
 
@@ -129,8 +135,12 @@ class LaunchPlan:
 class TerminationRecord:
     """The claim on an instance. `version` grows with every cause that joins; `attempt` with every new execution.
 
+    `period` grows whenever a closed record is opened again. `causes` are those of the present period, and nothing else
+    decides; `earlier_causes` (of earlier periods) tell duplicates and serve reports. `surge_period`: the period in
+    which `plan` and `replacement` were made. One that is not accounted for in `payers` outlives its period.
     `times` keys: claimed, tainted, replacement, draining, until (when its drain gives up), drained, terminating,
     terminated, removed, closed, retry; `evicting`: its load balancers have let go of it, or were not waited for;
+    `begun`: the first drain of the period, from which a terminationGracePeriod counts; `held`: first heartbeat;
     `moved`: when a pod of it last left or was on its way.
     `failure`: why the present attempt did not come to a good end. `surges`: Deployment (namespace/name) that has a
     second replica meanwhile -> whether that is known to be so, or only about to be.
@@ -154,16 +164,14 @@ class TerminationRecord:
     outcome: Outcome | None = None
     failure: str = ""
     surges: Mapping[str, bool] = field(default_factory=dict)
+    period: int = 1
+    earlier_causes: tuple[Cause, ...] = ()
+    surge_period: int = 1
 
     @property
     def instance(self) -> str:
         """The EC2 instance id, the record's key."""
         return self.subject.instance
-
-    @property
-    def deadline(self) -> datetime | None:
-        """When the instance is taken: the earliest of all causes; a later cause can only tighten it."""
-        return min((cause.deadline for cause in self.causes if cause.deadline), default=None)
 
     @property
     def forced(self) -> bool:
@@ -172,9 +180,32 @@ class TerminationRecord:
 
     @property
     def options(self) -> DrainOptions | None:
-        """The flags that count: those of the last drain by hand that gave any."""
+        """The flags that count: those of the last manual drain that gave any, with the earliest deadline of all."""
         given = [cause.options for cause in self.causes if cause.options is not None]
+        manual = (cause.deadline for cause in self.causes if cause.kind is CauseKind.MANUAL)
+        deadline = min((moment for moment in manual if moment is not None), default=None)
+        if deadline is not None:
+            return replace(given[-1] if given else BY_POLICY, deadline=deadline)
         return given[-1] if given else None
+
+    @property
+    def all_causes(self) -> tuple[Cause, ...]:
+        """Of all periods, oldest first: for duplicates, the capacity ledger and reports, never for a decision."""
+        return (*self.earlier_causes, *self.causes)
+
+    @property
+    def surge_name(self) -> str:
+        """Name of the launch made for this instance, in the ledger and in its client token. Each period in which one
+        is made has a name of its own: the launch of an earlier one is paid for, and this one is not.
+        """
+        return self.instance if self.surge_period == 1 else f"{self.instance}/{self.surge_period}"
+
+    @property
+    def surge_accounted(self) -> bool:
+        """Nothing is left to be paid for the launch that was made, or may have been made, for this instance."""
+        if self.launching:
+            return False
+        return self.replacement is None or not self.replacement.owed or self.surge_name in self.payers
 
     @property
     def launching(self) -> bool:
@@ -182,8 +213,12 @@ class TerminationRecord:
         return self.replacement is None and self.plan is not None and bool(self.plan.options)
 
     def has(self, *kinds: CauseKind) -> bool:
-        """Whether one of these kinds is among the causes."""
+        """Whether one of these kinds is among the causes of the present period."""
         return any(cause.kind in kinds for cause in self.causes)
+
+    def knows(self, cause: str) -> bool:
+        """Whether a cause with this id has joined, in whatever period."""
+        return any(known.id == cause for known in self.all_causes)
 
 
 def execution_name(instance: str, attempt: int) -> str:

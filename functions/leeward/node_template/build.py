@@ -101,6 +101,12 @@ def expected_node(sources: Sources, precedence: str = TAGS_WIN) -> ExpectedNode:
     )
 
 
+def unknown_type(sources: Sources) -> str:
+    """The instance type that the template would have to know and does not; empty where it is known or none is named."""
+    names = sources.choices.types
+    return names[0] if names and sources.choices.minima is None and names[0] not in sources.types else ""
+
+
 def expected_nodes(sources: Sources, precedence: str = TAGS_WIN) -> Iterator[ExpectedNode]:
     """The node of each type that the group can launch, in the first zone: pods that are to fit on a launch have to fit
     on every one of them.
@@ -121,9 +127,9 @@ def _kubelet(sources: Sources, launch: LaunchSettings) -> KubeletSettings:
 
 
 def _resources(sources: Sources, launch: LaunchSettings, kubelet: KubeletSettings) -> Resources:
-    names = sources.choices.types
-    known = [sources.types[name] for name in names if name in sources.types]
-    if not names or names[0] not in sources.types:
+    names, minima = sources.choices.types, sources.choices.minima
+    known = [minima] if minima else [sources.types[name] for name in names if name in sources.types]
+    if not known or (minima is None and names[0] not in sources.types):
         why = (f"instance type {names[0]} is not known: neither cpu nor memory is shown",) if names else ()
         return Resources(remarks=why)
     return resources_of(
@@ -157,12 +163,13 @@ def _labels(
     sources: Sources, launch: LaunchSettings, kubelet: KubeletSettings, tags: TagFacts, name: str, precedence: str
 ) -> dict[str, str]:
     chosen, nodegroup = sources.choices, sources.nodegroup
-    kind = sources.types.get(chosen.types[0]) if chosen.types else None
+    known = chosen.types and chosen.minima is None
+    kind = sources.types.get(chosen.types[0]) if known else None
     architecture = kind.architectures[0] if kind and kind.architectures else architecture_of(nodegroup)
     generic = labels.generic(
         name=name,
         zone=chosen.zones[0] if chosen.zones else "",
-        instance_type=chosen.types[0] if chosen.types else "",
+        instance_type=chosen.types[0] if known else "",
         architecture=architecture or "",
         system="windows" if kubelet.family is Family.WINDOWS else "linux",
     )

@@ -17,12 +17,14 @@ _ARM, _WINDOWS = "ARM", "WINDOWS"
 class Choices:
     """`types` by name, the first is what is taken where one has to stand for all; `zones` in the group's order;
     `capacity` None where the group mixes on-demand and spot. `remarks`: why a list may not be whole.
+    `minima`: a type without a name that has the least that requirements ask for, where no known type meets them.
     """
 
     types: tuple[str, ...]
     zones: tuple[str, ...]
     capacity: CapacityType | None
     remarks: tuple[str, ...] = ()
+    minima: InstanceType | None = None
 
 
 def choices(
@@ -37,12 +39,27 @@ def choices(
     the group runs. Requirements stand for all types in `known` that meet them.
     """
     types, remarks = _types(group, settings, nodegroup, known)
+    minima = None if types else _minima(group, settings)
     types = types or (nodegroup.instance_types if nodegroup else ()) or tuple(sorted(running))
     if not types:
         remarks.append(f"nothing tells which instance type {group.name} launches")
     return Choices(
-        types=types, zones=group.zones, capacity=_capacity(group, settings, nodegroup), remarks=tuple(remarks)
+        types=types,
+        zones=group.zones,
+        capacity=_capacity(group, settings, nodegroup),
+        remarks=tuple(remarks),
+        minima=minima,
     )
+
+
+def _minima(group: Group, settings: LaunchSettings | None) -> InstanceType | None:
+    """The least vCPUs and memory of the first requirements, None without any."""
+    told = [one.requirements for one in group.launch.overrides] + ([settings.requirements] if settings else [])
+    needs = next((one for one in told if one), None)
+    if needs is None:
+        return None
+    vcpus, memory = ((needs.get(key) or {}).get("Min") or 0 for key in ("VCpuCount", "MemoryMiB"))
+    return InstanceType(name="", vcpus=vcpus, memory_mib=memory, architectures=())
 
 
 def _types(
@@ -61,7 +78,7 @@ def _types(
             found = matching(needs, known.values(), architecture_of(nodegroup))
             types += [kind.name for kind in found]
             if not found:
-                remarks.append(f"no known instance type meets the requirements of {group.name}")
+                remarks.append(f"no known instance type meets the requirements of {group.name}: their minima are shown")
     return tuple(dict.fromkeys(types)), remarks
 
 

@@ -57,14 +57,18 @@ def resources_of(
         EFA: min(launch.efas, kind.efas or launch.efas),
     }
     capacity = {name: value for name, value in capacity.items() if value > 0}
-    unknown = () if kind.memory_mib else (f"memory of {kind.name} is not known and not shown",)
+    unknown = () if kind.memory_mib or not kind.name else (f"memory of {kind.name} is not known and not shown",)
     kept, remarks = withheld(kubelet, capacity, vcpus=kind.vcpus, pods=reserved_pods(kind, kubelet, most))
     allocatable = {name: max(0, value - kept.get(name, 0)) for name, value in capacity.items()}
     return Resources(capacity=capacity, allocatable=allocatable, remarks=(*unknown, *remarks))
 
 
 def usable_memory(kind: InstanceType) -> int:
-    """Bytes that the kernel will see: what EC2 advertises less an estimate, rounded down to MiB; 0 when not known."""
+    """Bytes that the kernel will see: what EC2 advertises less an estimate, rounded down to MiB; 0 when not known.
+    Requirements' minima, a type without a name, are shown as they are.
+    """
+    if not kind.name:
+        return kind.memory_mib * MIB
     told = kind.memory_mib - (ARM_RESERVED_MIB if "arm64" in kind.architectures else 0)
     return max(0, int(told - -(-told * MEMORY_OVERHEAD // 1))) * MIB
 

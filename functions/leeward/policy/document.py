@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
+from math import ceil
+
+SHORTEST_TIMEOUT = 300  # seconds: the drain heartbeats at half of it; a lost event costs one sweep, not the pods
+MOST_TIMEOUTS = 100  # Auto Scaling ends a hook after so many time-outs, and after 48 hours
 
 
 class Rebalance(StrEnum):
@@ -40,6 +44,13 @@ class Heartbeat:
 
     interval: timedelta | None = None
     until: timedelta = timedelta(hours=48)
+
+    @property
+    def timeout(self) -> timedelta:
+        """HeartbeatTimeout of the hooks that sync puts on groups, in whole seconds. Auto Scaling ends a hook after a
+        hundred time-outs, whatever was heartbeaten: it has to be long enough that the group waits for `until`.
+        """
+        return timedelta(seconds=max(SHORTEST_TIMEOUT, ceil(self.until.total_seconds() / MOST_TIMEOUTS)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

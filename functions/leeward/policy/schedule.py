@@ -59,10 +59,10 @@ def zone(name: str) -> tzinfo:
 
 
 def parse_schedule(text: object) -> str:
-    """A cron line of five fields or one of cron's macros, spaces made even. Raises ValueError."""
+    """A cron line of five fields or one of cron's macros, spaces made even, `?` written as `*`. Raises ValueError."""
     if not isinstance(text, str) or len(text) > 200:
         raise ValueError("not a cron line")
-    line = " ".join(text.split())
+    line = " ".join("*" if field == "?" else field for field in text.split())
     if line in MACROS:
         return line
     if len(line.split()) != 5:

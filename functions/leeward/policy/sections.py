@@ -69,11 +69,16 @@ def interruption(spec: Section) -> InterruptionPolicy:
 
 
 def _heartbeat(interruption_section: Section) -> Heartbeat:
+    """An interval past half of the time-out that our hooks get loses one with the first heartbeat that is lost."""
     with interruption_section.section("heartbeat") as section:
-        return Heartbeat(
+        heartbeat = Heartbeat(
             interval=section.duration_or("interval", None, "auto", 30 * _SECOND, 3600 * _SECOND),
             until=section.duration("until", Heartbeat().until, 60 * _SECOND, 172_800 * _SECOND),
         )
+        longest = heartbeat.timeout / 2
+        if heartbeat.interval is not None and heartbeat.interval > longest:
+            section.refuse("interval", f"auto, or at most {longest.total_seconds():g}s: half of our hooks' time-out")
+        return heartbeat
 
 
 def drain(spec: Section) -> DrainPolicy:

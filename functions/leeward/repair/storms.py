@@ -1,11 +1,10 @@
 """Storm guards: when many nodes fail at once, the cause is not in the nodes, and replacing them makes it worse.
 
-Sources: Karpenter (node repair stops when more than 20 % of a pool are unhealthy, rounded up) and Kubernetes' node
+Sources: Karpenter (node repair stops when more than 20 % of a pool are unhealthy) and Kubernetes' node
 lifecycle controller, which evicts nothing while all nodes of all zones are NotReady."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import ceil
 
 from leeward.model.group import Group
 from leeward.model.node import Node
@@ -57,8 +56,12 @@ class Storms:
 
 
 def most_unhealthy(rules: RepairPolicy, nodes: int) -> int:
-    """How many of a group's nodes may be unhealthy while any is repaired; a share is rounded up."""
-    return ceil(nodes * rules.max_unhealthy / 100) if rules.max_unhealthy_percent else rules.max_unhealthy
+    """How many of a group's nodes may be unhealthy while any is repaired. A share is rounded down and allows at least
+    one node; 0% allows none.
+    """
+    if not rules.max_unhealthy_percent or not rules.max_unhealthy:
+        return rules.max_unhealthy
+    return max(nodes * rules.max_unhealthy // 100, 1)
 
 
 def _all_of_several(ill: Iterable[bool]) -> bool:

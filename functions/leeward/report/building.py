@@ -44,7 +44,7 @@ def _start(facts: Facts) -> datetime:
     """What brought a termination is a moment older than its execution."""
     begin = facts.execution.started
     if facts.execution.machine is Machine.TERMINATION:
-        ats = [cause.at for record in facts.terminations.values() for cause in record.causes]
+        ats = [cause.at for record in facts.terminations.values() for cause in record.all_causes]
         begin = min([begin, *(at for at in ats if at >= begin - EARLIER)])
     return begin - max(LEAD, (facts.end - begin) / 50)
 

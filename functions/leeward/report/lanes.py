@@ -194,7 +194,7 @@ def _was_cordoned(name: str, facts: Facts) -> bool:
         return True
     if node is not None and facts.group and node.cordoned_for == facts.group:
         return True
-    causes = record.causes if record is not None else ()
+    causes = record.all_causes if record is not None else ()
     return any(own_cause(one, facts.execution, facts.group, facts.cluster, facts.number, name) for one in causes)
 
 

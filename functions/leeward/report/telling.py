@@ -55,7 +55,7 @@ def _causes(facts: Facts, start: datetime) -> Iterator[Mark]:
     for name, record in facts.terminations.items():
         if name not in facts.touched:
             continue
-        for cause in record.causes:
+        for cause in record.all_causes:
             ours = own_cause(cause, facts.execution, *where, name) or _pays_for_its_own(cause, facts)
             meanwhile = cause.at <= facts.end and (alone or cause.at >= start)
             if meanwhile and not ours and not _follows(cause, record):

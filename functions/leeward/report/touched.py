@@ -93,7 +93,7 @@ def own_cause(cause: Cause, execution: Execution, group: str, cluster: str, numb
 
 def of_round(record: TerminationRecord, cluster: str, number: int) -> bool:
     """Whether it was told to go by that round, also when the round's own record is not there any more."""
-    return any(cause.id == _round_cause(cluster, number, record.instance) for cause in record.causes)
+    return any(cause.id == _round_cause(cluster, number, record.instance) for cause in record.all_causes)
 
 
 def _round_cause(cluster: str, number: int, instance: str) -> str:

@@ -6,9 +6,11 @@ apart: one that fails leaves what was written down before, which grows old and s
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from leeward.errors import LeewardError
+from leeward.isolation import isolate_errors
 from leeward.model import keys
 from leeward.model.facts import (
     ClusterFacts,
@@ -74,24 +76,24 @@ def keep_facts(used: InUse, ports: Ports) -> tuple[list[FactKind], list[str]]:
     failures: list[str] = []
     before = _before(used.cluster, ports, failures)
     for kind in _due(used, before, ports.clock.now()):
-        try:
+        with isolate_errors(partial(_note, failures, f"{used.cluster}: {kind.value}")):
             content = GATHER[kind](used, before or ClusterFacts(), ports)
             sheet = Sheet(synced=ports.clock.now(), content=content)
             failures += [f"{used.cluster}: {kind.value}: {sentence}" for sentence in content.get("failed", {}).values()]
             used = _with_templates(used, kind, sheet)
             ports.catalog.keep(used.cluster, kind, sheet)
             kept.append(kind)
-        except LeewardError as error:
-            failures.append(f"{used.cluster}: {kind.value}: {error}")
     return kept, failures
 
 
+def _note(failures: list[str], what: str, error: LeewardError) -> None:
+    failures.append(f"{what}: {error}")
+
+
 def _before(cluster: str, ports: Ports, failures: list[str]) -> ClusterFacts | None:
-    try:
+    with isolate_errors(partial(_note, failures, cluster)):
         return ClusterFacts.from_sheets(ports.catalog.read(cluster))
-    except LeewardError as error:
-        failures.append(f"{cluster}: {error}")
-        return None
+    return None
 
 
 def _due(used: InUse, before: ClusterFacts | None, now: datetime) -> Iterable[FactKind]:

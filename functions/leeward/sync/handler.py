@@ -18,14 +18,14 @@ logger = Logger(service="sync")
 metrics = Metrics(namespace="Leeward", service="sync")
 
 
-def handle(_event: Mapping[str, Any], _context: object) -> dict[str, Any]:
+def handle(_event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Answers `{"hooksPut": [group …], "hooksTakenOff": [group …], "nodesLabelled": [node …], "factsKept":
     [cluster/kind …]}` with `warnings` and `errors` as lists of sentences.
 
     Raises LeewardError when a hook could not be kept in place. Facts that could not be gathered are only named: the
     older ones stay, and whoever uses them says how old they are.
     """
-    synced = sync_once(wiring.lambda_ports())
+    synced = sync_once(wiring.invocation_ports(context))
     outcome = synced.to_json()
     (logger.warning if synced.warnings else logger.info)("synced", extra=outcome)
     for name, value in (

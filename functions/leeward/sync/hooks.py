@@ -4,10 +4,8 @@ from collections.abc import Sequence
 
 from leeward.model import keys
 from leeward.model.group import TERMINATING, Group, HookResult, LifecycleHook
-from leeward.policy.document import ClusterPolicies
+from leeward.policy.document import ClusterPolicies, Heartbeat
 from leeward.policy.selection import is_ours, policy_for
-
-HEARTBEAT_TIMEOUT = 300  # seconds: the drain heartbeats at half of it; a lost event costs one sweep, not the pods
 
 
 def missing_hook(
@@ -25,7 +23,7 @@ def missing_hook(
     if policies.settings.paused:
         return None
     terminating = [hook for hook in hooks if hook.transition == TERMINATING]
-    wanted = _wanted(group)
+    wanted = _wanted(group, policy.interruption.heartbeat)
     if any(is_ours(hook, policy, queue_arns) and not _outdated(hook, wanted) for hook in terminating):
         return None
     taken = any(hook.name == wanted.name and hook.metadata != keys.HOOK_MARK for hook in hooks)
@@ -44,7 +42,7 @@ def left_over_hook(group: Group, hooks: Sequence[LifecycleHook], policies: Clust
     return next((hook for hook in hooks if hook.name == keys.TERMINATE_HOOK and hook.metadata == keys.HOOK_MARK), None)
 
 
-def _wanted(group: Group) -> LifecycleHook:
+def _wanted(group: Group, heartbeat: Heartbeat) -> LifecycleHook:
     """A group that retains instances keeps one that nobody has answered for, instead of ending it with its pods: its
     owner has said so by its instance lifecycle policy, which only an abandoned hook sets in motion.
     """
@@ -52,7 +50,7 @@ def _wanted(group: Group) -> LifecycleHook:
         name=keys.TERMINATE_HOOK,
         group=group.name,
         transition=TERMINATING,
-        heartbeat_timeout=HEARTBEAT_TIMEOUT,
+        heartbeat_timeout=int(heartbeat.timeout.total_seconds()),
         metadata=keys.HOOK_MARK,
         default=HookResult.ABANDON if group.retains else HookResult.CONTINUE,
     )

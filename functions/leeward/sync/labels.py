@@ -1,8 +1,11 @@
 """Nodes of selected groups carry their subnet's id, so that pods can ask for it (docs/features.md, S4)."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
 
-from leeward.errors import ObjectGoneError
+from leeward.errors import LeewardError, ObjectGoneError
+from leeward.isolation import isolate_errors
 from leeward.model import keys
 from leeward.model.group import Group
 from leeward.model.node import Node
@@ -21,8 +24,15 @@ def unlabelled(groups: Iterable[Group], nodes: Iterable[Node]) -> tuple[Node, ..
     )
 
 
-def label_nodes(cluster: str, groups: Iterable[Group], nodes: Iterable[Node], ports: Ports) -> list[str]:
-    """Label those that lack it; answers their names. Nothing is asked of EC2 while every node has its labels.
+def label_nodes(
+    cluster: str,
+    groups: Iterable[Group],
+    nodes: Iterable[Node],
+    ports: Ports,
+    note: Callable[[str, LeewardError], object],
+) -> list[str]:
+    """Label those that lack it; answers their names. Nothing is asked of EC2 while every node has its labels. `note`
+    takes a node that could not be labelled and why; the others are.
 
     A label that is there already is left as it is: another autoscaler may have set it.
     """
@@ -33,9 +43,7 @@ def label_nodes(cluster: str, groups: Iterable[Group], nodes: Iterable[Node], po
         instance = instances.get(node.instance_id)
         if instance is None or not instance.subnet:
             continue
-        try:
+        with isolate_errors(partial(note, node.name)), suppress(ObjectGoneError):
             ports.clusters.kubernetes(cluster).label(node, dict.fromkeys(LABELS, instance.subnet))
-        except ObjectGoneError:
-            continue
-        labelled.append(node.name)
+            labelled.append(node.name)
     return labelled

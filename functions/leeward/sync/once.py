@@ -3,8 +3,10 @@
 What fails is named and stops nothing else."""
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from leeward.errors import LeewardError
+from leeward.isolation import Executor, in_threads, isolate_errors
 from leeward.model.group import Group
 from leeward.model.node import Node
 from leeward.policy.document import ClusterPolicies
@@ -13,6 +15,9 @@ from leeward.ports import Ports
 from leeward.sync.facts import InUse, keep_facts
 from leeward.sync.hooks import left_over_hook, missing_hook
 from leeward.sync.labels import label_nodes
+
+CLUSTERS = 8  # at a time
+KUBERNETES_SECONDS = 40.0  # for one cluster, of the function's 120
 
 
 @dataclass(slots=True)
@@ -28,6 +33,11 @@ class Synced:
     warnings: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
+    def add(self, other: "Synced") -> None:
+        """What was done in another cluster."""
+        for name in self.__slots__:
+            getattr(self, name).extend(getattr(other, name))
+
     def to_json(self) -> dict[str, list[str]]:
         """For the log and for whoever called."""
         return {
@@ -40,20 +50,24 @@ class Synced:
         }
 
 
-def sync_once(ports: Ports) -> Synced:
-    """Every cluster, each apart from the others."""
+def sync_once(ports: Ports, each: Executor = in_threads) -> Synced:
+    """Every cluster, side by side: hooks, which need no API server, come first in each."""
     synced = Synced()
-    for cluster in ports.clusters.names():
-        try:
-            policies = ports.clusters.policies(cluster)
-            groups = tuple(ports.groups.of_clusters([cluster]))
-        except LeewardError as error:
-            synced.errors.append(f"{cluster}: {error}")
-            continue
+    for part in each(lambda cluster: _sync_cluster(cluster, ports), ports.clusters.names(), CLUSTERS):
+        synced.add(part)
+    return synced
+
+
+def _sync_cluster(cluster: str, ports: Ports) -> Synced:
+    synced = Synced()
+    with isolate_errors(lambda error: synced.errors.append(f"{cluster}: {error}")):
+        policies = ports.clusters.policies(cluster)
+        groups = tuple(ports.groups.of_clusters([cluster]))
         _put_hooks(groups, policies, ports, synced)
-        nodes = _nodes(cluster, ports, synced)
-        _label(cluster, groups, nodes or (), policies, ports, synced)
-        kept, failures = keep_facts(InUse(cluster=cluster, policies=policies, groups=groups, nodes=nodes), ports)
+        bounded = ports.for_seconds(KUBERNETES_SECONDS)
+        nodes = _nodes(cluster, bounded, synced)
+        _label(cluster, groups, nodes or (), policies, bounded, synced)
+        kept, failures = keep_facts(InUse(cluster=cluster, policies=policies, groups=groups, nodes=nodes), bounded)
         synced.facts += [f"{cluster}/{kind.value}" for kind in kept]
         synced.warnings += failures
     return synced
@@ -64,7 +78,7 @@ def _put_hooks(groups: tuple[Group, ...], policies: ClusterPolicies, ports: Port
     one hook, and so is DeleteLifecycleHook none.
     """
     for group in groups:
-        try:
+        with isolate_errors(partial(_note, synced.errors, group.name)):
             hooks = ports.groups.hooks(group.name)
             hook = missing_hook(group, hooks, policies, ports.queue_arns)
             if hook is not None:
@@ -74,17 +88,17 @@ def _put_hooks(groups: tuple[Group, ...], policies: ClusterPolicies, ports: Port
             if left is not None:
                 ports.groups.delete_hook(group=group.name, hook=left.name)
                 synced.hooks_taken_off.append(group.name)
-        except LeewardError as error:
-            synced.errors.append(f"{group.name}: {error}")
+
+
+def _note(sentences: list[str], what: str, error: LeewardError) -> None:
+    sentences.append(f"{what}: {error}")
 
 
 def _nodes(cluster: str, ports: Ports, synced: Synced) -> tuple[Node, ...] | None:
     """None when the API server does not answer: hooks and prices do not need it."""
-    try:
+    with isolate_errors(partial(_note, synced.warnings, f"{cluster}: nodes")):
         return tuple(ports.clusters.kubernetes(cluster).nodes())
-    except LeewardError as error:
-        synced.warnings.append(f"{cluster}: nodes: {error}")
-        return None
+    return None
 
 
 def _label(
@@ -98,7 +112,9 @@ def _label(
     if policies.settings.paused:
         return
     selected = [group for group in groups if policy_for(policies.policies, group.name, group.tags) is not None]
-    try:
-        synced.labelled += label_nodes(cluster, selected, nodes, ports)
-    except LeewardError as error:
-        synced.warnings.append(f"{cluster}: labels: {error}")
+
+    def note(node: str, error: LeewardError) -> None:
+        _note(synced.warnings, f"{cluster}: labels of {node}", error)
+
+    with isolate_errors(partial(_note, synced.warnings, f"{cluster}: labels")):
+        synced.labelled += label_nodes(cluster, selected, nodes, ports, note)

@@ -3,9 +3,11 @@
 Decides which groups are looked at and what stays where one cannot be read; `leeward.node_template` decides the rest."""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from leeward.errors import LeewardError
+from leeward.isolation import isolate_errors
 from leeward.model.facts import ClusterFacts, GroupTemplate, templates_content
 from leeward.model.group import Group
 from leeward.node_template.build import expected_node
@@ -28,10 +30,8 @@ def expected_templates(
         policy = policy_for(written, group.name, group.tags)
         if policy is None:
             continue
-        try:
+        with isolate_errors(partial(failed.__setitem__, group.name)):
             found[group.name] = _template(group, cluster, policy, before, ports)
-        except LeewardError as error:
-            failed[group.name] = error
     if failed and not found:
         raise next(iter(failed.values()))
     kept = {name: before.templates[name] for name in failed if name in before.templates}

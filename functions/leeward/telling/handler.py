@@ -1,7 +1,7 @@
 """Entry point of fn telling: changes of termination records in, events on the bus out."""
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from aws_lambda_powertools.logging import Logger
@@ -9,8 +9,10 @@ from aws_lambda_powertools.metrics import Metrics, MetricUnit
 
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.event_bus import EventBridgeBus
-from leeward.adapters.aws.record_stream import changes_of
-from leeward.telling.tidings import tidings
+from leeward.adapters.aws.record_stream import RecordChange, UnreadableChange, changes_of
+from leeward.errors import LeewardError
+from leeward.isolation import isolate_errors
+from leeward.telling.tidings import Tiding, tidings
 
 EVENTS_TOLD = "EventsTold"
 CHANGES_UNREADABLE = "ChangesUnreadable"
@@ -30,9 +32,12 @@ def handle(event: Mapping[str, Any], _context: object) -> dict[str, int]:
     the batch again, and who listens knows an event that comes twice by its `detail.id`.
     """
     changes, unreadable = changes_of(event)
+    found: list[Tiding] = []
+    for change in changes:
+        with isolate_errors(partial(_unreadable, unreadable, change)):
+            found += tidings(change.before, change.after, change.at)
     for one in unreadable:
         logger.error("a record that cannot be read tells nothing", extra={"key": one.key, "why": one.why})
-    found = [tiding for change in changes for tiding in tidings(change.before, change.after, change.at)]
     bus().tell(found)
     for tiding in found:
         logger.info(tiding.turn.value, extra={"id": tiding.id, "instance": tiding.record.instance, "why": tiding.why})
@@ -40,3 +45,7 @@ def handle(event: Mapping[str, Any], _context: object) -> dict[str, int]:
         metrics.add_metric(name=name, unit=MetricUnit.Count, value=count)
     metrics.flush_metrics()
     return {"told": len(found)}
+
+
+def _unreadable(found: list[UnreadableChange], change: RecordChange, error: LeewardError) -> None:
+    found.append(UnreadableChange(key=change.after.instance, why=f"{type(error).__name__}: {error}"))

@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 from leeward.model.blocked import BlockedLine
+from leeward.model.deadlines import detach_deadline, known_deadline
 from leeward.model.termination import Cause, Outcome, Status, TerminationRecord, execution_name
 from leeward.model.times import format_instant
 
@@ -57,8 +58,8 @@ class Tiding:
             "capacityType": subject.capacity_type.value,
             "execution": execution_name(record.instance, record.attempt),
             "causes": [_cause(cause) for cause in self.causes],
-            "deadline": _instant(record.deadline),
-            "blockers": [_blocker(line, record) for line in record.blocked_by[:MOST_BLOCKERS]],
+            "deadline": _instant(known_deadline(record, self.at)),
+            "blockers": [_blocker(line, record, self.at) for line in record.blocked_by[:MOST_BLOCKERS]],
             "replacements": launched,
             "podsEvicted": record.pods_evicted,
             "outcome": record.outcome.value if record.outcome else None,
@@ -72,9 +73,8 @@ def tidings(before: TerminationRecord | None, after: TerminationRecord, at: date
 
 
 def _detected(before: TerminationRecord | None, after: TerminationRecord, at: datetime) -> Iterator[Tiding]:
-    known = {cause.id for cause in before.causes} if before else set()
     for cause in after.causes:
-        if cause.id not in known:
+        if before is None or not before.knows(cause.id):
             yield _tiding(Turn.DETECTED, after, at, cause.id, why=cause.reason, causes=(cause,))
 
 
@@ -127,12 +127,12 @@ def _cause(cause: Cause) -> dict[str, Any]:
     }
 
 
-def _blocker(line: str, record: TerminationRecord) -> dict[str, Any]:
+def _blocker(line: str, record: TerminationRecord, at: datetime) -> dict[str, Any]:
     """`until`: when nobody waits for it any longer, as the line itself says, else when the drain gives up; None where
     it waits for as long as it takes.
     """
     told = BlockedLine.read(line)
-    ends = [moment for moment in (record.times.get("until"), record.deadline) if moment is not None]
+    ends = [moment for moment in (record.times.get("until"), detach_deadline(record, at)) if moment is not None]
     return {
         "pod": told.pod,
         "why": told.why,

@@ -13,7 +13,7 @@ from leeward.model.node import Node
 from leeward.model.target import Target, TargetKind
 from leeward.model.times import format_instant
 from leeward.ports import Ports
-from leeward.termination import verdict
+from leeward.termination import deadlines
 from leeward.termination.situation import Situation
 
 NOT_AWAITED = "DeregistrationNotAwaited"  # reason of an Event
@@ -39,7 +39,8 @@ def before_eviction(situation: Situation, started: datetime, node: Node, ports: 
     record, now = situation.record, ports.clock.now()
     if "evicting" in record.times:
         return None
-    until = verdict.deregistered_by(record, situation.policy.drain, started)
+    policy = situation.policy.drain
+    until = deadlines.deregistered_by(record, policy, started, now, ours_hold=situation.ours_hold)
     running = situation.instance is not None and situation.instance.state == "running"
     if until is not None and now < until and running:
         awaited = _awaited(situation, node, until, lambda target: target.kind is TargetKind.INSTANCE, ports)
@@ -54,7 +55,9 @@ def before_the_end(situation: Situation, started: datetime, node: Node, ports: P
     an address nobody else should get it. A pod that stays keeps its target, which is not waited for.
     """
     policy, now = situation.policy.drain, ports.clock.now()
-    until = verdict.held_by(situation.record, policy, policy.deregistration_timeout, started, now)
+    until = deadlines.held_by(
+        situation.record, policy, policy.deregistration_timeout, started, now, ours_hold=situation.ours_hold
+    )
     if now >= until:
         return None
     return _awaited(situation, node, until, lambda target: target.kind is TargetKind.IP and target.draining, ports)

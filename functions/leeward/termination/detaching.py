@@ -11,7 +11,7 @@ from leeward.model import keys
 from leeward.model.attachment import claims_of
 from leeward.model.node import Node, Taint
 from leeward.ports import Kubernetes, Ports
-from leeward.termination import verdict
+from leeward.termination import deadlines
 from leeward.termination.deregistering import Awaited
 from leeward.termination.drain import DrainPlan
 from leeward.termination.situation import Situation
@@ -28,7 +28,9 @@ def before_the_end(
     node that is not Ready: nobody there unmounts them, and they are free soonest when the instance has ended.
     """
     policy, now = situation.policy.drain, ports.clock.now()
-    until = verdict.held_by(situation.record, policy, policy.volume_detach_timeout, started, now)
+    until = deadlines.held_by(
+        situation.record, policy, policy.volume_detach_timeout, started, now, ours_hold=situation.ours_hold
+    )
     if now >= until or not node.ready:
         return None
     attached = [one for one in kubernetes.attachments() if one.node == node.name]

@@ -44,14 +44,16 @@ class Tier(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Eviction:
-    """A pod that has to go. `grace_seconds` None: the pod's own. `due`: its last call has come, it goes whatever its
-    wave. `refusal`: what forbids the eviction now.
+    """A pod that has to go. `grace_seconds` None: the pod's own. `last_call`: when it is deleted whatever blocks it,
+    None where it never is. `due`: that moment has come, it goes whatever its wave. `refusal`: what forbids the eviction
+    now.
     """
 
     pod: Pod
     wave: int
     how: How
     grace_seconds: int | None = None
+    last_call: datetime | None = None
     due: bool = False
     refusal: Refusal | None = None
 
@@ -112,8 +114,9 @@ def plan_drain(
 ) -> DrainPlan:
     """Sort the node's pods into those that leave, may stay, or forbid the drain.
 
+
     `daemon_sets`: `namespace/name` of every DaemonSet that exists. `deadline`: when the node goes whatever happens;
-    where the policy forces or sets a terminationGracePeriod, a pod is deleted at (deadline - its own grace).
+    where the policy forces, or it or the options set a deadline, a pod is deleted at (deadline - its own grace).
     """
     leave: list[LeftPod] = []
     refuse: list[RefusedPod] = []
@@ -140,19 +143,19 @@ def plan_drain(
     )
 
 
-def last_calls(plan: DrainPlan, policy: DrainPolicy) -> tuple[datetime, ...]:
+def last_calls(plan: DrainPlan) -> tuple[datetime, ...]:
     """When each pod still there would be deleted instead of evicted: (deadline - its own grace), where it may be."""
-    calls = (last_call(eviction.pod, plan.deadline, policy) for eviction in plan.evict)
-    return tuple(call for call in calls if call is not None)
+    return tuple(eviction.last_call for eviction in plan.evict if eviction.last_call is not None)
 
 
 def last_call(
     pod: Pod, deadline: datetime | None, policy: DrainPolicy, options: DrainOptions = BY_POLICY
 ) -> datetime | None:
     """When the pod is deleted, whatever blocks its eviction, so that it gets all of its grace before the node goes
-    (Karpenter's terminationGracePeriod). None: no deadline, or the policy lets no pod be deleted.
+    (Karpenter's terminationGracePeriod). None: no deadline, or neither policy nor options let a pod be deleted.
     """
-    if deadline is None or not (policy.force or policy.termination_grace_period is not None):
+    deletes = policy.force or policy.termination_grace_period is not None or options.deadline is not None
+    if deadline is None or not deletes:
         return None
     return deadline - timedelta(seconds=_grace(pod, options))
 
@@ -184,7 +187,7 @@ def _why_left(pod: Pod, daemon_sets: frozenset[str], now: datetime, options: Dra
 
 
 def _refused(pod: Pod, daemon_sets: frozenset[str], policy: DrainPolicy, options: DrainOptions) -> RefusedPod | None:
-    if pod.finished:
+    if pod.finished or (options.voluntary and pod.safe_to_evict):
         return None
     if pod.of_daemon_set and _daemon_set_exists(pod, daemon_sets):
         why = "pod of a DaemonSet, which would start it again at once"
@@ -223,6 +226,7 @@ def _eviction(
         wave=wave,
         how=How.DELETE if delete else How.EVICT,
         grace_seconds=_shortened(pod, deadline, now, options) if due else options.grace_seconds,
+        last_call=call,
         due=due,
         refusal=None if delete else refusal(pod, budgets),
     )

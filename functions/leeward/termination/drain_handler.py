@@ -10,6 +10,6 @@ from leeward.termination import draining
 from leeward.termination.handler import take_step
 
 
-def drain(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
+def drain(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """`{"step", "run"}` -> the run document."""
-    return take_step(event, draining.STEPS, wiring.lambda_ports())
+    return take_step(event, draining.STEPS, wiring.invocation_ports(context))

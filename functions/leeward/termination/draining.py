@@ -15,11 +15,12 @@ from typing import Any
 
 from leeward.errors import ClusterUnreachableError, ObjectGoneError, ThrottledError
 from leeward.model import keys
+from leeward.model.deadlines import ABRUPT, detach_deadline
 from leeward.model.node import Node, Taint
 from leeward.model.termination import TerminationRecord
 from leeward.model.times import format_instant
 from leeward.ports import Kubernetes, Ports
-from leeward.termination import deregistering, detaching, verdict
+from leeward.termination import deadlines, deregistering, detaching, verdict
 from leeward.termination.deregistering import Awaited
 from leeward.termination.drain import TAINT_EFFECT, DrainPlan, last_calls
 from leeward.termination.evicting import Progress, plan_now, work
@@ -45,14 +46,16 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if situation.ended:
         return replace(run, next=Next.GONE, why=f"EC2 says {situation.state}")
     started = situation.record.times.get("draining") or ports.clock.now()
-    until = started + situation.policy.drain.timeout
-    ports.claims.note(run.instance, times={"draining": started, "until": until})
-    last = beat(situation, ports)
+    times = {"begun": started, **situation.record.times, "draining": started}
+    situation = replace(situation, record=replace(situation.record, times=times))
+    until = deadlines.drain_end(situation.record, situation.policy.drain, started)
+    ports.claims.note(run.instance, times={"begun": started, "draining": started, "until": until})
+    situation = replace(situation, record=beat(situation, ports))
     try:
-        return _drain_node(run, situation, started, last, ports)
+        return _drain_node(run, situation, started, ports)
     except (ClusterUnreachableError, ThrottledError) as error:
         why = f"waiting for an answer, nothing is ended meanwhile: {error}"
-        return _pause(run, situation, started, last, why, ports, hint=10)
+        return _pause(run, situation, started, why, ports, hint=10)
 
 
 def replace_ahead(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
@@ -70,7 +73,7 @@ STEPS: Mapping[str, Step] = {
 }
 
 
-def _drain_node(run: Run, situation: Situation, started: datetime, last: Mapping[str, datetime], ports: Ports) -> Run:
+def _drain_node(run: Run, situation: Situation, started: datetime, ports: Ports) -> Run:
     record = situation.record
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)
     node = find_node(record, kubernetes)
@@ -85,15 +88,15 @@ def _drain_node(run: Run, situation: Situation, started: datetime, last: Mapping
         awaited = deregistering.before_eviction(situation, started, node, ports)
         if awaited is not None:
             why = _tell(awaited, DEREGISTERING, node, situation, ports)
-            return _pause(run, situation, started, last, why, ports, hint=None, moments=[awaited.until])
+            return _pause(run, situation, started, why, ports, hint=None, moments=[awaited.until])
         plan, progress = work(node, situation, started, kubernetes, ports)
     except ObjectGoneError:
         return replace(run, next=Next.WAIT, pause=1, why="its Node was deleted meanwhile")
     moved = {"moved": ports.clock.now()} if progress.moved else None
     ports.claims.note(record.instance, times=moved, blocked_by=progress.blockers, evicted=progress.evicted)
     if plan.drained:
-        return _emptied(run, situation, started, last, node, plan, ports)
-    return _unfinished(run, situation, started, last, node, plan, progress, ports)
+        return _emptied(run, situation, started, node, plan, ports)
+    return _unfinished(run, situation, started, node, plan, progress, ports)
 
 
 def _marked(node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports) -> Node:
@@ -104,8 +107,8 @@ def _marked(node: Node, situation: Situation, started: datetime, kubernetes: Kub
         return mark(node, situation.record, kubernetes, ports)
     except (ClusterUnreachableError, ThrottledError):
         now, policy = ports.clock.now(), situation.policy.drain
-        over = verdict.out_of_time(situation.record, policy, started, now) is not None
-        if not (over or situation.record.has(*verdict.ABRUPT)):
+        over = deadlines.out_of_time(situation.record, policy, started, now) is not None
+        if not (over or situation.record.has(*ABRUPT)):
             raise
         return node
 
@@ -137,7 +140,6 @@ def _emptied(
     run: Run,
     situation: Situation,
     started: datetime,
-    last: Mapping[str, datetime],
     node: Node,
     plan: DrainPlan,
     ports: Ports,
@@ -147,7 +149,7 @@ def _emptied(
     if situation.record.surges or situation.policy.drain.surge_single_replicas:
         with suppress(ClusterUnreachableError, ThrottledError):  # the record keeps it, `remove_node` does it
             put_back(run.instance, kubernetes, ports)
-    settled = _drained(run, situation, last, "every pod that has to leave has left", ports)
+    settled = _drained(run, situation, "every pod that has to leave has left", ports)
     if settled.pause > 0:
         return settled
     volumes = detaching.before_the_end(situation, started, node, plan, kubernetes, ports)
@@ -156,19 +158,18 @@ def _emptied(
         return settled
     reason = DETACHING if volumes else DEREGISTERING
     why = _tell(awaited, reason, node, situation, ports)
-    waits = _pause(run, situation, started, last, why, ports, hint=None, moments=[awaited.until])
+    waits = _pause(run, situation, started, why, ports, hint=None, moments=[awaited.until])
     return replace(waits, next=Next.DRAINED)
 
 
-def _drained(run: Run, situation: Situation, last: Mapping[str, datetime], why: str, ports: Ports) -> Run:
+def _drained(run: Run, situation: Situation, why: str, ports: Ports) -> Run:
     """The settle time that is left, cut where a hook wants a heartbeat before its end: the pause leads back here."""
     now = ports.clock.now()
     record = situation.record
     ports.claims.note(record.instance, times={"drained": now})
     times = {"drained": now, **record.times}
-    pause = verdict.settle_seconds(replace(record, times=times), situation.policy.drain, now)
-    hooks = situation.our_hooks if situation.held else ()
-    for due in verdict.next_heartbeat(hooks, last, situation.policy.interruption.heartbeat, now):
+    pause = deadlines.settle_seconds(replace(record, times=times), situation.policy.drain, now)
+    for due in _heartbeats(situation, now):
         pause = min(pause, max(ceil((due - now).total_seconds()), 1))
     return replace(run, next=Next.DRAINED, pause=pause, why=why)
 
@@ -177,7 +178,6 @@ def _unfinished(
     run: Run,
     situation: Situation,
     started: datetime,
-    last: Mapping[str, datetime],
     node: Node,
     plan: DrainPlan,
     progress: Progress,
@@ -185,7 +185,7 @@ def _unfinished(
 ) -> Run:
     now, policy = ports.clock.now(), situation.policy.drain
     why = "; ".join(progress.blockers) or _leaving(plan, progress)
-    over = verdict.out_of_time(situation.record, policy, started, now)
+    over = deadlines.out_of_time(situation.record, policy, started, now)
     kubernetes = ports.clusters.kubernetes(situation.record.subject.cluster)
     if progress.blocked_by and not progress.moved and now >= _moved_last(situation.record, started) + BLOCKED_AFTER:
         message = f"cannot drain yet: {why}"[:1000]
@@ -193,24 +193,23 @@ def _unfinished(
     if over is None:
         hint = None if progress.blocked_by else _longest_grace(plan, now)
         hint = 0 if progress.not_asked else hint
-        calls = last_calls(plan, policy)
-        return _pause(run, situation, started, last, why, ports, hint=hint, moments=calls)
+        return _pause(run, situation, started, why, ports, hint=hint, moments=last_calls(plan))
     # Each pod whose turn it is has been told to end, and has its own grace for that.
     told = not progress.blocked_by and not progress.not_asked
     if told and verdict.may_wait(situation.record, situation.lifecycle, situation.state, now):
-        return _pause(run, situation, started, last, f"{over}, but {why}", ports, hint=_longest_grace(plan, now))
+        return _pause(run, situation, started, f"{over}, but {why}", ports, hint=_longest_grace(plan, now))
     retains = situation.group is not None and situation.group.retains
     match verdict.after_time_out(situation.record, policy, situation.lifecycle, situation.state, now, retains=retains):
         case Next.DRAINED:
             kubernetes.event(node, reason="PodEvictionFailure", message=f"{over}: {why}", warning=True, now=now)
-            return _drained(run, situation, last, f"{over}, let go although {why}", ports)
+            return _drained(run, situation, f"{over}, let go although {why}", ports)
         case Next.FAILED:
             return replace(run, next=Next.FAILED, why=f"PodEvictionFailure: {over}: {why}"[:500])
         case _:
             if policy.force:
-                return _pause(run, situation, started, last, f"{over}, deleting: {why}", ports, hint=2)
+                return _pause(run, situation, started, f"{over}, deleting: {why}", ports, hint=2)
             kubernetes.event(node, reason="PodEvictionFailure", message=f"{over}: {why}", warning=True, now=now)
-            return _pause(run, situation, started, last, f"{over}, our hook holds it: {why}", ports, hint=None)
+            return _pause(run, situation, started, f"{over}, our hook holds it: {why}", ports, hint=None)
 
 
 def _moved_last(record: TerminationRecord, started: datetime) -> datetime:
@@ -237,7 +236,6 @@ def _pause(
     run: Run,
     situation: Situation,
     started: datetime,
-    last: Mapping[str, datetime],
     why: str,
     ports: Ports,
     *,
@@ -245,11 +243,16 @@ def _pause(
     moments: Sequence[datetime] = (),
 ) -> Run:
     now, record = ports.clock.now(), situation.record
-    heartbeat = situation.policy.interruption.heartbeat
-    hooks = situation.our_hooks if situation.held else ()
-    limits = verdict.next_heartbeat(hooks, last, heartbeat, now)
-    time_out = started + situation.policy.drain.timeout
-    known = (time_out, record.deadline, verdict.let_go_at(record), *moments)
+    end = deadlines.drain_end(record, situation.policy.drain, started)
+    known = (end, detach_deadline(record, now), deadlines.release_at(record), *moments)
     soon = [moment for moment in known if moment is not None and moment > now]
-    pause = verdict.pause_seconds(waited=now - started, hint=hint, limits=[*limits, *soon], now=now)
+    limits = [*_heartbeats(situation, now), *soon]
+    since = max((cause.at for cause in record.causes if cause.at <= now), default=started)
+    pause = verdict.pause_seconds(waited=now - max(started, since), hint=hint, limits=limits, now=now)
     return replace(run, next=Next.WAIT, pause=pause, why=why[:500])
+
+
+def _heartbeats(situation: Situation, now: datetime) -> list[datetime]:
+    """When the hooks of ours that hold the instance need their next heartbeats."""
+    hooks = situation.our_hooks if situation.held else ()
+    return verdict.next_heartbeats(hooks, situation.record, situation.policy.interruption.heartbeat, now)

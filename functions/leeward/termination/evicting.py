@@ -4,7 +4,7 @@ Which pods leave how and in which wave is decided in `drain.py`; a pod that the 
 `surging.py`'s; one whose eviction fails is `retries.py`'s. Every eviction and deletion has the pod's uid as its
 precondition: a repeat finds it done."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from leeward.errors import ClusterUnreachableError, ThrottledError
@@ -12,8 +12,9 @@ from leeward.model.blocked import Obstacle, Stage
 from leeward.model.drain_options import BY_POLICY
 from leeward.model.node import Node
 from leeward.model.pod import PodDisruptionBudget
+from leeward.model.termination import CauseKind
 from leeward.ports import EvictionRefusedError, Kubernetes, Ports
-from leeward.termination import verdict
+from leeward.termination import deadlines
 from leeward.termination.drain import DrainPlan, Eviction, How, plan_drain
 from leeward.termination.retries import Retries
 from leeward.termination.situation import Situation
@@ -23,6 +24,7 @@ WORK = timedelta(seconds=10)
 LONGEST_TURN = timedelta(seconds=20)  # the function ends after 55, and a request may take 12
 LOOK_AGAIN_SECONDS = 1.0
 KEPT = timedelta(seconds=5)  # how long a step goes by the budgets and DaemonSets that it has read
+VOLUNTARY = (CauseKind.EXPIRED, CauseKind.DRIFTED, CauseKind.EMPTY, CauseKind.UNDERUTILIZED)
 
 
 @dataclass(slots=True)
@@ -50,7 +52,7 @@ def work(
     """
     step = _Step(node, situation, started, kubernetes, ports)
     stop = step.began + WORK
-    stop = min(stop, verdict.let_go_at(situation.record) or stop)
+    stop = min(stop, deadlines.release_at(situation.record) or stop)
     there: set[str] | None = None
     while True:
         plan = step.look()
@@ -91,6 +93,7 @@ class _Step:
     def look(self) -> DrainPlan:
         """List the node's pods and plan; all budgets and DaemonSets of the cluster are read every few seconds."""
         situation, now = self._situation, self._clock.now()
+        asked = situation.record.options or BY_POLICY
         if self._read_at is None or now >= self._read_at + KEPT:
             self._budgets = tuple(self._kubernetes.budgets())
             self._daemon_sets = self._kubernetes.daemon_sets()
@@ -102,18 +105,25 @@ class _Step:
             daemon_sets=self._daemon_sets,
             policy=situation.policy.drain,
             now=now,
-            deadline=verdict.node_deadline(situation.record, situation.policy.drain, self._started),
-            options=situation.record.options or BY_POLICY,
+            deadline=deadlines.node_deadline(
+                situation.record, situation.policy.drain, self._started, now, ours_hold=situation.ours_hold
+            ),
+            options=replace(asked, voluntary=situation.record.has(*VOLUNTARY)),
         )
 
     def take_turn(self, plan: DrainPlan) -> None:
-        """Ask each pod whose turn it is to leave; one that cannot be sent away delays no other."""
-        progress, let_go = self.progress, verdict.let_go_at(self._situation.record)
+        """Ask each pod whose turn it is to leave; one that cannot be sent away delays no other. A turn ends where the
+        instance is released: a slow API must not use up the time that the hooks need to be answered. A forced drain
+        goes on after that moment, in turns that begin later.
+        """
+        progress, release = self.progress, deadlines.release_at(self._situation.record)
         progress.blocked_by = {refused.pod.key: (refused.why,) for refused in plan.refuse}
         progress.not_asked = 0
         self._retries.begin_turn()
-        over = self._clock.now() + LONGEST_TURN
-        over = min(over, let_go or over)
+        began = self._clock.now()
+        over = began + LONGEST_TURN
+        if release is not None and began < release:
+            over = min(over, release)
         for eviction in self._retries.in_order(plan.turn):
             now = self._clock.now()
             if eviction.pod.deletion is not None and not _ends_too_late(eviction, now):
@@ -121,7 +131,7 @@ class _Step:
             elif now >= over:
                 progress.not_asked += 1
             else:
-                self._ask(eviction, now, let_go)
+                self._ask(eviction, now, release)
 
     def nothing_soon(self, plan: DrainPlan, now: datetime) -> bool:
         """Every pod still there is blocked, or slow: told to end a while ago, with its grace not over before this step.
@@ -133,8 +143,8 @@ class _Step:
             for eviction in plan.turn
         )
 
-    def _ask(self, eviction: Eviction, now: datetime, let_go: datetime | None) -> None:
-        waits = self._waits(eviction, now, let_go)
+    def _ask(self, eviction: Eviction, now: datetime, release: datetime | None) -> None:
+        waits = self._waits(eviction, now, release)
         if waits:
             self.progress.blocked_by[eviction.pod.key] = waits
             return
@@ -145,9 +155,9 @@ class _Step:
         except (ClusterUnreachableError, ThrottledError) as error:  # whether it answers at all, the next list tells
             self._note(eviction, EvictionRefusedError(_unanswered(error)))
 
-    def _waits(self, eviction: Eviction, now: datetime, let_go: datetime | None) -> tuple[str, ...]:
+    def _waits(self, eviction: Eviction, now: datetime, release: datetime | None) -> tuple[str, ...]:
         """What the pod waits for before it is asked: a pause after a failure, a budget, a second replica."""
-        failed = self._retries.waits(eviction, now, let_go)
+        failed = self._retries.waits(eviction, now, release)
         if failed:
             return (failed,)
         deletes = eviction.how is How.DELETE or self._forces(now)
@@ -164,7 +174,7 @@ class _Step:
     def _forces(self, now: datetime) -> bool:
         """Whether pods are deleted where their eviction fails: by force, once the drain's time is over."""
         record, policy = self._situation.record, self._situation.policy.drain
-        return policy.force and verdict.out_of_time(record, policy, self._started, now) is not None
+        return policy.force and deadlines.out_of_time(record, policy, self._started, now) is not None
 
     def _send_away(self, eviction: Eviction, now: datetime) -> None:
         """By eviction as long as that goes; by force one that was blocked before is deleted without another try."""

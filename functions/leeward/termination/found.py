@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from leeward.errors import LeewardError
+from leeward.isolation import isolate_errors
 
 
 @dataclass(slots=True)
@@ -29,6 +31,15 @@ class Found:
     repaired: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
+    def note(self, what: str, error: LeewardError) -> None:
+        """One thing that went wrong."""
+        self.errors.append(f"{what}: {type(error).__name__}: {error}")
+
+    def add(self, other: "Found") -> None:
+        """What another part of the same sweep has found."""
+        for name in self.__slots__:
+            getattr(self, name).extend(getattr(other, name))
+
     def to_json(self) -> dict[str, Any]:
         """For the log."""
         return {name: getattr(self, name) for name in self.__slots__}
@@ -36,8 +47,6 @@ class Found:
 
 @contextmanager
 def apart(what: str, found: Found) -> Iterator[None]:
-    """Note what goes wrong with one thing, so that the others are still looked at."""
-    try:
+    """Note what goes wrong with one thing, whatever it is, so that the others are still looked at."""
+    with isolate_errors(partial(found.note, what)):
         yield
-    except LeewardError as error:
-        found.errors.append(f"{what}: {type(error).__name__}: {error}")

@@ -10,16 +10,16 @@ from leeward.termination.run import Run
 from leeward.termination.steps import Step
 
 
-def terminate(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
+def terminate(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """`{"step", "run", "execution"?, "error"?, "cause"?}` -> the run document."""
-    return take_step(event, steps.STEPS, wiring.lambda_ports())
+    return take_step(event, steps.STEPS, wiring.invocation_ports(context))
 
 
-def sweep(_event: Mapping[str, Any], _context: object) -> dict[str, Any]:
+def sweep(_event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Once a minute: what no Catch can finish."""
     from leeward.termination.sweep import sweep_once  # late: the steps share this module and start cold without it
 
-    found = sweep_once(wiring.lambda_ports())
+    found = sweep_once(wiring.invocation_ports(context))
     telemetry.swept(found)
     return found.to_json()
 

@@ -1,7 +1,8 @@
 """Keeping lifecycle hooks of ours waiting while a termination is under way, or rests after a failure."""
 
-from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import timedelta
 
 from leeward.model.group import LifecycleHook
 from leeward.model.termination import TerminationRecord
@@ -13,13 +14,14 @@ from leeward.termination.situation import UNSELECTED, Situation
 AT_EVERY_CHANCE = timedelta(minutes=2)  # before a heartbeat is due: two sweeps may fail
 
 
-def beat(situation: Situation, ports: Ports, ahead: timedelta = timedelta()) -> Mapping[str, datetime]:
-    """Heartbeat the hooks of ours that hold the instance and want one within `ahead`; answers each hook's last
-    heartbeat.
+def beat(situation: Situation, ports: Ports, ahead: timedelta = timedelta()) -> TerminationRecord:
+    """Heartbeat the hooks of ours that hold the instance and need one within `ahead`; answers the record as it is then.
+
+    A repeat finds the heartbeat in the record, and sends none before the next is due.
     """
     record = situation.record
     if not situation.held or situation.group is None:
-        return dict(record.heartbeats)
+        return record
     return keep_waiting(record, situation.group.name, situation.our_hooks, situation.policy, ports, ahead)
 
 
@@ -30,14 +32,15 @@ def keep_waiting(
     policy: NodePolicy | None,
     ports: Ports,
     ahead: timedelta,
-) -> Mapping[str, datetime]:
-    """The same for one that is known to be held, by these hooks; without a policy the defaults hold."""
-    last, now = dict(record.heartbeats), ports.clock.now()
-    since = min((cause.at for cause in record.causes), default=now)
-    interval = (policy or UNSELECTED).interruption.heartbeat
-    for hook in verdict.heartbeats_due(hooks, last, interval, since, now + ahead):
-        if ports.groups.heartbeat(group=group, hook=hook.name, instance=record.instance):
-            last[hook.name] = now
-    if last != record.heartbeats:
-        ports.claims.note(record.instance, heartbeats=last)
-    return last
+) -> TerminationRecord:
+    """The same for an instance that is known to be held, by these hooks; without a policy the defaults hold."""
+    now = ports.clock.now()
+    settings = (policy or UNSELECTED).interruption.heartbeat
+    due = verdict.heartbeats_due(hooks, record, settings, now, ahead)
+    sent = {
+        hook.name: now for hook in due if ports.groups.heartbeat(group=group, hook=hook.name, instance=record.instance)
+    }
+    held = {"held": now} if sent and "held" not in record.times else {}
+    if sent:
+        ports.claims.note(record.instance, times=held, heartbeats=sent)
+    return replace(record, times={**held, **record.times}, heartbeats={**record.heartbeats, **sent})

@@ -4,7 +4,7 @@ them has died.
 
 Hooks of others are never looked at (docs/designs/which-hooks-are-ours.md)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from leeward.model.group import LAUNCHING, TERMINATING, Group, GroupInstance, HookResult, LifecycleHook
@@ -15,6 +15,7 @@ from leeward.policy.selection import is_ours
 from leeward.ports import Ports
 from leeward.termination.found import Found, apart
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, keep_waiting
+from leeward.termination.records import read_records
 from leeward.termination.sight import Sight
 from leeward.termination.situation import of_ours
 from leeward.termination.starting import start
@@ -26,7 +27,7 @@ TERMINATE_WAIT = "Terminating:Wait"
 
 def settle_hooks(sight: Sight, running: frozenset[str], ports: Ports, found: Found) -> None:
     """The most urgent first: those whose time is known to run out, those of which nobody knows, launches that wait for
-    their nodes. `running`: names of open executions.
+    their nodes. `running`: names of open executions. Needs no nodes, so that no heartbeat waits for an API server.
 
     What can be asked for many at once is: a whole zone may end in one minute, and each call is one that can fail.
     """
@@ -42,6 +43,17 @@ def settle_hooks(sight: Sight, running: frozenset[str], ports: Ports, found: Fou
     for group, members in _in(LAUNCH_WAIT, sight.selected):
         with apart(group.name, found):
             _settle_launches(sight, group, members, ports, found)
+
+
+def answer_launches(sight: Sight, ports: Ports, found: Found) -> None:
+    """Let launches go on whose nodes are Ready; an answer that is repeated finds nothing waiting."""
+    for group, members in _in(LAUNCH_WAIT, sight.selected if sight.nodes is not None else ()):
+        with apart(group.name, found):
+            ready = [one for one in members if (node := sight.node_of(one.id)) is not None and node.ready]
+            ours = _ours(LAUNCHING, sight, group, ports) if ready and not _off(sight, group) else ()
+            for member in ready if ours else ():
+                with apart(member.id, found):
+                    _answer(ours, group, member, ports, found)
 
 
 def _in(lifecycle: str, groups: Sequence[Group]) -> Iterator[tuple[Group, list[GroupInstance]]]:
@@ -68,10 +80,11 @@ def _settle_endings(ending: Mapping[str, Sequence[GroupInstance]], sight: Sight,
     names = [member.id for members in ending.values() for member in members]
     if not names:
         return
-    records = patiently(lambda: ports.claims.read_all(names), ports.clock)
+    records = read_records(names, ports, found)
     instances = patiently(lambda: ports.instances.describe(names), ports.clock)
     for group in sight.selected:
-        orphans = [one for one in ending.get(group.name, ()) if not _is_open(records.get(one.id))]
+        orphans = [one for one in ending.get(group.name, ()) if one.id not in records.unreadable]
+        orphans = [one for one in orphans if not _is_open(records.read.get(one.id))]
         if orphans:
             with apart(group.name, found):
                 _settle_group(sight, group, orphans, instances, ports, found)
@@ -111,15 +124,16 @@ def _adopted(
 
 
 def _settle_launches(sight: Sight, group: Group, members: Sequence[GroupInstance], ports: Ports, found: Found) -> None:
-    """Answered once the node is Ready, or at once where interruption handling is off; kept waiting until then."""
+    """Answered at once where interruption handling is off, else kept waiting until the node is Ready
+    (`answer_launches`).
+    """
     off, ours = _off(sight, group), _ours(LAUNCHING, sight, group, ports)
     records = ports.claims.read_all([member.id for member in members]) if off else {}
     for member in members if ours else ():
-        node = sight.node_of(member.id)
         with apart(member.id, found):
             if off and _is_open(records.get(member.id)):
                 continue  # a drain that has begun is brought to its end
-            if off or (node is not None and node.ready):
+            if off:
                 _answer(ours, group, member, ports, found)
             else:
                 for hook in ours:
@@ -149,7 +163,7 @@ def _is_open(record: TerminationRecord | None) -> bool:
     return record is not None and record.status is Status.OPEN
 
 
-def _answer(hooks: Sequence[LifecycleHook], group: Group, member: GroupInstance, ports: Ports, found: Found) -> None:
+def _answer(hooks: Iterable[LifecycleHook], group: Group, member: GroupInstance, ports: Ports, found: Found) -> None:
     for hook in hooks:
         ports.groups.complete(group=group.name, hook=hook.name, instance=member.id, result=HookResult.CONTINUE)
         found.answered.append(member.id)
@@ -164,4 +178,5 @@ def _cause(hook: LifecycleHook, instance: str, now: datetime) -> Cause:
         reason="found by the sweeper waiting in a hook of ours",
         hook=hook.name,
         hook_ours=True,
+        hook_default=hook.default,
     )

@@ -33,9 +33,11 @@ class Ending(StrEnum):
 
 
 def debts(record: TerminationRecord) -> tuple[str, ...]:
-    """The launches that this instance's end has to pay for, by the instances for which they were made."""
-    own = (record.instance,) if record.replacement is not None and record.replacement.owed else ()
-    taken_over = tuple(cause.id.removeprefix(DEBT) for cause in record.causes if cause.kind is CauseKind.SURPLUS)
+    """The launches that this instance's end has to pay for, by the instances for which they were made. One of an
+    earlier period counts until it is accounted for.
+    """
+    own = (record.surge_name,) if record.replacement is not None and record.replacement.owed else ()
+    taken_over = tuple(cause.id.removeprefix(DEBT) for cause in record.all_causes if cause.kind is CauseKind.SURPLUS)
     return tuple(debt for debt in dict.fromkeys((*own, *taken_over)) if debt not in record.payers)
 
 
@@ -56,12 +58,12 @@ def only_surplus(record: TerminationRecord) -> bool:
 
 def was_asked(record: TerminationRecord, debt: str) -> bool:
     """Whether the instance was to pay it once already, and could not: its record says whom it passed the debt on to."""
-    return debt in record.payers or any(cause.id == DEBT + debt for cause in record.causes)
+    return debt in record.payers or record.knows(DEBT + debt)
 
 
 def owed_since(record: TerminationRecord, debt: str) -> datetime | None:
     """When the group became one larger, as far as this record knows."""
-    joined = next((cause.at for cause in record.causes if cause.id == DEBT + debt), None)
+    joined = next((cause.at for cause in record.all_causes if cause.id == DEBT + debt), None)
     return joined or record.times.get("replacement") or record.times.get("claimed")
 
 

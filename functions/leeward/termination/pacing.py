@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from leeward.disruption.budgets import allowance, tightest
+from leeward.model.deadlines import detach_deadline
 from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.ports import Ports
 from leeward.termination import verdict
@@ -14,7 +15,8 @@ from leeward.termination.situation import survey
 def paced(record: TerminationRecord, now: datetime) -> bool:
     """Whether the termination can wait: nothing but maintenance wants it, and that is more than a day away."""
     only_far = all(cause.kind is CauseKind.SCHEDULED_CHANGE for cause in record.causes)
-    return only_far and record.deadline is not None and record.deadline - now > verdict.FAR_AHEAD
+    date = detach_deadline(record, now)
+    return only_far and date is not None and date - now > verdict.FAR_AHEAD
 
 
 def budget_left(record: TerminationRecord, ports: Ports, found: Found, now: datetime) -> bool:

@@ -143,8 +143,10 @@ def _launch(
 
 
 def _launch_in(record: TerminationRecord, group: Group, option: LaunchOption, ports: Ports) -> Replacement:
-    """The token is the same whenever this subnet is tried for this instance: asked twice, it is launched once."""
-    token = f"leeward-{record.instance}-{option.subnet.removeprefix('subnet-')}"
+    """The token is the same whenever this subnet is tried for this instance in this period: asked twice, it is launched
+    once.
+    """
+    token = f"leeward-{record.surge_name.replace('/', '-')}-{option.subnet.removeprefix('subnet-')}"
     try:
         return ports.groups.launch(group=group.name, subnet=option.subnet, token=token)
     except AccessDeniedError as error:  # a spot drain must not wait for a permission: the group replaces the instance

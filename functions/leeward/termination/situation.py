@@ -42,12 +42,17 @@ class Situation:
         """The group holds it in Terminating:Wait until its hooks are answered."""
         return self.lifecycle == WAITING
 
+    @property
+    def ours_hold(self) -> bool:
+        """A hook of ours holds it, so that another team's hook that continues ends nothing."""
+        return self.held and bool(self.our_hooks)
+
 
 def survey(record: TerminationRecord, ports: Ports) -> Situation:
     """Look everything up: one DescribeInstances, one DescribeAutoScalingGroups, cached hooks and policies.
 
-    A group that no policy selects any more keeps the defaults for the run that has begun. A cause that asks for force
-    counts as `drain.force` of the policy.
+    A group that no policy selects any more keeps the defaults for the run that has begun. A cause of the present
+    period that asks for force counts as `drain.force` of the policy.
     """
     instance = ports.instances.describe([record.instance]).get(record.instance)
     name = record.subject.group

@@ -12,7 +12,7 @@ from leeward.model.deployment import Deployment
 from leeward.model.pod import Pod
 from leeward.model.times import format_instant
 from leeward.ports import Kubernetes, Ports
-from leeward.termination import verdict
+from leeward.termination import deadlines
 from leeward.termination.drain import Eviction, How
 from leeward.termination.situation import Situation, read
 
@@ -41,7 +41,8 @@ class Surging:
     def __init__(self, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports) -> None:
         self._record, self._policy = situation.record, situation.policy.drain
         self._kubernetes, self._ports = kubernetes, ports
-        self._until = verdict.surged_by(situation.record, self._policy, started)
+        now = ports.clock.now()
+        self._until = deadlines.surged_by(situation.record, self._policy, started, now, ours_hold=situation.ours_hold)
         self._surges = dict(situation.record.surges)
         self._of_pod: dict[str, str] = {}  # uid -> Deployment that was raised for it
         self._plain: set[str] = set()  # uids of pods that go without

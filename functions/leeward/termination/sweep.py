@@ -7,10 +7,13 @@ marks without a record come off, new nodes get what they have to carry, and node
 claimed. Reading first and acting only on what is still true makes any number of sweeps the same as one."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 
 from leeward.errors import LeewardError
 from leeward.finalizer.keeping import keep_finalizers, let_go_of_the_gone
+from leeward.isolation import Executor, attempt, in_threads
 from leeward.model import keys
 from leeward.model.node import Node
 from leeward.model.termination import Status, TerminationRecord, execution_name
@@ -18,60 +21,119 @@ from leeward.patience import patiently
 from leeward.ports import Ports
 from leeward.sync.labels import label_nodes
 from leeward.termination.found import Found, apart
-from leeward.termination.hooks import settle_hooks
+from leeward.termination.hooks import answer_launches, settle_hooks
 from leeward.termination.pacing import budget_left, paced
+from leeward.termination.records import read_records
 from leeward.termination.sight import Sight
 from leeward.termination.starting import start
 
 SECOND_SIGHT = timedelta(minutes=10)
+CLUSTERS = 32  # at a time
+NODES_SECONDS = 10.0  # for the nodes of a cluster and the finalizers of those that are gone
+KUBERNETES_SECONDS = 25.0  # for everything else that one sweep does in a cluster, of the function's 55
 
 __all__ = ["Found", "sweep_once"]
 
 
-def sweep_once(ports: Ports) -> Found:
-    """One sweep over all clusters. A part that fails is named in `errors` and does not stop the others.
+def sweep_once(ports: Ports, each: Executor = in_threads) -> Found:
+    """One sweep over all clusters, side by side. A part that fails is named in `errors` and does not stop the others.
 
-    Hooks come before everything that is done for one record after the other, which may take a storm's sweep to its
-    time-out: a hook that has timed out is lost, what else is left over is done a minute later.
+    What needs no API server does not wait for one: hooks are heartbeaten and executions started again while the nodes
+    are read. Hooks come before everything that is done for one record after the other, which may take a storm's sweep
+    to its time-out: a hook that has timed out is lost, what else is left over is done a minute later.
     """
     found = Found()
-    nodes = {cluster: _nodes(cluster, ports, found) for cluster in ports.clusters.names()}
-    records, running = _open_records(ports), _running(ports, found)
-    sights = []
-    for cluster in ports.clusters.names():
-        with apart(cluster, found):
-            sights.append(_look(cluster, nodes[cluster], records, ports))
-    for sight in sights:
-        settle_hooks(sight, running, ports, found)
-    for record in records.values():
+    served = ports.clusters.names()
+    records = attempt(lambda: _open_records(ports, found))
+    if isinstance(records, LeewardError):
+        each(lambda cluster: _nodes(cluster, ports.for_seconds(NODES_SECONDS), found), served, CLUSTERS)
+        raise records
+    running = _running(ports, found)
+    strays = [record for record in records.values() if record.subject.cluster not in served]
+    with apart("clusters that are not served any more", found):
+        _revive_all(strays, running, ports, found)
+    sweeps = tuple(_ClusterSweep(cluster=one, records=records, running=running, ports=ports) for one in served)
+    each(lambda one: one.run(each), sweeps, CLUSTERS)
+    for one in sweeps:
+        found.add(one.found)
+    return found
+
+
+@dataclass(slots=True, kw_only=True)
+class _ClusterSweep:
+    """One cluster's part of a sweep. `records`: the open ones of all clusters."""
+
+    cluster: str
+    records: Mapping[str, TerminationRecord]
+    running: frozenset[str]
+    ports: Ports
+    found: Found = field(default_factory=Found)
+
+    def run(self, each: Executor) -> None:
+        """What needs AWS alone beside the reading of the nodes, then the rest. Raises nothing."""
+        with apart(self.cluster, self.found):
+            seen: dict[str, Mapping[str, Node]] = {}
+            sight = self._sight()
+            each(lambda part: part(), (partial(self._without_nodes, sight), partial(self._read_nodes, seen)), 2)
+            if sight is not None:
+                self._with_nodes(replace(sight, nodes=seen.get(self.cluster)))
+
+    def _sight(self) -> Sight | None:
+        with apart(self.cluster, self.found):
+            return _look(self.cluster, None, self.records, self.ports)
+        return None
+
+    def _without_nodes(self, sight: Sight | None) -> None:
+        """Hooks first. Records are taken up also where policies or groups cannot be read."""
+        if sight is not None:
+            with apart(f"{self.cluster}: hooks", self.found):
+                settle_hooks(sight, self.running, self.ports, self.found)
+        now = self.ports.clock.now()
+        urgent = [record for record in self._own() if not paced(record, now)]
+        _revive_all(urgent, self.running, self.ports, self.found)
+
+    def _read_nodes(self, seen: dict[str, Mapping[str, Node]]) -> None:
+        nodes = _nodes(self.cluster, self.ports.for_seconds(NODES_SECONDS), self.found)
+        if nodes is not None:
+            seen[self.cluster] = nodes
+
+    def _with_nodes(self, sight: Sight) -> None:
+        ports, found = self.ports.for_seconds(KUBERNETES_SECONDS), self.found
+        answer_launches(sight, ports, found)
+        now = ports.clock.now()
+        _revive_all([record for record in self._own() if paced(record, now)], self.running, ports, found)
+        _sweep_cluster(sight, ports, found)
+
+    def _own(self) -> list[TerminationRecord]:
+        return [record for record in self.records.values() if record.subject.cluster == self.cluster]
+
+
+def _revive_all(records: Iterable[TerminationRecord], running: frozenset[str], ports: Ports, found: Found) -> None:
+    for record in records:
         with apart(record.instance, found):
             _revive(record, running, ports, found)
-    for sight in sights:
-        _sweep_cluster(sight, ports, found)
-    return found
 
 
 def _nodes(cluster: str, ports: Ports, found: Found) -> Mapping[str, Node] | None:
     """By instance, None while the API server is away. The first thing that is done with them is to let go of those that
     a dead instance has left behind, also in a cluster that is paused: nobody else can.
     """
-    try:
+    nodes: Mapping[str, Node] | None = None
+    with apart(cluster, found):
         nodes = {node.instance_id: node for node in ports.clusters.kubernetes(cluster).nodes()}
-    except LeewardError as error:
-        found.errors.append(f"{cluster}: {type(error).__name__}: {error}")
-        return None
-    with apart(f"{cluster}: finalizers", found):
-        found.let_go += let_go_of_the_gone(cluster, nodes, ports)
+    if nodes is not None:
+        with apart(f"{cluster}: finalizers", found):
+            found.let_go += let_go_of_the_gone(cluster, nodes, ports, found.note)
     return nodes
 
 
-def _open_records(ports: Ports) -> Mapping[str, TerminationRecord]:
+def _open_records(ports: Ports, found: Found) -> Mapping[str, TerminationRecord]:
     """By instance. Each minute begins with another one, so that a sweep that dies early leaves no record behind for
     good. Where they cannot be read the sweep ends: what is under way would be taken for what nobody does.
     """
     names = patiently(ports.claims.open_instances, ports.clock)
     first = ports.clock.now().minute % len(names) if names else 0
-    records = patiently(lambda: ports.claims.read_all(names), ports.clock) if names else {}
+    records = read_records(names, ports, found).read
     ordered = [records[name] for name in (*names[first:], *names[:first]) if name in records]
     return {record.instance: record for record in ordered if record.status is Status.OPEN}
 
@@ -115,7 +177,7 @@ def _sweep_cluster(sight: Sight, ports: Ports, found: Found) -> None:
     with apart(f"{cluster}: upgrades", found):
         from leeward.upgrade.sweep import sweep_upgrades  # late: drains share this handler and start cold without it
 
-        found.restored += sweep_upgrades(groups, ports)
+        found.restored += sweep_upgrades(groups, ports, found.note)
     in_round: frozenset[str] | None = None
     with apart(f"{cluster}: rounds", found):
         from leeward.disruption.sweep import sweep_round  # late, as above
@@ -135,8 +197,9 @@ def _sweep_nodes(
     cluster = sight.cluster
     if not sight.policies.settings.paused:
         with apart(f"{cluster}: labels", found):
-            found.labelled += label_nodes(cluster, sight.selected, nodes.values(), ports)
-    keep_finalizers(sight, ports, found)
+            found.labelled += label_nodes(cluster, sight.selected, nodes.values(), ports, found.note)
+    with apart(f"{cluster}: finalizers", found):
+        keep_finalizers(sight, ports, found)
     with apart(f"{cluster}: kept nodes", found):
         if any(keys.KEPT_FOR in node.annotations for node in nodes.values()):
             from leeward.disruption.keeping import sweep_kept_for_rounds  # late, as above
@@ -149,28 +212,34 @@ def _sweep_nodes(
 
         replace_unhealthy(sight, nodes, ports, found)
     if in_round is not None:
-        marked = [node for name, node in nodes.items() if node.taken_out and name not in in_round]
-        _unmark_stale(marked, sight.records, ports, found, cluster)
+        with apart(f"{cluster}: stale taints", found):
+            marked = [node for name, node in nodes.items() if node.taken_out and name not in in_round]
+            _unmark_stale(marked, sight.records, ports, found, cluster)
 
 
 def _unmark_stale(
     marked: Iterable[Node], records: Mapping[str, TerminationRecord], ports: Ports, found: Found, cluster: str
 ) -> None:
     """Take our mark off nodes that nobody is terminating, at second sight: fn interruption marks before it claims."""
-    for node in _unclaimed(marked, records, ports):
-        now = ports.clock.now()
-        if ports.claims.once(f"stale-mark#{node.uid}", SECOND_SIGHT, now):
-            continue
-        ports.clusters.kubernetes(cluster).unmark(node, keys.DISRUPTED_TAINT)
-        found.unmarked.append(node.name)
+    for node in _unclaimed(marked, records, ports, found):
+        with apart(node.name, found):
+            if ports.claims.once(f"stale-mark#{node.uid}", SECOND_SIGHT, ports.clock.now()):
+                continue
+            ports.clusters.kubernetes(cluster).unmark(node, keys.DISRUPTED_TAINT)
+            found.unmarked.append(node.name)
 
 
-def _unclaimed(marked: Iterable[Node], records: Mapping[str, TerminationRecord], ports: Ports) -> Iterator[Node]:
+def _unclaimed(
+    marked: Iterable[Node], records: Mapping[str, TerminationRecord], ports: Ports, found: Found
+) -> Iterator[Node]:
     candidates = [node for node in marked if node.instance_id not in records]
     names = [node.instance_id for node in candidates]
-    instances, claims = (ports.instances.describe(names), ports.claims.read_all(names)) if names else ({}, {})
+    instances = ports.instances.describe(names) if names else {}
+    claims = read_records(names, ports, found)
     for node in candidates:
-        instance, record = instances.get(node.instance_id), claims.get(node.instance_id)
+        instance, record = instances.get(node.instance_id), claims.read.get(node.instance_id)
+        if node.instance_id in claims.unreadable:
+            continue
         alive = instance is not None and instance.state == "running"
         if alive and (record is None or record.status is Status.CLOSED):
             yield node

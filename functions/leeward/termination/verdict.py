@@ -1,23 +1,27 @@
 """The pure decisions of node-termination: whether to ask for a replacement, whether to terminate first, how a drain
-that has run out of time ends, how long to settle and to pause, when a hook wants a heartbeat."""
+that has run out of time ends, how long to pause, when a hook needs a heartbeat. The moments that bound a drain are in
+`deadlines.py`."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
 
+from leeward.model.deadlines import ABRUPT, maintenance
 from leeward.model.group import Group, LifecycleHook
 from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.policy.document import DrainPolicy, Heartbeat, NodePolicy, Rebalance
+from leeward.termination import deadlines
 from leeward.termination.ledger import debts
 from leeward.termination.run import Next
 
-ABRUPT = (CauseKind.SPOT_INTERRUPTION,)  # EC2 takes the instance at the deadline
 REPLACED_FIRST = (*ABRUPT, CauseKind.SCHEDULED_CHANGE)
 FAR_AHEAD = timedelta(days=1)  # a scheduled change further away is paced by the budgets
-DEADLINE_MARGIN = timedelta(seconds=5)  # what terminating and answering need before EC2 takes the instance
-SHORTEST_PAUSE, LONGEST_PAUSE = 2, 30  # seconds
+SHORTEST_PAUSE = 2  # seconds
+LONG_PAUSE = 30  # seconds, what a pause grows to within minutes
+LONGEST_PAUSE = 600  # what it grows to within hours: two days of a held hook are some thousand history events
 LONG_WAIT = timedelta(minutes=5)
+GROWTH = 20  # after a long wait a pause is this part of what was waited
 DETACHED_AFTER = timedelta(minutes=5)  # running, and in no group for so long: somebody detached it
 GIVE_UP_AFTER = timedelta(hours=49)  # an hour past the longest time a lifecycle hook can wait
 
@@ -86,78 +90,13 @@ def held_for_upgrade(record: TerminationRecord) -> bool:
     return record.has(CauseKind.UPGRADE) and "terminating" in record.times and "drained" not in record.times
 
 
-def out_of_time(record: TerminationRecord, policy: DrainPolicy, started: datetime, now: datetime) -> str | None:
-    """Why the drain's time is over, None while it is not: its own time-out, or the moment the instance is taken. What
-    EC2 takes is not given back before: it would get pods again, for a minute.
-    """
-    let_go = let_go_at(record)
-    if let_go is not None and now >= let_go:
-        return "the instance is being taken now"
-    if let_go is not None and not policy.force:
-        return None
-    if now >= started + policy.timeout:
-        return f"drain.timeout of {int(policy.timeout.total_seconds())} s has passed"
-    return None
-
-
-def node_deadline(record: TerminationRecord, policy: DrainPolicy, started: datetime) -> datetime | None:
-    """When the node goes whatever happens: the earliest of the policy's terminationGracePeriod, counted from the start
-    of the drain, and of the deadlines of its causes. A cause that joins can only tighten it. The time-out of a hook of
-    ours is none: it is heartbeaten as long as the drain lasts.
-    """
-    taken = [cause.deadline for cause in record.causes if not (cause.hook and cause.hook_ours)]
-    grace = policy.termination_grace_period
-    return min((moment for moment in (*taken, started + grace if grace else None) if moment), default=None)
-
-
-def deregistered_by(record: TerminationRecord, policy: DrainPolicy, started: datetime) -> datetime | None:
-    """Until when the first eviction waits for load balancers: drain.deregistrationTimeout, and never longer than half
-    of what the drain has, so that the pods have as much. None: not at all, the instance is taken too soon, or the
-    policy says so.
-    """
-    if not policy.deregistration_timeout or record.has(*ABRUPT):
-        return None
-    return min(started + policy.deregistration_timeout, _halfway(record, policy, started, started))
-
-
-def surged_by(record: TerminationRecord, policy: DrainPolicy, started: datetime) -> datetime:
-    """Until when a pod waits for a second replica: half of what is left once evictions have begun."""
-    return _halfway(record, policy, started, max(record.times.get("evicting", started), started))
-
-
-def held_by(
-    record: TerminationRecord, policy: DrainPolicy, span: timedelta, started: datetime, now: datetime
-) -> datetime:
-    """Until when an empty node is held back for what is still under way at it: `span` from its last pod's end, and not
-    past a deadline.
-    """
-    ends = (record.times.get("drained", now) + span, let_go_at(record), node_deadline(record, policy, started))
-    return min(moment for moment in ends if moment is not None)
-
-
-def _halfway(record: TerminationRecord, policy: DrainPolicy, started: datetime, since: datetime) -> datetime:
-    """Between `since` and the end of the drain's time."""
-    deadline = node_deadline(record, policy, started)
-    over = min(moment for moment in (started + policy.timeout, deadline) if moment is not None)
-    return since + (over - since) / 2
-
-
-def let_go_at(record: TerminationRecord) -> datetime | None:
-    """When an instance that EC2 takes is let go, drained or not, so that its hooks are answered before. None: it is not
-    taken. No pause and no work inside a step goes past it.
-    """
-    if record.deadline is None or not record.has(*ABRUPT):
-        return None
-    return record.deadline - DEADLINE_MARGIN
-
-
 def may_wait(record: TerminationRecord, lifecycle: str | None, state: str, now: datetime) -> bool:
     """Whether pods that have been told to end get the rest of their own grace although the drain's time is over: the
     time-out is for pods that do not go, not for those that are going. Not where the instance is taken or ended without
     waiting for us.
     """
-    let_go = let_go_at(record)
-    if let_go is not None and now >= let_go:
+    release = deadlines.release_at(record)
+    if release is not None and now >= release:
         return False
     held = lifecycle in {None, "InService"} or (lifecycle or "").endswith(":Wait")
     return held and state in {"pending", "running"}
@@ -182,8 +121,8 @@ def after_time_out(
     """
     if policy.force:
         return Next.WAIT
-    let_go = let_go_at(record)
-    taken = let_go is not None and now >= let_go
+    release = deadlines.release_at(record)
+    taken = release is not None and now >= release
     held = (lifecycle or "").startswith("Terminating")
     if held and (retains or held_for_upgrade(record)) and not taken:
         return Next.WAIT
@@ -192,57 +131,75 @@ def after_time_out(
 
 
 def comes_again(record: TerminationRecord, now: datetime) -> bool:
-    """Whether an instance that was given back has to go all the same: its maintenance lies ahead, or somebody has
-    deleted its Node, which cannot be undone. It is tried again later, and its record stays open until then.
+    """Whether an instance that was given back has to go all the same: maintenance lies ahead, of whatever event, or its
+    Node was deleted, which cannot be undone. It is tried again later, and its record stays open until then.
     """
-    ahead = record.deadline is not None and record.deadline > now and record.has(CauseKind.SCHEDULED_CHANGE)
-    return ahead or record.has(CauseKind.NODE_DELETED)
-
-
-def settle_seconds(record: TerminationRecord, policy: DrainPolicy, now: datetime) -> int:
-    """How long the empty node stays, so that load balancers let go (docs/features.md, U11); not past a deadline."""
-    drained = record.times.get("drained", now)
-    left = drained + policy.settle - now
-    if record.deadline is not None and record.has(*ABRUPT):
-        left = min(left, record.deadline - DEADLINE_MARGIN - now)
-    return max(0, ceil(left.total_seconds()))
+    return bool(maintenance(record, now)) or record.has(CauseKind.NODE_DELETED)
 
 
 def pause_seconds(
     *, waited: timedelta, hint: float | None = None, limits: Iterable[datetime] = (), now: datetime
 ) -> int:
-    """How long to pause before looking again: longer the longer it has taken, shorter where something is due.
+    """How long to pause before looking again: longer the longer it has taken, shorter where something is due. A cause
+    that joins wakes the run whatever its pause.
 
     `hint`: when the next thing is expected, in seconds; after a long wait it is trusted for twice as long a pause.
     `limits`: moments that must not be slept through.
     """
     grown = waited.total_seconds() / 4 if hint is None else hint
     known_to_last = hint is not None and waited > LONG_WAIT
-    pause = min(max(grown, SHORTEST_PAUSE), 2 * LONGEST_PAUSE if known_to_last else LONGEST_PAUSE)
+    grown_to = min(waited.total_seconds() / GROWTH, LONGEST_PAUSE)
+    longest = max(2 * LONG_PAUSE if known_to_last else LONG_PAUSE, grown_to)
+    pause = min(max(grown, SHORTEST_PAUSE), longest)
     for limit in limits:
         pause = min(pause, max((limit - now).total_seconds(), 1))
     return ceil(pause)
 
 
 def heartbeat_interval(heartbeat: Heartbeat, hook: LifecycleHook) -> timedelta:
-    """`auto`: half of the hook's own time-out, so that one lost heartbeat loses nothing."""
-    return heartbeat.interval or timedelta(seconds=max(hook.heartbeat_timeout / 2, 1))
+    """Half of the hook's own time-out, so that one lost heartbeat loses nothing; the policy may only shorten it."""
+    half = timedelta(seconds=max(hook.heartbeat_timeout / 2, 1))
+    return half if heartbeat.interval is None else min(heartbeat.interval, half)
+
+
+def held_since(record: TerminationRecord, hook: LifecycleHook) -> datetime | None:
+    """When the hook began to hold the instance: by the cause that it brought, the first heartbeat, or our own request
+    to the group. None: unknown. Older causes, such as maintenance announced days ahead, say nothing of it.
+    """
+    own = (cause.at for cause in record.causes if cause.hook == hook.name)
+    return min(own, default=record.times.get("held", record.times.get("terminating")))
 
 
 def heartbeats_due(
-    hooks: Iterable[LifecycleHook], last: Mapping[str, datetime], heartbeat: Heartbeat, since: datetime, now: datetime
+    hooks: Iterable[LifecycleHook], record: TerminationRecord, heartbeat: Heartbeat, now: datetime, ahead: timedelta
 ) -> tuple[LifecycleHook, ...]:
-    """The waiting hooks of ours that want a heartbeat now; none once `until` has passed since the first cause."""
-    if now >= since + heartbeat.until:
-        return ()
-    return tuple(hook for hook in hooks if now >= last.get(hook.name, since) + heartbeat_interval(heartbeat, hook))
+    """The waiting hooks of ours that need a heartbeat within `ahead`; none once `until` has passed since the hook began
+    to hold the instance.
+    """
+    return tuple(
+        hook for hook in hooks if (due := _next_heartbeat(hook, record, heartbeat, now)) and due <= now + ahead
+    )
 
 
-def next_heartbeat(
-    hooks: Iterable[LifecycleHook], last: Mapping[str, datetime], heartbeat: Heartbeat, now: datetime
+def next_heartbeats(
+    hooks: Iterable[LifecycleHook], record: TerminationRecord, heartbeat: Heartbeat, now: datetime
 ) -> list[datetime]:
-    """When each waiting hook of ours wants its next heartbeat."""
-    return [last.get(hook.name, now) + heartbeat_interval(heartbeat, hook) for hook in hooks]
+    """When each waiting hook of ours needs its next heartbeat."""
+    found = (_next_heartbeat(hook, record, heartbeat, now) for hook in hooks)
+    return [due for due in found if due is not None]
+
+
+def _next_heartbeat(
+    hook: LifecycleHook, record: TerminationRecord, heartbeat: Heartbeat, now: datetime
+) -> datetime | None:
+    """None: heartbeats have ended, and the hook's own default result is next. A hook that has waited for an unknown
+    time needs one at once.
+    """
+    since = held_since(record, hook)
+    if since is None:
+        return now
+    due = record.heartbeats.get(hook.name, since) + heartbeat_interval(heartbeat, hook)
+    return due if max(due, now) < since + heartbeat.until else None
 
 
 RESTS = timedelta(minutes=8)  # a node that was given back and has to go all the same, until it is tried again

@@ -97,10 +97,9 @@ def parted(
 
 def _told(record: UpgradeRecord, old: str, termination: TerminationRecord) -> bool:
     """Both causes have joined: its own, and the debt where it has one to pay."""
-    known = {cause.id for cause in termination.causes}
     debt = debt_of(record, old)
-    return cause_id(record, old) in known and (
-        debt is None or ledger.DEBT + debt_name(debt, record.under_way[old]) in known
+    return termination.knows(cause_id(record, old)) and (
+        debt is None or termination.knows(ledger.DEBT + debt_name(debt, record.under_way[old]))
     )
 
 
@@ -129,7 +128,7 @@ def _given_back(record: UpgradeRecord, old: str, termination: TerminationRecord)
     """
     if termination.status is Status.CLOSED:
         return True
-    told = next(cause.at for cause in termination.causes if cause.id == cause_id(record, old))
+    told = next(cause.at for cause in termination.all_causes if cause.id == cause_id(record, old))
     rests = termination.times.get("retry", told) - RESTS >= told
     return rests and debt_of(record, old) is None
 

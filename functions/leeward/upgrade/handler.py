@@ -12,17 +12,17 @@ from leeward.upgrade.run import Run
 ENDED = "Step Functions Execution Status Change"  # the detail-type of EventBridge's events
 
 
-def upgrade(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
+def upgrade(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """`{"step", "run", "execution"?, "error"?, "cause"?}` -> the run document. EventBridge's word on how an execution
     ended -> what was given back.
     """
     if event.get("detail-type") == ENDED:
         from leeward.upgrade.sweep import ended_badly
 
-        return telemetry.died(ended_badly(event["detail"], wiring.lambda_ports()))
+        return telemetry.died(ended_badly(event["detail"], wiring.invocation_ports(context)))
     from leeward.upgrade.steps import STEPS
 
     run = Run.from_json(event.get("run") or {})
-    result = STEPS[event["step"]](run, event, wiring.lambda_ports())
+    result = STEPS[event["step"]](run, event, wiring.invocation_ports(context))
     telemetry.stepped(event["step"], result)
     return result.to_json()

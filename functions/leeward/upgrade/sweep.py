@@ -5,11 +5,13 @@ A lease without an open execution holds nothing: AZRebalance is resumed, the max
 record stays, and the next start goes on where it was. Nobody starts it by himself: who stopped it had a reason."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from leeward.errors import RecordChangedError
+from leeward.errors import LeewardError, RecordChangedError
+from leeward.isolation import isolate_errors, reraise
 from leeward.model.group import Group
 from leeward.ports import Ports
 from leeward.upgrade.ending import give_back_group
@@ -17,19 +19,25 @@ from leeward.upgrade.lease import held
 from leeward.upgrade.record import UpgradeRecord
 
 
-def sweep_upgrades(groups: Iterable[Group], ports: Ports) -> list[str]:
-    """Names of groups that got something back: one read of the table for each group."""
+def sweep_upgrades(
+    groups: Iterable[Group], ports: Ports, note: Callable[[str, LeewardError], object] = reraise
+) -> list[str]:
+    """Names of groups that got something back: one read of the table for each group. `note` takes a group that could
+    not be handled and why; the others are.
+    """
     found: list[str] = []
     for group in groups:
-        record = ports.upgrades.read(group.name)
-        if record is None or not _owes(record, group):
-            continue
-        if record.ended is None and held(record, ports):
-            continue
-        restored = give_back_group(record, ports)
-        if restored != record and ports.upgrades.write(restored) is not None:
-            found.append(group.name)
+        with isolate_errors(partial(note, group.name)):
+            found += _restored(group, ports)
     return found
+
+
+def _restored(group: Group, ports: Ports) -> list[str]:
+    record = ports.upgrades.read(group.name)
+    if record is None or not _owes(record, group) or (record.ended is None and held(record, ports)):
+        return []
+    restored = give_back_group(record, ports)
+    return [group.name] if restored != record and ports.upgrades.write(restored) is not None else []
 
 
 def ended_badly(detail: Mapping[str, Any], ports: Ports) -> str:

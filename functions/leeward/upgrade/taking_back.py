@@ -38,7 +38,7 @@ def still_allowed(
 def _is_begun(record: UpgradeRecord, old: str, claims: Mapping[str, TerminationRecord]) -> bool:
     """A step that died has told him in part: that cannot be taken back."""
     claim = claims.get(old)
-    return claim is not None and cause_id(record, old) in {cause.id for cause in claim.causes}
+    return claim is not None and claim.knows(cause_id(record, old))
 
 
 def _within(record: UpgradeRecord, preflight: Preflight, going: frozenset[str]) -> bool:

@@ -19,6 +19,7 @@ from .garbage import Garbage
 from .jobs import Jobs
 from .kubelet import Kubelets
 from .node_lifecycle import NodeLifecycle
+from .registration import Registration
 from .replicasets import ReplicaSets
 from .scheduler import Scheduler
 from .statefulsets import StatefulSets
@@ -48,4 +49,5 @@ def all_controllers(world: World, events: EventRecorder) -> list[Controller]:
         Attachments(world, events),
         Kubelets(world, events),
         NodeLifecycle(world, events),
+        *([Registration(world, events)] if world.settings.node_leases else []),
     ]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from local.cluster.history import Cause
+from local.cluster.namespaces import is_held
 from local.cluster.objects import Obj, copied, is_deleting, name_of, node_of, uid_of
 from local.cluster.resources import BY_PLURAL
 from local.cluster.store import Change, ChangeType
@@ -19,14 +22,20 @@ class Garbage:
         self._nodes: Worklist[str] = Worklist()
         self._namespaces: Worklist[str] = Worklist()
         self._shut_down: Worklist[str] = Worklist()
+        self._terminating: set[str] = set()
 
     def observe(self, change: Change) -> None:
+        if change.key[0] in self._terminating:
+            self._namespaces.add(change.key[0])
         if change.type is ChangeType.DELETED:
             self._owners.add(uid_of(change.obj))
             if change.resource == "nodes":
                 self._collect_later(name_of(change.obj))
             elif change.resource == "namespaces":
-                self._namespaces.add(name_of(change.obj))
+                self._terminating.discard(name_of(change.obj))
+        elif change.resource == "namespaces" and is_deleting(change.obj):
+            self._terminating.add(name_of(change.obj))
+            self._namespaces.add(name_of(change.obj))
         elif change.resource == "pods":
             self._watch_for_orphan(change)
             if is_deleting(change.obj):
@@ -41,7 +50,11 @@ class Garbage:
             self._collect_later(node)
 
     def _collect_later(self, node: str) -> None:
-        due = self._world.now() + self._world.settings.pod_gc_delay
+        """At the first pass of the pod garbage collector that finds the node missing for its whole quarantine."""
+        settings = self._world.settings
+        due = self._world.now() + settings.pod_gc_quarantine
+        if settings.pod_gc_period:
+            due = math.ceil(due / settings.pod_gc_period) * settings.pod_gc_period
         self._world.timers.at(due, lambda: self._nodes.add(node))
 
     def run(self) -> bool:
@@ -90,15 +103,24 @@ class Garbage:
                 self._world.delete("pods", pod, DeleteOptions(grace=0))
         return bool(pods)
 
-    def _empty(self, namespace: str) -> bool:
-        acted = False
-        for resource in BY_PLURAL.values():
-            if resource.namespaced:
-                for obj in self._world.store.all(resource.plural):
-                    if obj["metadata"]["namespace"] == namespace:
-                        self._world.delete(resource.plural, obj)
-                        acted = True
-        return acted
+    def _empty(self, name: str) -> bool:
+        """Delete everything in a namespace that is being deleted; let the namespace go when nothing is left in it."""
+        namespace = self._world.store.find("namespaces", name)
+        if namespace is None or not is_held(namespace):
+            return False
+        left = [
+            (resource.plural, obj)
+            for resource in BY_PLURAL.values()
+            if resource.namespaced
+            for obj in self._world.store.all(resource.plural)
+            if obj["metadata"]["namespace"] == name
+        ]
+        going = [(resource, obj) for resource, obj in left if not is_deleting(obj)]
+        for resource, obj in going:
+            self._world.delete(resource, obj)
+        if not left:
+            self._world.replace("namespaces", namespace, {**namespace, "spec": {}})
+        return bool(going) or not left
 
 
 def orphan(world: World, uid: str) -> None:

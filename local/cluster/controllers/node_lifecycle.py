@@ -69,13 +69,10 @@ class NodeLifecycle:
         wanted = _wanted_taints(node)
         kept = [t for t in taints_of(node) if t.get("key") not in _OWN or _same(t, wanted)]
         missing = [taint for taint in wanted if not _same(taint, kept)]
-        taints = [*kept, *({**taint, **self._dated(taint)} for taint in missing)]
+        taints = [*kept, *({**taint, "timeAdded": self._world.timestamp()} for taint in missing)]
         changed = self._world.change("nodes", key_of(node), lambda entry: _set_taints(entry, taints))
         self._plan_evictions(self._world.find("nodes", name))
         return changed
-
-    def _dated(self, taint: Obj) -> Obj:
-        return {"timeAdded": self._world.timestamp()} if taint["effect"] == "NoExecute" else {}
 
     def _plan_evictions(self, node: Obj) -> None:
         """A pod leaves when the shortest of its tolerations for the node's NoExecute taints runs out."""

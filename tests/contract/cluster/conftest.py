@@ -17,7 +17,7 @@ ON_A_CLUSTER = [CLUSTER] if KUBECONFIG else []
 
 @pytest.fixture
 def emulated(tmp_path):
-    settings = ClusterSettings(pod_start=0.05, pod_gc_delay=0.1)
+    settings = ClusterSettings(pod_start=0.05, pod_gc_period=0, pod_gc_quarantine=0.1)
     with ClusterServer(name="blue", settings=settings) as server:
         server.write_files(tmp_path)
         with server.lock:
@@ -49,4 +49,10 @@ def world(request):
 @pytest.fixture(params=[MODEL, EMULATOR])
 def expendable_world(request):
     """Where a node may be lost for good."""
+    return world_of(request)
+
+
+@pytest.fixture(params=[EMULATOR, *ON_A_CLUSTER])
+def served_world(request):
+    """What exists over HTTP alone: lists and their queries, empty bodies, headers."""
     return world_of(request)

@@ -58,6 +58,7 @@ class Reply(NamedTuple):
 
     code: int
     body: Mapping[str, Any]
+    warnings: Sequence[str] = ()
 
     @property
     def reason(self) -> str:
@@ -87,11 +88,11 @@ class ClusterWorld(Protocol):
         """Create an object, or post to a subresource of one, as an administrator."""
         ...
 
-    def patch(self, resource: str, name: str, body: Mapping[str, Any]) -> Reply:
+    def patch(self, resource: str, name: str, body: Mapping[str, Any], *, subresource: str = "") -> Reply:
         """Merge patch, as an administrator."""
         ...
 
-    def remove(self, resource: str, name: str, *, grace: int | None = None) -> Reply:
+    def remove(self, resource: str, name: str, *, grace: int | None = None, uid: str | None = None) -> Reply:
         """Delete, as an administrator."""
         ...
 
@@ -130,12 +131,13 @@ class SimulatedCluster:
         space = self._space(resource)
         return _replied(lambda: self._model.create(resource, dict(body), space, dry_run=dry_run), 201)
 
-    def patch(self, resource: str, name: str, body: Mapping[str, Any]) -> Reply:
+    def patch(self, resource: str, name: str, body: Mapping[str, Any], *, subresource: str = "") -> Reply:
         space = self._space(resource)
-        return _replied(lambda: self._model.patch(resource, name, dict(body), space, kind=PatchType.MERGE))
+        kind, part = PatchType.MERGE, subresource or None
+        return _replied(lambda: self._model.patch(resource, name, dict(body), space, kind=kind, subresource=part))
 
-    def remove(self, resource: str, name: str, *, grace: int | None = None) -> Reply:
-        options = DeleteOptions(grace=grace)
+    def remove(self, resource: str, name: str, *, grace: int | None = None, uid: str | None = None) -> Reply:
+        options = DeleteOptions(grace=grace, uid=uid)
         return _replied(lambda: self._model.delete(resource, name, self._space(resource), options=options))
 
     def _space(self, resource: str) -> str | None:
@@ -184,17 +186,30 @@ class ServedCluster:
         self._call("POST", self._path(resource), body)
 
     def post(
-        self, resource: str, body: Mapping[str, Any], *, name: str = "", subresource: str = "", dry_run: bool = False
+        self,
+        resource: str,
+        body: Mapping[str, Any] | None,
+        *,
+        name: str = "",
+        subresource: str = "",
+        dry_run: bool = False,
     ) -> Reply:
         query = "?dryRun=All" if dry_run else ""
         return self._ask("POST", self._path(resource, name, subresource) + query, body)
 
-    def patch(self, resource: str, name: str, body: Mapping[str, Any]) -> Reply:
-        return self._ask("PATCH", self._path(resource, name), body, content_type="application/merge-patch+json")
+    def patch(self, resource: str, name: str, body: Mapping[str, Any], *, subresource: str = "") -> Reply:
+        path = self._path(resource, name, subresource)
+        return self._ask("PATCH", path, body, content_type="application/merge-patch+json")
 
-    def remove(self, resource: str, name: str, *, grace: int | None = None) -> Reply:
-        body = {} if grace is None else {"gracePeriodSeconds": grace}
+    def remove(self, resource: str, name: str, *, grace: int | None = None, uid: str | None = None) -> Reply:
+        body: dict[str, Any] = {} if grace is None else {"gracePeriodSeconds": grace}
+        if uid is not None:
+            body["preconditions"] = {"uid": uid}
         return self._ask("DELETE", self._path(resource, name), body)
+
+    def list(self, resource: str, query: str) -> Reply:
+        """With a query of its own."""
+        return self._ask("GET", f"{self._path(resource)}?{query}")
 
     def _path(self, *parts: str) -> str:
         resource = parts[0]
@@ -219,7 +234,7 @@ class ServedCluster:
             node = self.api.node(name)
             if node is not None:
                 self.api.unmark(node, "leeward.dev/disrupted")
-        self._call("DELETE", f"/api/v1/namespaces/{self.namespace}")
+        self._ask("DELETE", f"/api/v1/namespaces/{self.namespace}")
         self._client.close()
         self._pool.clear()
 
@@ -234,7 +249,7 @@ class ServedCluster:
         data = None if body is None else json.dumps(body).encode()
         headers = {**self._headers, "content-type": content_type}
         answer = self._pool.request(method, self._url + path, body=data, headers=headers)
-        return Reply(answer.status, json.loads(answer.data))
+        return Reply(answer.status, json.loads(answer.data), answer.headers.getlist("warning"))
 
 
 class _Door:
@@ -280,6 +295,14 @@ def a_deployment(world: ClusterWorld, app: str = "web", *, replicas: int = 1) ->
     spec = {"replicas": replicas, "selector": selector, "template": _template(app, topologySpreadConstraints=[spread])}
     world.create("deployments", {"metadata": {"name": app}, "spec": spec})
     world.until(lambda: len(ready(world, app)) == replicas, f"{replicas} of {app} Ready")
+
+
+def a_lone_pod(world: ClusterWorld, name: str, *, finalizers: Sequence[str] = ()) -> None:
+    """A Ready pod that nothing replaces."""
+    template = _template(name)
+    metadata = {**template["metadata"], "name": name, "finalizers": list(finalizers)}
+    world.create("pods", {"metadata": metadata, "spec": template["spec"]})
+    world.until(lambda: name in ready(world, name), f"{name} Ready")
 
 
 def a_daemon_set(world: ClusterWorld, app: str = "agent") -> None:

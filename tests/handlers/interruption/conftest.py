@@ -72,7 +72,7 @@ def connect(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     def build(**changes: Any) -> Queue:
         system = a_system(**changes)
         log = StringIO()
-        monkeypatch.setattr(handler, "ports", lambda: system.ports)
+        monkeypatch.setattr(handler, "ports", lambda _context: system.ports)
         for written in metrics.logger.handlers:  # their stream was taken at import
             monkeypatch.setattr(written, "stream", log)
         return Queue(system, capsys, log)

@@ -106,15 +106,16 @@ class TestInVirtualTime:
         assert outcomes == [RecordOutcome.RETRY, RecordOutcome.DONE]
 
 
+HANGING = {
+    "accepts and never answers": (never, batch.READ_SECONDS),
+    "answers after 20 s": (after(20), batch.READ_SECONDS),
+    "sends a byte now and then": (byte_by_byte(0.5), batch.READ_SECONDS),
+    "lists work, writes hang": (writes_hang(listed(raw_node("node-b", instance=BLUE))), batch.WRITE_SECONDS),
+}
+
+
 class TestSideBySide:
     """With real threads, real sockets and the real client for the cluster that hangs."""
-
-    HANGING = {
-        "accepts and never answers": (never, batch.READ_SECONDS),
-        "answers after 20 s": (after(20), batch.READ_SECONDS),
-        "sends a byte now and then": (byte_by_byte(0.5), batch.READ_SECONDS),
-        "lists work, writes hang": (writes_hang(listed(raw_node("node-b", instance=BLUE))), batch.WRITE_SECONDS),
-    }
 
     @pytest.fixture(params=HANGING.values(), ids=HANGING)
     def hanging(self, request):

@@ -8,6 +8,7 @@ from leeward.errors import ClusterUnreachableError, ThrottledError
 from leeward.interruption.effects import EVENT_REASONS
 from leeward.interruption.metrics import LOG_KEYS
 from leeward.model import keys
+from leeward.model.deadlines import detach_deadline
 from leeward.model.group import LAUNCHING, HookResult, LifecycleHook
 from leeward.model.message import Kind
 from leeward.model.promise import SHORT_FOR, Pool
@@ -86,7 +87,7 @@ class TestJoining:
         queue.deliver(event("spot_interruption"))
         record = queue.system.claims.records["i-0abc"]
         assert (record.version, len(record.causes)) == (2, 2)
-        assert record.deadline is not None
+        assert detach_deadline(record, queue.system.clock.now()) is not None
         assert queue.system.executions.woken == ["pause-1"]
         assert queue.system.executions.open == {"i-0abc-1"}
 
@@ -153,7 +154,8 @@ class TestPacing:
         queue = connect(nodes=[a_node()])
         queue.deliver(event("scheduled_change", detail__startTime=FAR_AHEAD))
         assert not node_of(queue).marked
-        assert queue.system.claims.records["i-0abc"].deadline is not None
+        record = queue.system.claims.records["i-0abc"]
+        assert detach_deadline(record, queue.system.clock.now()) is not None
         assert queue.system.executions.started == []
 
     def test_another_cause_starts_it_at_once(self, connect):

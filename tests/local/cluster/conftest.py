@@ -81,7 +81,7 @@ class Served:
 
 @pytest.fixture
 def served() -> Iterator[Served]:
-    settings = ClusterSettings(pod_start=0.05, termination_scale=0.01, pod_gc_delay=0.05)
+    settings = ClusterSettings(pod_start=0.05, termination_scale=0.01, pod_gc_period=0, pod_gc_quarantine=0.05)
     with ClusterServer(settings=settings) as server:
         running = Served(server)
         yield running

@@ -45,6 +45,12 @@ class Kubectl:
     home: Path
     kubeconfig: Path
 
+    @property
+    def minor(self) -> int:
+        """The 32 of v1.32.4; 0 when the binary does not tell."""
+        found = re.search(r"v1\.(\d+)", version_of(self.binary))
+        return int(found.group(1)) if found else 0
+
     def run(self, *arguments: str, text: str | None = None, seconds: float = 240) -> Run:
         done = subprocess.run(
             [self.binary, *arguments],

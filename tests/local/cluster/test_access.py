@@ -14,6 +14,7 @@ from botocore.signers import RequestSigner
 from local.cluster.authn import AccessEntry, Authenticator, TokenRefused, presigned_url, same_principal
 from local.cluster.errors import ApiError
 from local.cluster.server import ClusterServer
+from local.cluster.settings import ClusterSettings
 from local.cluster.sts import arn_in, sts_identify
 from tests.local.cluster.builders import START
 from tests.local.cluster.conftest import Served
@@ -249,3 +250,23 @@ def test_a_role_in_a_namespace_reaches_no_further(served, limited):
     leases = "/apis/coordination.k8s.io/v1/namespaces/{}/leases"
     assert limited.json("GET", leases.format("kube-system"))[0] == 200
     assert limited.json("GET", leases.format("default"))[0] == 403
+
+
+def test_after_a_start_roles_are_unknown_for_a_while_and_the_health_check_fails(served, limited):
+    def codes():
+        return [limited.request("GET", path).status for path in ("/readyz", "/api/v1/nodes", "/api/v1")]
+
+    assert codes() == [200, 200, 200]
+    assert served.admin.json("PUT", "/_local/start-window", {"seconds": 600})[0] == 200
+    assert codes() == [500, 403, 403]
+    assert served.admin.request("GET", "/api/v1/nodes").status == 200  # system:masters needs no role
+    assert served.admin.json("PUT", "/_local/start-window", {"seconds": 0})[0] == 200
+    assert codes() == [200, 200, 200]
+    assert served.admin.json("PUT", "/_local/start-window", {"seconds": "long"})[0] == 400
+
+
+def test_a_server_may_start_with_such_a_window():
+    with ClusterServer(settings=ClusterSettings(start_window=600)) as server:
+        served = Served(server)
+        assert served.admin.request("GET", "/readyz").status == 500
+        served.close()

@@ -47,7 +47,7 @@ class BridgedLab(Lab):
     """Polls every half second of its time."""
 
     def __init__(self, **settings: float) -> None:
-        super().__init__(pod_gc_delay=0.0)
+        super().__init__(pod_gc_period=0, pod_gc_quarantine=0.0)
         self.aws = Aws()
         self.bridge = NodeBridge(cluster=self.cluster, source=self.aws, settings=BridgeSettings(**settings))
 

@@ -3,6 +3,7 @@
 import pytest
 
 from local.cluster.errors import ApiError
+from local.cluster.patches import PatchType
 from local.cluster.world import DeleteOptions
 from tests.local.cluster.builders import Lab, a_pod, a_workload
 
@@ -119,8 +120,11 @@ def test_orphaning_leaves_the_pods(lab):
 
 def test_pods_of_a_vanished_node_are_collected_and_replaced_elsewhere(lab):
     lab.deployed()
+    lost = set(lab.pods()) - {name for name, node in lab.nodes_of().items() if node != "n0"}
     lab.cluster.delete("nodes", "n0")
-    lab.run(3)
+    lab.run(38)  # the pod garbage collector leaves them for its quarantine of 40 s, and looks every 20 s
+    assert lost <= set(lab.pods())
+    lab.run(25)
     nodes = {pod["spec"]["nodeName"] for pod in lab.cluster.list("pods", labels="app=web")}
     assert len(lab.pods()) == 3
     assert "n0" not in nodes
@@ -132,6 +136,29 @@ def test_deleting_a_namespace_empties_it(lab):
     lab.cluster.delete("namespaces", "team")
     lab.run()
     assert lab.cluster.list("configmaps", "team") == []
+
+
+def test_a_namespace_stays_terminating_while_a_pod_with_a_finalizer_is_in_it(lab):
+    lab.create("namespaces", {"metadata": {"name": "team"}})
+    lab.create("configmaps", {"metadata": {"name": "settings"}}, "team")
+    pod = a_pod("held")
+    pod["metadata"]["finalizers"] = ["example.com/held"]
+    lab.create("pods", pod, "team")
+    lab.run(2)
+    lab.cluster.delete("namespaces", "team")
+    lab.run(600)
+    assert lab.cluster.get("namespaces", "team")["status"]["phase"] == "Terminating"
+    assert lab.cluster.list("configmaps", "team") == []
+    with pytest.raises(ApiError, match="because it is being terminated"):
+        lab.create("configmaps", {"metadata": {"name": "more"}}, "team")
+    lab.cluster.patch("pods", "held", {"metadata": {"finalizers": None}}, "team", kind=PatchType.MERGE)
+    lab.run()
+    assert lab.cluster.store.find("namespaces", "team") is None
+
+
+def test_the_namespaces_of_the_system_may_not_be_deleted(lab):
+    with pytest.raises(ApiError, match="this namespace may not be deleted"):
+        lab.cluster.delete("namespaces", "kube-system")
 
 
 def test_a_delete_as_dry_run_changes_nothing(lab):

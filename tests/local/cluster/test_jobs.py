@@ -104,7 +104,7 @@ def test_a_lost_node_makes_the_job_start_its_pod_elsewhere(lab):
     (name,) = lab.pods("sums")
     home = lab.nodes_of("sums")[name]
     lab.cluster.delete("nodes", home)
-    lab.run(100)
+    lab.run(150)
     assert is_over(lab, "Complete")
     assert [node for node in lab.nodes_of("sums").values() if node == home] == []
 

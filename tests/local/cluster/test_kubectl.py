@@ -33,7 +33,9 @@ class Scenario:
     """One version, one cluster: three nodes, three replicas under a budget, an agent on every node."""
 
     def __init__(self, binary: Path, home: Path) -> None:
-        settings = ClusterSettings(pod_start=0.05, termination_scale=0.01, volume_attach=0.05, volume_detach=0.1)
+        settings = ClusterSettings(
+            pod_start=0.05, termination_scale=0.01, volume_attach=0.05, volume_detach=0.1, node_leases=True
+        )
         self.server = ClusterServer(settings=settings)
         self.kubectl = Kubectl(binary=binary, home=home, kubeconfig=home / "kubeconfig")
 
@@ -61,6 +63,8 @@ def scenario(binary: Path, home: Path) -> str:
         run.prepare()
         looks(run)
         edits(run)
+        creates(run)
+        explains(run)
         keeps_state(run)
         watches(run)
         drains(run)
@@ -121,6 +125,52 @@ def edits(run: Scenario) -> None:
     kubectl.ok("scale", "deployment", "web", "--replicas=3")
     pod = kubectl.ok("get", "pods", "-n", "kube-system", "-o", "name").split()[0]
     kubectl.ok("delete", pod, "-n", "kube-system", "--timeout=180s")
+
+
+def creates(run: Scenario) -> None:
+    """Objects that kubectl makes from its arguments, which some versions send as protobuf."""
+    kubectl, model = run.kubectl, run.server.model
+    kubectl.ok("create", "namespace", "made")
+    kubectl.ok("create", "configmap", "literal", "--from-literal=colour=red")
+    assert model.get("configmaps", "literal")["data"] == {"colour": "red"}
+    kubectl.ok("create", "secret", "generic", "hidden", "--from-literal=word=pass")
+    assert model.get("secrets", "hidden")["data"] == {"word": "cGFzcw=="}
+    kubectl.ok("create", "deployment", "front", "--image=nginx", "--replicas=2", "--port=80")
+    kubectl.ok("wait", "--for=condition=Available", "deployment/front", "--timeout=180s")
+    made = model.get("deployments", "front")["spec"]
+    assert (made["replicas"], made["selector"]) == (2, {"matchLabels": {"app": "front"}})
+    (container,) = made["template"]["spec"]["containers"]
+    assert (container["image"], container["ports"]) == ("nginx", [{"containerPort": 80}])
+    assert "exposed" in kubectl.ok("expose", "deployment", "front", "--port=80", "--target-port=http")
+    (port,) = model.get("services", "front")["spec"]["ports"]
+    assert (port["port"], port["targetPort"]) == (80, "http")
+    kubectl.ok("create", "job", "once", "--image=busybox", "--", "date", "+%s")
+    (container,) = model.get("jobs", "once")["spec"]["template"]["spec"]["containers"]
+    assert container["command"] == ["date", "+%s"]
+    kubectl.ok("create", "pdb", "front", "--selector=app=front", "--max-unavailable=50%")
+    assert model.get("poddisruptionbudgets", "front")["spec"]["maxUnavailable"] == "50%"
+    kubectl.ok("create", "role", "look", "--verb=get,list", "--resource=pods")
+    kubectl.ok("create", "rolebinding", "look", "--role=look", "--user=alice")
+    kubectl.ok(
+        "delete", "deployment/front", "service/front", "job/once", "pdb/front", "namespace/made", "--timeout=180s"
+    )
+    assert model.store.find("namespaces", "made") is None
+
+
+def explains(run: Scenario) -> None:
+    """What the server says about its types, itself, the user and its nodes."""
+    kubectl = run.kubectl
+    explained = kubectl.ok("explain", "node.spec.taints")
+    assert "KIND:" in explained
+    assert "Required. The effect of the taint on pods" in explained
+    assert "minReadySeconds" in kubectl.ok("explain", "deployment.spec")
+    if kubectl.minor >= 28:  # before, kubectl knew only the beta of this API
+        assert "kubernetes-admin" in kubectl.ok("auth", "whoami")
+    kubectl.ok("get", "ep")
+    assert kubectl.ok("get", "componentstatuses").count("Healthy") == 3
+    described = " ".join(kubectl.ok("describe", "node", "n0").split())
+    assert "Lease: HolderIdentity: n0" in described
+    assert "RegisteredNode" in described
 
 
 def keeps_state(run: Scenario) -> None:

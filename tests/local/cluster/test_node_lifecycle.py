@@ -35,7 +35,7 @@ def test_after_five_minutes_pods_of_a_silent_node_are_replaced_but_hang_until_it
     lab.run(60)
     assert len(lab.pods()) == 4
     lab.cluster.delete("nodes", "n0")
-    lab.run(2)
+    lab.run(62)
     assert len(lab.pods()) == 3
 
 

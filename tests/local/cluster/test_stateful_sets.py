@@ -123,7 +123,7 @@ def test_a_pod_on_a_silent_node_is_not_replaced_until_the_node_is_removed(lab):
     lab.run(400)
     assert lab.pod("db-1")["metadata"]["deletionTimestamp"]
     lab.cluster.delete("nodes", node)
-    lab.run(2)
+    lab.run(62)
     assert not lab.pod("db-1")["metadata"].get("deletionTimestamp")
 
 

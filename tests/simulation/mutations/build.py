@@ -30,9 +30,19 @@ class Scenario:
     per_hour: float = 100
     nodes: int = 9
     faults: Faults = field(default_factory=Faults.all)
+    upgrades: float = 0
+    disruption: bool = False
 
     def case(self, seed: int) -> Case:
-        return Case(seed=seed, hours=self.hours, per_hour=self.per_hour, nodes=self.nodes, faults=self.faults)
+        return Case(
+            seed=seed,
+            hours=self.hours,
+            per_hour=self.per_hour,
+            nodes=self.nodes,
+            faults=self.faults,
+            upgrades=self.upgrades,
+            disruption=self.disruption,
+        )
 
 
 ROUGH = Scenario(name="all faults")
@@ -44,11 +54,17 @@ _AWAY = replace(Faults.all(), api_outages_per_hour=6)
 CROWDED = Scenario(name="crowded, the Kubernetes API often away", per_hour=240, nodes=40, faults=_AWAY)
 
 
+ROLLING = Scenario(name="upgrades", per_hour=20, upgrades=12)
+ROLLING_HARSH = Scenario(name="upgrades, calls fail often", per_hour=20, upgrades=12, faults=_HARSH)
+ROUNDS = Scenario(name="disruption runs", per_hour=20, disruption=True, hours=1)
+ROUNDS_HARSH = Scenario(name="disruption runs, calls fail often", per_hour=20, disruption=True, hours=1, faults=_HARSH)
+
+
 class Workshop:
     """Replaces functions of the product wherever they are known by name, until the build is taken apart again."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._monkeypatch = monkeypatch
+        self.monkeypatch = monkeypatch
 
     def replace(self, path: str, broken: Any) -> None:
         """`leeward.termination.steps.finish`: also where another module has imported it, or a table holds it."""
@@ -63,15 +79,15 @@ class Workshop:
 
     def method(self, path: str, broken: Callable[..., Any]) -> None:
         """A method of one of the adapters that the simulation puts in the place of AWS's."""
-        self._monkeypatch.setattr(path, broken)
+        self.monkeypatch.setattr(path, broken)
 
     def _replace_in(self, module: ModuleType, original: Any, broken: Any) -> None:
         for name, value in list(vars(module).items()):
             if value is original:
-                self._monkeypatch.setattr(module, name, broken)
+                self.monkeypatch.setattr(module, name, broken)
             elif isinstance(value, MutableMapping) and name.isupper():
                 for key in [key for key, item in value.items() if item is original]:
-                    self._monkeypatch.setitem(value, key, broken)
+                    self.monkeypatch.setitem(value, key, broken)
 
 
 @dataclass(frozen=True, kw_only=True)

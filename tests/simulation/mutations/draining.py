@@ -49,7 +49,7 @@ def _refused_is_evicted(shop: Workshop) -> None:
 
 
 def _no_deadline(shop: Workshop) -> None:
-    shop.replace(f"{VERDICT}.let_go_at", lambda _: None)
+    shop.replace("leeward.termination.deadlines.release_at", lambda _: None)
 
 
 def _sleeps_past_the_deadline(shop: Workshop) -> None:

@@ -1,4 +1,4 @@
-"""Every broken build, and the three that each version of the project tries in `make test`."""
+"""Every broken build that seeds catch, and the few of both forms that each version tries in `make test`."""
 
 import tomllib
 from hashlib import sha256
@@ -6,13 +6,26 @@ from pathlib import Path
 
 from tests.simulation.mutations.build import Mutation
 from tests.simulation.mutations.capacity import OF_CAPACITY
+from tests.simulation.mutations.disrupting import OF_DISRUPTION
 from tests.simulation.mutations.draining import OF_DRAINS
+from tests.simulation.mutations.plant import Planted
+from tests.simulation.mutations.planted import PLANTED
 from tests.simulation.mutations.sweeping import OF_SWEEPS
+from tests.simulation.mutations.upgrading import OF_UPGRADES
 
-EVERY: tuple[Mutation, ...] = (*OF_DRAINS, *OF_CAPACITY, *OF_SWEEPS)
+EVERY: tuple[Mutation, ...] = (*OF_DRAINS, *OF_CAPACITY, *OF_SWEEPS, *OF_UPGRADES, *OF_DISRUPTION)
 VERSION = tomllib.loads(Path("pyproject.toml").read_text())["project"]["version"]
 
 
 def chosen(version: str = VERSION, number: int = 3) -> tuple[Mutation, ...]:
     """Others with each version; the same on every machine."""
-    return tuple(sorted(EVERY, key=lambda mutation: sha256(f"{version} {mutation.name}".encode()).digest())[:number])
+    return tuple(sorted(EVERY, key=lambda mutation: _lot(version, mutation.name))[:number])
+
+
+def chosen_planted(version: str = VERSION, number: int = 2) -> tuple[Planted, ...]:
+    """The same of the second form."""
+    return tuple(sorted(PLANTED, key=lambda build: _lot(version, build.name))[:number])
+
+
+def _lot(version: str, name: str) -> bytes:
+    return sha256(f"{version} {name}".encode()).digest()

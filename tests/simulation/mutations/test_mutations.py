@@ -1,10 +1,13 @@
-"""The simulation catches every broken build by an invariant, within 200 seeds."""
+"""Every broken build is caught: by an invariant of the simulation within 200 seeds, or by the tests that it names."""
 
 import pytest
 
 from simulation.view import Rule
 from tests.simulation.mutations.build import Mutation, Workshop, caught
-from tests.simulation.mutations.every import EVERY, chosen
+from tests.simulation.mutations.editing import apply_all, edit
+from tests.simulation.mutations.every import EVERY, chosen, chosen_planted
+from tests.simulation.mutations.plant import caught_by
+from tests.simulation.mutations.planted import PLANTED
 
 NOBODY = Mutation(name="nothing is broken", story="", breaks=lambda _: None, rules=frozenset(Rule))
 
@@ -18,6 +21,39 @@ def test_a_choice_of_broken_builds_is_caught(mutation):
 @pytest.mark.parametrize("mutation", EVERY, ids=lambda mutation: mutation.name)
 def test_every_broken_build_is_caught(mutation):
     assert caught(mutation) is not None, f"an engineer {mutation.story}, and nobody notices"
+
+
+@pytest.mark.parametrize("build", chosen_planted(), ids=lambda build: build.name)
+def test_a_choice_of_planted_builds_fails_the_tests_that_it_names(build):
+    assert caught_by(build), f"an engineer {build.story}, and no test of {', '.join(build.tests)} fails"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("build", PLANTED, ids=lambda build: build.name)
+def test_every_planted_build_fails_the_tests_that_it_names(build):
+    assert caught_by(build), f"an engineer {build.story}, and no test of {', '.join(build.tests)} fails"
+
+
+def test_every_planted_build_fits_the_source(monkeypatch):
+    for build in PLANTED:
+        with monkeypatch.context() as patch:
+            apply_all(build.edits, patch)
+
+
+def test_an_edit_that_fits_the_source_no_longer_is_an_error(monkeypatch):
+    stale = edit("leeward.upgrade.gate.judge_gate", "words that are not there", "")
+    with pytest.raises(LookupError, match="expected it once"):
+        apply_all([stale], monkeypatch)
+
+
+def test_an_edited_function_is_other_code_wherever_it_is_known_and_comes_back(monkeypatch):
+    from leeward.upgrade.sizes import next_increment
+
+    assert next_increment(0, 3, 3) == 3
+    with monkeypatch.context() as patch:
+        apply_all([edit("leeward.upgrade.sizes.next_increment", "return zones", "return 7")], patch)
+        assert next_increment(0, 3, 3) == 7
+    assert next_increment(0, 3, 3) == 3
 
 
 def test_the_sound_build_is_not_caught():
@@ -36,11 +72,13 @@ def test_what_a_build_replaces_is_replaced_wherever_it_is_known_and_comes_back(m
     assert steps.finish is functions.STEPS["terminate"]["finish"] is sound
 
 
-def test_every_build_has_a_name_a_story_and_a_rule():
-    assert len({mutation.name for mutation in EVERY}) == len(EVERY) >= 18
+def test_every_build_has_a_name_a_story_and_what_notices_it():
+    names = [build.name for build in (*EVERY, *PLANTED)]
+    assert len(set(names)) == len(names) >= 60
     assert all(mutation.story and mutation.rules for mutation in EVERY)
+    assert all(build.story and build.edits and build.tests for build in PLANTED)
 
 
 def test_another_version_tries_other_builds():
     assert chosen("1.0.0") == chosen("1.0.0")
-    assert len({mutation.name for number in range(60) for mutation in chosen(f"1.{number}.0")}) == len(EVERY)
+    assert len({mutation.name for number in range(200) for mutation in chosen(f"1.{number}.0")}) == len(EVERY)

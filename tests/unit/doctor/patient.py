@@ -8,7 +8,7 @@ from leeward.doctor.finding import Check, Finding, State
 from leeward.doctor.gather import gather
 from leeward.model.facts import FactKind, Sheet
 from leeward.policy.document import ClusterPolicies
-from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, a_policy, an_instance, our_hook, policies
+from tests.fakes.builders import CLUSTER, GROUP, PUT_BY_SYNC, a_group, a_node, a_policy, an_instance, our_hook, policies
 from tests.fakes.clock import START
 from tests.fakes.deployment import WHO, FakeDeployment
 from tests.fakes.system import FakeSystem
@@ -23,7 +23,7 @@ class Patient:
         self.system = FakeSystem(
             instances=[an_instance(NODE)],
             groups=[a_group(GROUP, NODE)],
-            hooks=[our_hook()],
+            hooks=[our_hook(heartbeat_timeout=PUT_BY_SYNC)],
             nodes=[a_node(NODE)],
             written=written or policies(a_policy()),
         )

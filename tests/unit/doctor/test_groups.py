@@ -10,7 +10,7 @@ from leeward.errors import AccessDeniedError, InvalidPolicyError
 from leeward.model import keys
 from leeward.model.group import LAUNCHING, GroupInstance, HookResult, LifecycleHook
 from leeward.model.termination import Cause, CauseKind
-from tests.fakes.builders import CLUSTER, GROUP, ZONE, a_group, a_policy, a_subject, our_hook, policies
+from tests.fakes.builders import CLUSTER, GROUP, PUT_BY_SYNC, ZONE, a_group, a_policy, a_subject, our_hook, policies
 from tests.fakes.clock import START
 from tests.unit.doctor.patient import NODE, Patient
 
@@ -71,13 +71,13 @@ def test_a_group_without_our_hook(patient):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"heartbeat_timeout": 3600}, "waits 3600 s and then answers CONTINUE, expected 300 s and CONTINUE"),
-        ({"default": HookResult.ABANDON}, "waits 300 s and then answers ABANDON, expected 300 s and CONTINUE"),
+        ({"heartbeat_timeout": 3600}, "waits 3600 s and then answers CONTINUE, expected 1728 s and CONTINUE"),
+        ({"default": HookResult.ABANDON}, "waits 1728 s and then answers ABANDON, expected 1728 s and CONTINUE"),
         ({"metadata": None}, "not marked as ours"),
     ],
 )
 def test_a_hook_that_is_not_as_fn_sync_puts_it(patient, change, words):
-    patient.system.groups.hooks_of[GROUP] = [replace(our_hook(), **change)]
+    patient.system.groups.hooks_of[GROUP] = [replace(our_hook(heartbeat_timeout=PUT_BY_SYNC), **change)]
     found = patient.trouble(Check.HOOK)
     assert (found.state, words in found.found) == (State.FAILED, True)
 
@@ -195,5 +195,7 @@ def test_one_that_somebody_elses_launch_hook_holds(patient):
 
 def test_one_that_its_group_has_retained(patient):
     patient.has_group(instances=member("Terminating:Retained"), retains=True)
-    patient.system.groups.hooks_of[GROUP] = [replace(our_hook(), default=HookResult.ABANDON)]
+    patient.system.groups.hooks_of[GROUP] = [
+        replace(our_hook(heartbeat_timeout=PUT_BY_SYNC), default=HookResult.ABANDON)
+    ]
     assert "retained" in patient.trouble(Check.LIFECYCLE).found

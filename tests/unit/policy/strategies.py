@@ -110,7 +110,9 @@ interruptions = st.builds(
     InterruptionPolicy,
     enabled=st.booleans(),
     rebalance=st.sampled_from(Rebalance),
-    heartbeat=st.builds(Heartbeat, interval=st.none() | durations(30, 3600), until=durations(60, 172_800)),
+    heartbeat=st.builds(Heartbeat, interval=st.none() | durations(30, 3600), until=durations(60, 172_800)).filter(
+        lambda heartbeat: heartbeat.interval is None or heartbeat.interval <= heartbeat.timeout / 2
+    ),
     hooks=lists,
 )
 drains = st.builds(

@@ -129,3 +129,8 @@ def test_a_cron_line_keeps_its_words_and_loses_its_spaces():
     assert parse_schedule("  0  9 * * mon-fri ") == "0 9 * * mon-fri"
     assert parse_schedule("@daily") == "@daily"
     assert is_active(a_window("@daily"), utc("2024-05-06T00:30:00"))
+
+
+def test_a_question_mark_in_a_cron_line_is_a_star():
+    assert parse_schedule("0 9 ? * 1-5") == "0 9 * * 1-5"
+    assert parse_schedule("0 9 1 * ?") == "0 9 1 * *"

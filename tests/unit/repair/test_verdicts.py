@@ -60,7 +60,7 @@ class TestEvidence:
 
     def test_the_policys_times_are_asked(self):
         quick = policies(repair=RepairPolicy(not_ready_after=minutes(5), impaired_after=minutes(20)))
-        assert acting(a_cluster(9, ill={"a1": 6}, failing=[impaired("b2", 19)], policies=quick)) == {"a1"}
+        assert acting(a_cluster(10, ill={"a1": 6}, failing=[impaired("b2", 19)], policies=quick)) == {"a1"}
 
 
 class TestInstancesThatAreGone:
@@ -159,8 +159,12 @@ class TestWhoIsLeftAlone:
 
 
 class TestStorms:
-    def test_up_to_the_groups_share_are_replaced_rounded_up(self):
-        assert acting(a_cluster(6, ill={"a1": 60, "b2": 60})) == {"a1", "b2"}
+    @pytest.mark.parametrize(
+        ("nodes", "ill", "repaired"), [(2, 1, 1), (6, 1, 1), (6, 2, 0), (9, 2, 0), (10, 2, 2), (10, 3, 0)]
+    )
+    def test_the_groups_share_is_rounded_down_and_allows_at_least_one_node(self, nodes, ill, repaired):
+        names = ("a1", "b2", "c3")[:ill]
+        assert len(acting(a_cluster(nodes, ill=dict.fromkeys(names, 60)))) == repaired
 
     def test_more_than_the_groups_share_and_none_is(self):
         checkup = a_cluster(6, ill={"a1": 60, "b2": 60, "c3": 1})

@@ -182,5 +182,5 @@ def test_a_node_that_cannot_be_labelled_stops_nothing():
     system = a_system()
     system.kubernetes.fail("label", ClusterUnreachableError("500"))
     synced = sync_once(system.ports)
-    assert synced.warnings == ["blue: labels: 500"]
+    assert synced.warnings == ["blue: labels of node-i-0a: 500"]
     assert "blue/subnets" in synced.facts

@@ -1,12 +1,13 @@
 """fn sync keeps our terminate hook on selected groups and never touches what is not its own."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 from leeward.errors import ThrottledError
 from leeward.model.group import HookResult, LifecycleHook
-from leeward.policy.document import InterruptionPolicy
+from leeward.policy.document import Heartbeat, InterruptionPolicy
 from leeward.sync.once import sync_once
-from tests.fakes.builders import GROUP, a_group, a_node, a_policy, an_instance, our_hook, policies
+from tests.fakes.builders import GROUP, PUT_BY_SYNC, a_group, a_node, a_policy, an_instance, our_hook, policies
 from tests.fakes.system import QUEUE_ARN, FakeSystem
 
 
@@ -25,7 +26,7 @@ def test_a_selected_group_gets_our_terminate_hook_once():
     system = a_system()
     assert sync_once(system.ports).hooks == [GROUP]
     assert sync_once(system.ports).hooks == []
-    assert system.groups.hooks_of[GROUP] == [our_hook()]
+    assert system.groups.hooks_of[GROUP] == [our_hook(heartbeat_timeout=PUT_BY_SYNC)]
 
 
 def test_a_group_that_no_policy_selects_is_left_alone():
@@ -38,7 +39,7 @@ def test_foreign_hooks_stay_as_they_are_beside_ours():
     foreign = a_hook("other-team")
     system = a_system(foreign)
     sync_once(system.ports)
-    assert system.groups.hooks_of[GROUP] == [foreign, our_hook()]
+    assert system.groups.hooks_of[GROUP] == [foreign, our_hook(heartbeat_timeout=PUT_BY_SYNC)]
 
 
 def test_a_foreign_hook_of_our_name_is_not_overwritten():
@@ -59,10 +60,21 @@ def test_our_own_hook_with_another_time_out_is_put_right():
     assert sync_once(system.ports).hooks == [GROUP]
 
 
+def test_the_time_out_of_our_hook_lets_a_group_wait_for_as_long_as_heartbeats_are_sent():
+    """Auto Scaling ends a hook after min(48 h, 100 x HeartbeatTimeout), whatever was heartbeaten."""
+    for until, seconds in ((60, 300), (30_000, 300), (30_001, 301), (172_800, 1728)):
+        heartbeat = Heartbeat(until=timedelta(seconds=until))
+        system = a_system(policy=replace(a_policy(), interruption=InterruptionPolicy(heartbeat=heartbeat)))
+        sync_once(system.ports)
+        (hook,) = system.groups.hooks_of[GROUP]
+        assert hook.heartbeat_timeout == seconds
+        assert min(48 * 3600, 100 * hook.heartbeat_timeout) >= until
+
+
 def test_a_group_that_retains_instances_keeps_those_that_nobody_answers_for():
     """Its instance lifecycle policy acts on abandoned hooks alone: the default result has to be ABANDON there."""
     retaining = replace(a_group(GROUP, "i-0abc"), retains=True)
-    system = a_system(our_hook(), groups=[retaining])
+    system = a_system(our_hook(heartbeat_timeout=PUT_BY_SYNC), groups=[retaining])
     assert sync_once(system.ports).hooks == [GROUP]
     assert [hook.default for hook in system.groups.hooks_of[GROUP]] == [HookResult.ABANDON]
     assert sync_once(system.ports).hooks == []
@@ -87,7 +99,7 @@ def test_in_a_paused_cluster_no_hook_is_put_and_no_node_labelled():
 
 def test_our_hook_comes_off_a_group_that_no_policy_selects_any_more():
     foreign = a_hook("other-team")
-    system = a_system(our_hook(), foreign, policy=a_policy("other", "batch-*"))
+    system = a_system(our_hook(heartbeat_timeout=PUT_BY_SYNC), foreign, policy=a_policy("other", "batch-*"))
     assert sync_once(system.ports).hooks_taken_off == [GROUP]
     assert system.groups.hooks_of[GROUP] == [foreign]
     assert sync_once(system.ports).hooks_taken_off == []
@@ -95,7 +107,7 @@ def test_our_hook_comes_off_a_group_that_no_policy_selects_any_more():
 
 def test_but_not_while_it_holds_an_instance_that_a_run_is_draining():
     ending = a_group(GROUP, "i-0abc", lifecycle="Terminating:Wait")
-    system = a_system(our_hook(), policy=a_policy("other", "batch-*"), groups=[ending])
+    system = a_system(our_hook(heartbeat_timeout=PUT_BY_SYNC), policy=a_policy("other", "batch-*"), groups=[ending])
     assert sync_once(system.ports).hooks_taken_off == []
 
 
@@ -108,7 +120,7 @@ def test_a_hook_of_our_name_that_is_not_ours_never_comes_off():
 
 def test_the_hook_of_a_selected_group_stays_though_interruption_handling_is_off():
     """Its instances would wait for nobody: it is answered at once there."""
-    assert sync_once(a_system(our_hook(), interruption=False).ports).hooks_taken_off == []
+    assert sync_once(a_system(our_hook(heartbeat_timeout=PUT_BY_SYNC), interruption=False).ports).hooks_taken_off == []
 
 
 def test_a_group_that_fails_is_named_and_does_not_stop_the_others():

@@ -166,13 +166,13 @@ def test_a_pod_is_deleted_at_the_deadline_less_its_own_grace_so_that_it_gets_all
     patient, quick = a_pod("patient", grace_seconds=60), a_pod("quick", grace_seconds=5)
     found = plan(patient, quick, policy=policy, deadline=deadline)
     assert {e.pod.name: e.how for e in found.evict} == {"patient": How.DELETE, "quick": How.EVICT}
-    assert last_calls(found, policy) == (NOW, deadline - timedelta(seconds=5))
+    assert last_calls(found) == (NOW, deadline - timedelta(seconds=5))
 
 
 def test_a_deadline_alone_deletes_nothing():
     found = plan(a_pod(), deadline=NOW - timedelta(hours=1))
     assert found.evict[0].how is How.EVICT
-    assert last_calls(found, PLAIN) == ()
+    assert last_calls(found) == ()
 
 
 pods = st.builds(
@@ -206,3 +206,13 @@ def test_a_plan_does_not_depend_on_the_order_of_its_input(fleet, policy, random)
 def test_waves_count_from_zero_without_gaps(fleet):
     waves = {eviction.wave for eviction in plan(*fleet).evict}
     assert waves == set(range(len(waves)))
+
+
+def test_safe_to_evict_lifts_what_the_policy_refuses_for_voluntary_disruption_alone():
+    careful = DrainPolicy(evict_unmanaged=False, delete_local_data=False)
+    safe = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}
+    pod = a_pod("lone", owner=None, empty_dir=True, annotations=safe)
+    assert names(plan(pod, policy=careful, options=DrainOptions(voluntary=True)).evict) == ["lone"]
+    assert names(plan(pod, policy=careful).refuse) == ["lone"]
+    unsafe = a_pod("lone", owner=None, empty_dir=True)
+    assert names(plan(unsafe, policy=careful, options=DrainOptions(voluntary=True)).refuse) == ["lone"]

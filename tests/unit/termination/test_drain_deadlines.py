@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from leeward.model.attachment import VolumeAttachment
 from leeward.model.drain_options import DrainOptions
+from leeward.model.group import HookResult
 from leeward.model.node import Taint
 from leeward.model.pod import Owner, Pod, Toleration
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
 from leeward.policy.document import DrainPolicy
+from leeward.termination.deadlines import node_deadline
 from leeward.termination.drain import How, Protection, last_calls, plan_drain
-from leeward.termination.verdict import node_deadline
 from leeward.termination.volumes import drain_volumes, held_volumes
 from tests.fakes.builders import a_node, a_subject
 from tests.fakes.clock import START as NOW
@@ -24,6 +25,7 @@ from tests.fakes.clock import START as NOW
 SET = Owner(api_version="apps/v1", kind="ReplicaSet", name="web-5d4")
 DAEMON_SET = Owner(api_version="apps/v1", kind="DaemonSet", name="agent")
 TEN_MINUTES = DrainPolicy(termination_grace_period=timedelta(minutes=10))
+NO_DEADLINE = DrainPolicy()
 NO_FLAGS = DrainOptions()
 EVERYTHING = (Toleration(operator="Exists"),)
 
@@ -91,7 +93,7 @@ def test_a_forced_drain_that_is_out_of_time_still_goes_wave_by_wave():
 @given(left=st.integers(-100, 2000), grace=st.integers(0, 1000))
 def test_no_pod_is_deleted_before_its_last_call_nor_given_more_than_is_left(left, grace):
     found = plan(a_pod(grace_seconds=grace), left=left)
-    eviction, (call,) = only(found), last_calls(found, TEN_MINUTES)
+    eviction, (call,) = only(found), last_calls(found)
     assert eviction.due == (call <= NOW)
     given_to_it = grace if eviction.grace_seconds is None else eviction.grace_seconds
     if eviction.due:
@@ -107,16 +109,25 @@ class TestTheNodesDeadline:
 
     def test_it_is_the_earliest_and_a_cause_can_only_tighten_it(self):
         spot, change = self.cause(CauseKind.SPOT_INTERRUPTION, 2), self.cause(CauseKind.SCHEDULED_CHANGE, 60)
-        assert node_deadline(self.record(change), TEN_MINUTES, NOW) == NOW + timedelta(minutes=10)
-        assert node_deadline(self.record(change, spot), TEN_MINUTES, NOW) == NOW + timedelta(minutes=2)
-        assert node_deadline(self.record(change), DrainPolicy(), NOW) == NOW + timedelta(minutes=60)
-        assert node_deadline(self.record(), DrainPolicy(), NOW) is None
+        assert self.deadline(change, policy=TEN_MINUTES) == NOW + timedelta(minutes=10)
+        assert self.deadline(change, spot, policy=TEN_MINUTES) == NOW + timedelta(minutes=2)
+        assert self.deadline(change) == NOW + timedelta(minutes=60)
+        assert self.deadline() is None
 
-    def test_the_time_out_of_a_hook_counts_only_where_nobody_of_us_heartbeats_it(self):
+    def deadline(self, *causes, policy=NO_DEADLINE, ours_hold=False):
+        return node_deadline(self.record(*causes), policy, NOW, NOW, ours_hold=ours_hold)
+
+    def test_the_time_out_of_another_teams_hook_counts_only_where_it_ends_the_instance(self):
+        """The group waits for all hooks; one that abandons stops the others, one that continues does not."""
         ours = self.cause(CauseKind.ASG_TERMINATE, 5, hook="leeward-terminate", hook_ours=True)
-        foreign = replace(ours, hook="other-team", hook_ours=False)
-        assert node_deadline(self.record(ours), DrainPolicy(), NOW) is None
-        assert node_deadline(self.record(foreign), DrainPolicy(), NOW) == NOW + timedelta(minutes=5)
+        continues = replace(ours, id="c", hook="other-team", hook_ours=False, hook_default=HookResult.CONTINUE)
+        abandons = replace(continues, hook_default=HookResult.ABANDON)
+        ends = NOW + timedelta(minutes=5)
+        assert self.deadline(ours) is None
+        assert self.deadline(continues) == ends
+        assert self.deadline(continues, ours) is None
+        assert self.deadline(continues, ours_hold=True) is None
+        assert self.deadline(abandons, ours) == self.deadline(abandons, ours_hold=True) == ends
 
 
 class TestPodsThatWouldComeBack:

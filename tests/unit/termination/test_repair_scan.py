@@ -162,7 +162,8 @@ def test_a_storm_ends_nothing():
 
 
 def test_those_that_are_being_replaced_count_for_the_guard():
-    system = a_system(*(silent(name) for name in IDS[:2]))
+    third = replace(a_policy(), repair=RepairPolicy(max_unhealthy=40))
+    system = a_system(*(silent(name) for name in IDS[:2]), policy=third)
     assert sorted(sweeps(system)[1].repaired) == sorted(IDS[:2])
     system.kubernetes.put_node(silent(IDS[2]))
     assert [found.repaired for found in sweeps(system, 3)] == [[], [], []]

@@ -33,7 +33,8 @@ def a_system(*, hooks=(), ids=(NODE,), policy=None, marked=False, **switches):
 
 
 def claim(system, kind=CauseKind.SPOT_INTERRUPTION, *, instance=NODE, deadline=None):
-    cause = Cause(id=f"event-{instance}", kind=kind, at=START, deadline=deadline)
+    hook = "leeward-terminate" if kind is CauseKind.ASG_TERMINATE else None
+    cause = Cause(id=f"event-{instance}", kind=kind, at=START, deadline=deadline, hook=hook, hook_ours=hook is not None)
     return system.claims.claim(a_subject(instance, node=f"node-{instance}"), cause, system.clock.now())
 
 

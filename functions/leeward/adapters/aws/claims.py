@@ -56,8 +56,9 @@ class DynamoClaims:
     def claim(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord:
         """Open, join or open again. A repeat after a lost answer finds its cause in the record and adds nothing.
 
-        What a record that is opened again keeps: its causes (the same event must not open it twice) and its
-        plan and replacement (a launch that is still to be paid). Raises AwsUnavailableError after too many lost races.
+        A record that is opened again starts a new period. It keeps the causes of earlier ones (the same event must not
+        open it twice) and a plan or replacement whose launch is still to be paid. Raises AwsUnavailableError after too
+        many lost races.
         """
         for lost in range(ROUNDS):
             if lost:
@@ -185,30 +186,40 @@ class DynamoClaims:
         if written or there is None:
             return record_of(item) if written else None
         record = record_of(there)
-        if any(known.id == cause.id for known in record.causes):
+        if record.knows(cause.id):
             return record
         if record.status is Status.OPEN:
-            return self._join(subject.instance, cause, now)
+            return self._join(record, cause, now)
         return self._open_again(record, subject, cause, now)
 
-    def _join(self, instance: str, cause: Cause, now: datetime) -> TerminationRecord | None:
+    def _join(self, record: TerminationRecord, cause: Cause, now: datetime) -> TerminationRecord | None:
+        """Add the cause to the period that was read. None when the record was closed, or opened again, meanwhile."""
         item = self._table.update(
-            record_key(instance),
+            record_key(record.instance),
             "SET #causes.#cause = :cause, #version = #version + :one",
-            condition="#status = :open AND attribute_not_exists(#causes.#cause)",
+            condition="#status = :open AND #period = :period AND attribute_not_exists(#causes.#cause)",
             names={"#cause": cause.id},
-            values={":cause": cause_item(cause, now), ":one": 1, ":open": Status.OPEN.value},
+            values={
+                ":cause": cause_item(cause, now, period=record.period),
+                ":one": 1,
+                ":open": Status.OPEN.value,
+                ":period": record.period,
+            },
         )
         return record_of(item) if item else None
 
     def _open_again(
         self, record: TerminationRecord, subject: Subject, cause: Cause, now: datetime
     ) -> TerminationRecord | None:
+        """Start the next period. None when another claim was faster."""
+        period = record.period + 1
+        keeps_launch = not record.surge_accounted
         item = self._table.update(
             record_key(subject.instance),
             "SET #status = :open, #open = :termination, #attempt = :next, #version = #version + :one, "
-            "#subject = :subject, #causes.#cause = :cause, #times = :times, #heartbeats = :none, "
-            "#blockedBy = :nobody, #evicted = :zero REMOVE #outcome, #token, #expires, #failure",
+            "#subject = :subject, #causes.#cause = :cause, #times = :times, #heartbeats = :none, #period = :period, "
+            "#surgePeriod = :surgePeriod, #blockedBy = :nobody, #evicted = :zero "
+            f"REMOVE #outcome, #token, #expires, #failure{'' if keeps_launch else ', #replacement, #plan'}",
             condition="#status = :closed AND #attempt = :attempt",
             names={"#cause": cause.id},
             values={
@@ -218,8 +229,10 @@ class DynamoClaims:
                 ":attempt": record.attempt,
                 ":next": record.attempt + 1,
                 ":one": 1,
+                ":period": period,
+                ":surgePeriod": record.surge_period if keeps_launch else period,
                 ":subject": subject_item(subject),
-                ":cause": cause_item(cause, now),
+                ":cause": cause_item(cause, now, period=period),
                 ":times": times_item({"claimed": now}),
                 ":none": {},
                 ":nobody": [],

@@ -8,14 +8,21 @@ from typing import Any
 
 import botocore.session
 from botocore.config import Config
+from botocore.exceptions import HTTPClientError
 
 from leeward.adapters.aws.errors import aws_call
 from leeward.errors import InvalidInputError
+from leeward.time_budget import TimeBudget
 
-CONNECT_SECONDS = 3
-READ_SECONDS = 20  # LaunchInstances answers only when EC2 has launched
+CONNECT_SECONDS = 2
+READ_SECONDS = 8
+SLOW_READ_SECONDS = {"autoscaling": 20}  # LaunchInstances answers only when EC2 has launched
 ATTEMPTS = 3
 POOL_CONNECTIONS = 16
+
+
+class OutOfTimeError(HTTPClientError):  # type: ignore[misc]  # botocore has no types
+    """A call that was not begun; botocore does not retry it, and `aws_call` makes it an AwsUnavailableError."""
 
 
 class AwsClients:
@@ -26,6 +33,7 @@ class AwsClients:
         self._session: Any = None
         self._made: dict[tuple[str, str | None, bool], Any] = {}
         self._lock = threading.RLock()
+        self._budget: TimeBudget | None = None
 
     @property
     def region(self) -> str:
@@ -47,6 +55,10 @@ class AwsClients:
             found = self._loaded().get_credentials()
             return found.get_frozen_credentials() if found else None
 
+    def serve_until(self, budget: TimeBudget) -> None:
+        """Begin no try of any call once the budget is spent: the invocation under way has other things to say."""
+        self._budget = budget
+
     def get(self, service: str, *, region: str | None = None, retries: bool = True) -> Any:
         """A client with short time-outs. `retries=False` for a call that must not be repeated blindly."""
         key = (service, region, retries)
@@ -58,15 +70,25 @@ class AwsClients:
     def _make(self, service: str, region: str, attempts: int) -> Any:
         config = Config(
             connect_timeout=CONNECT_SECONDS,
-            read_timeout=READ_SECONDS,
+            read_timeout=SLOW_READ_SECONDS.get(service, READ_SECONDS),
             max_pool_connections=POOL_CONNECTIONS,
             retries={"mode": "standard", "total_max_attempts": attempts},
         )
         with aws_call(f"{service}:client", region):
-            return self._loaded().create_client(service, region_name=region, config=config)
+            made = self._loaded().create_client(service, region_name=region, config=config)
+        made.meta.events.register("before-send", self._refuse_late)
+        return made
+
+    def _refuse_late(self, **_: object) -> None:
+        if self._budget is not None and self._budget.left <= 0:
+            raise OutOfTimeError(error="no time is left in this invocation")
 
     def _loaded(self) -> Any:
+        """The session. STS is always called on the Region's endpoint: SDKs before botocore 1.40 default to the global
+        one, whose tokens EKS refuses outside us-east-1 and which private networks do not reach.
+        """
         with self._lock:
             if self._session is None:
                 self._session = botocore.session.Session()
+                self._session.set_config_variable("sts_regional_endpoints", "regional")
             return self._session

@@ -1,13 +1,15 @@
 """Termination records as DynamoDB items and back. Layout of the table, no calls.
 
 A cause is a map under its id, so that two causes can join at the same moment without overwriting each other; `joined`
-keeps the order in which they came. Absent attributes stand for None and for empty."""
+keeps the order in which they came and `period` the opening of the record to which they belong. Absent attributes stand
+for None and for empty."""
 
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from leeward.model.drain_options import DrainOptions
+from leeward.model.group import HookResult
 from leeward.model.instance import CapacityType
 from leeward.model.termination import (
     Cause,
@@ -51,8 +53,10 @@ def new_record(subject: Subject, cause: Cause, now: datetime) -> Item:
         "status": Status.OPEN.value,
         "attempt": 1,
         "version": 1,
+        "period": 1,
+        "surgePeriod": 1,
         "subject": subject_item(subject),
-        "causes": {cause.id: cause_item(cause, now)},
+        "causes": {cause.id: cause_item(cause, now, period=1)},
         "times": {"claimed": format_instant(now)},
         "heartbeats": {},
         "payers": {},
@@ -77,17 +81,19 @@ def subject_item(subject: Subject) -> Item:
     )
 
 
-def cause_item(cause: Cause, joined: datetime) -> Item:
+def cause_item(cause: Cause, joined: datetime, *, period: int) -> Item:
     """One map under `causes`."""
     return _without_none(
         {
             "kind": cause.kind.value,
             "at": format_instant(cause.at),
             "joined": format_instant(joined),
+            "period": period,
             "deadline": format_instant(cause.deadline) if cause.deadline else None,
             "reason": cause.reason or None,
             "hook": cause.hook,
             "hookOurs": cause.hook_ours,
+            "hookDefault": cause.hook_default.value if cause.hook_default else None,
             "force": cause.force or None,
             "options": cause.options.to_json() if cause.options else None,
         }
@@ -120,13 +126,17 @@ def times_item(times: Mapping[str, datetime]) -> Item:
 def record_of(item: Mapping[str, Any]) -> TerminationRecord:
     """The record that an item holds."""
     causes = sorted(item.get("causes", {}).items(), key=lambda entry: (entry[1].get("joined", ""), entry[1]["at"]))
+    period = int(item["period"])
     replacement, plan, outcome = item.get("replacement"), item.get("plan"), item.get("outcome")
     return TerminationRecord(
         subject=_subject_of(item["subject"]),
         status=Status(item["status"]),
         attempt=int(item["attempt"]),
         version=int(item["version"]),
-        causes=tuple(_cause_of(id, raw) for id, raw in causes),
+        causes=tuple(_cause_of(id, raw) for id, raw in causes if raw["period"] == period),
+        earlier_causes=tuple(_cause_of(id, raw) for id, raw in causes if raw["period"] < period),
+        period=period,
+        surge_period=int(item["surgePeriod"]),
         times=_instants(item.get("times", {})),
         replacement=_replacement_of(replacement) if replacement else None,
         plan=_plan_of(plan) if plan else None,
@@ -164,6 +174,7 @@ def _cause_of(id: str, raw: Mapping[str, Any]) -> Cause:
         reason=raw.get("reason", ""),
         hook=raw.get("hook"),
         hook_ours=bool(raw.get("hookOurs", False)),
+        hook_default=HookResult(raw["hookDefault"]) if "hookDefault" in raw else None,
         force=bool(raw.get("force", False)),
         options=DrainOptions.from_json(raw["options"]) if "options" in raw else None,
     )

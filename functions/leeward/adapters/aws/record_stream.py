@@ -6,10 +6,13 @@ filter cannot make the function fail."""
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from leeward.adapters.aws.record_items import TERMINATION, record_of
 from leeward.adapters.aws.table import from_wire
+from leeward.errors import LeewardError
+from leeward.isolation import attempt
 from leeward.model.termination import TerminationRecord
 
 
@@ -33,16 +36,25 @@ class UnreadableChange:
 def record_changes(event: Mapping[str, Any]) -> Iterator[RecordChange | UnreadableChange]:
     """In the stream's order. A record that time to live took away tells nothing."""
     for raw in event["Records"]:
-        change = raw["dynamodb"]
-        key, after = change["Keys"]["pk"]["S"], change.get("NewImage")
-        if not key.startswith(f"{TERMINATION}#") or not after:
-            continue
-        at = datetime.fromtimestamp(float(change["ApproximateCreationDateTime"]), UTC)
-        try:
-            before = _record(change["OldImage"]) if change.get("OldImage") else None
-            yield RecordChange(before=before, after=_record(after), at=at)
-        except (KeyError, TypeError, ValueError) as error:
-            yield UnreadableChange(key=key, why=f"{type(error).__name__}: {error}")
+        found = attempt(partial(_change, raw))
+        if isinstance(found, LeewardError):
+            yield UnreadableChange(key=_key(raw), why=str(found))
+        elif found is not None:
+            yield found
+
+
+def _change(raw: Mapping[str, Any]) -> RecordChange | None:
+    change = raw["dynamodb"]
+    key, after = change["Keys"]["pk"]["S"], change.get("NewImage")
+    if not key.startswith(f"{TERMINATION}#") or not after:
+        return None
+    at = datetime.fromtimestamp(float(change["ApproximateCreationDateTime"]), UTC)
+    before = _record(change["OldImage"]) if change.get("OldImage") else None
+    return RecordChange(before=before, after=_record(after), at=at)
+
+
+def _key(raw: Mapping[str, Any]) -> str:
+    return str(((raw.get("dynamodb") or {}).get("Keys") or {}).get("pk", {}).get("S", "?"))
 
 
 def changes_of(event: Mapping[str, Any]) -> tuple[list[RecordChange], list[UnreadableChange]]:

@@ -231,11 +231,23 @@ class _ListExpiredError(Exception):
 
 
 def _pool(endpoint: Endpoint) -> urllib3.PoolManager:
+    context = _tls_context(endpoint) if endpoint.url.startswith("https") else None
+    return pool(context, connections=CONNECTIONS)
+
+
+def _tls_context(endpoint: Endpoint) -> ssl.SSLContext:
+    """TLS that trusts the cluster's CA alone; chain, expiry and host name are verified.
+
+    Strict X.509 checks, on by default from Python 3.13, are cleared: the CA of an EKS cluster created on Kubernetes
+    1.16 or older has no key identifiers, and upgrades never replace it (kubernetes-client/python#2394).
+    Raises TerminalError where the CA data hold no certificate.
+    """
     try:
-        context = ssl.create_default_context(cadata=endpoint.ca) if endpoint.url.startswith("https") else None
+        context = ssl.create_default_context(cadata=endpoint.ca)
     except ssl.SSLError as error:
         raise TerminalError(f"{endpoint.url}: found no certificate in the cluster's CA data: {error}") from error
-    return pool(context, connections=CONNECTIONS)
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context
 
 
 def _parsed(status: int, data: bytes) -> Mapping[str, Any]:

@@ -29,10 +29,11 @@ class Consolidation:
     reason = Reason.UNDERUTILIZED
 
     def why_not(self, found: Round, candidate: Candidate) -> str:
-        """Off, empty, kept, about to get pods, or not quiet for long enough."""
+        """Off, held by its pods, empty, kept, about to get pods, or not quiet for long enough."""
         landing = found.arrivals.get(candidate.name, "")
         return (
             _why_off(found, candidate)
+            or candidate.held
             or ("" if candidate.workload else "it is empty: that is the emptiness method's affair")
             or why_node_is_kept(candidate.node)
             or (f"pod {landing} has no node and will land there" if landing else "")

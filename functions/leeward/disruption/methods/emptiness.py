@@ -28,9 +28,10 @@ class Emptiness:
     reason = Reason.EMPTY
 
     def why_not(self, found: Round, candidate: Candidate) -> str:
-        """Off, not empty, kept, not empty for long enough, or its group cannot shrink."""
+        """Off, held by its pods, not empty, kept, not empty for long enough, or its group cannot shrink."""
         return (
             why_off(found.snapshot, candidate.policy)
+            or candidate.held
             or why_not_empty(found, candidate)
             or _why_kept(candidate)
             or _why_not_yet(candidate, found.snapshot.now)

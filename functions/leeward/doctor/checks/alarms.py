@@ -34,7 +34,7 @@ def actions(facts: Facts) -> Iterator[Finding]:
     if silent:
         yield about.warning(
             f"{len(silent)} of {len(facts.alarms)} tell nobody when they ring",
-            "name an SNS topic in alarmTopic of the settings and cdk deploy, or watch the dashboard leeward",
+            "name an SNS topic in alarmTopic of the settings and cdk deploy, or watch the dashboard leeward-REGION",
         )
     else:
         yield about.ok("they tell somebody")

@@ -10,7 +10,7 @@ from leeward.model import keys
 from leeward.model.group import TERMINATING, Group, LifecycleHook
 from leeward.policy.document import ClusterPolicies, NodePolicy
 from leeward.policy.selection import is_ours
-from leeward.sync.hooks import HEARTBEAT_TIMEOUT, left_over_hook, missing_hook
+from leeward.sync.hooks import left_over_hook, missing_hook
 
 _NOW = "aws lambda invoke --function-name leeward-sync /dev/stdout"
 _PUT = f"fn sync puts it there within five minutes; if it does not, {_NOW} says why"
@@ -70,7 +70,7 @@ def _hook(about: About, inside: Inside, case: _Case) -> Finding:
         return about.failed("it has no terminate hook of ours: a scale-in ends its nodes undrained", _PUT)
     if missing is not None and there is not None:
         said = f"{there.name} waits {there.heartbeat_timeout} s and then answers {there.default.value}"
-        return about.failed(f"{said}, expected {HEARTBEAT_TIMEOUT} s and {missing.default.value}", _PUT)
+        return about.failed(f"{said}, expected {missing.heartbeat_timeout} s and {missing.default.value}", _PUT)
     ours = [h for h in case.hooks if h.transition == TERMINATING and is_ours(h, case.policy, inside.queue_arns)]
     if ours:
         return about.ok(", ".join(f"{hook.name}, {hook.heartbeat_timeout} s" for hook in ours))

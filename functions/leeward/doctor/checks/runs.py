@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from leeward.doctor import expected
 from leeward.doctor.facts import Facts, FailedExecution, Inside, Refused, Round, Unread, Upgrade
 from leeward.doctor.finding import About, Check, Finding
+from leeward.model.deadlines import maintenance
 from leeward.model.termination import CauseKind, TerminationRecord, execution_name
 from leeward.model.times import format_instant
 from leeward.policy.document import DrainPolicy
@@ -83,13 +84,13 @@ def _record(facts: Facts, record: TerminationRecord, running: frozenset[str]) ->
 
 def _waits(record: TerminationRecord, now: datetime) -> bool:
     """For budgets: nothing but maintenance that is still to come wants the instance."""
-    far = record.deadline is not None and record.deadline > now
-    return far and all(cause.kind is CauseKind.SCHEDULED_CHANGE for cause in record.causes)
+    return bool(maintenance(record, now)) and all(cause.kind is CauseKind.SCHEDULED_CHANGE for cause in record.causes)
 
 
 def _allowed(facts: Facts, record: TerminationRecord) -> timedelta:
     drain = _drain_of(facts, record)
-    return drain.timeout + drain.deregistration_timeout + drain.settle + drain.volume_detach_timeout + LAUNCH_AND_END
+    patience = max(drain.timeout, drain.termination_grace_period or drain.timeout)
+    return patience + drain.deregistration_timeout + drain.settle + drain.volume_detach_timeout + LAUNCH_AND_END
 
 
 def _drain_of(facts: Facts, record: TerminationRecord) -> DrainPolicy:

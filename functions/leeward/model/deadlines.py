@@ -1,0 +1,41 @@
+"""When EC2 takes an instance: the detach deadline of a termination record, from the causes of its present period.
+
+The time-out of a lifecycle hook is none: heartbeats extend ours, and `leeward.termination.deadlines` says when another
+team's counts."""
+
+from datetime import datetime
+
+from leeward.model.termination import CauseKind, TerminationRecord
+
+ABRUPT = (CauseKind.SPOT_INTERRUPTION, CauseKind.CAPACITY_RESERVATION)  # two minutes after the warning
+TAKEN = (*ABRUPT, CauseKind.CAPACITY_BLOCK)  # EC2 ends the instance at the deadline, whatever runs there
+
+
+def taken_at(record: TerminationRecord) -> datetime | None:
+    """When EC2 ends the instance by itself, None while no warning says so."""
+    moments = (cause.deadline for cause in record.causes if cause.kind in TAKEN)
+    return min((moment for moment in moments if moment is not None), default=None)
+
+
+def maintenance(record: TerminationRecord, now: datetime) -> tuple[datetime, ...]:
+    """The dates of maintenance that is still ahead, earliest first: of each Health event the latest that was announced,
+    for AWS moves maintenance. One that has passed does not hurry anything any more.
+    """
+    latest: dict[str, datetime] = {}
+    for cause in record.causes:
+        if cause.kind is CauseKind.SCHEDULED_CHANGE and cause.deadline is not None:
+            event = cause.id.partition("#")[0]  # the event's ARN; communication, date and instance follow
+            latest[event] = max(latest.get(event, cause.deadline), cause.deadline)
+    return tuple(sorted(date for date in latest.values() if date > now))
+
+
+def detach_deadline(record: TerminationRecord, now: datetime) -> datetime | None:
+    """When EC2 takes the instance: the earliest of its warnings and of the maintenance that is ahead."""
+    dates = (taken_at(record), *maintenance(record, now))
+    return min((moment for moment in dates if moment is not None), default=None)
+
+
+def known_deadline(record: TerminationRecord, now: datetime) -> datetime | None:
+    """The detach deadline, or the earlier one that a manual drain has set: what people are told."""
+    manual = record.options.deadline if record.options else None
+    return min((moment for moment in (detach_deadline(record, now), manual) if moment is not None), default=None)

@@ -1,0 +1,43 @@
+"""Reading many termination records of which one may be malformed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from leeward.errors import LeewardError, UnexpectedError
+from leeward.isolation import attempt
+from leeward.model.termination import TerminationRecord
+from leeward.patience import patiently
+from leeward.ports import Ports
+from leeward.termination.found import Found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Records:
+    """By instance. `unreadable`: instances whose record is there and cannot be understood: nothing is done to them."""
+
+    read: Mapping[str, TerminationRecord]
+    unreadable: frozenset[str] = field(default=frozenset())
+
+
+def read_records(instances: Sequence[str], ports: Ports, found: Found) -> Records:
+    """Those that are there, read together; one by one where one of them is malformed, which `found` then names. Raises
+    the table's errors: what is under way must not be taken for what no execution handles.
+    """
+    if not instances:
+        return Records(read={})
+    together = attempt(lambda: patiently(lambda: ports.claims.read_all(instances), ports.clock))
+    if not isinstance(together, LeewardError):
+        return Records(read=together)
+    if not isinstance(together, UnexpectedError):
+        raise together
+    records: dict[str, TerminationRecord] = {}
+    unreadable: set[str] = set()
+    for name in instances:
+        record = attempt(partial(ports.claims.read, name))
+        if isinstance(record, LeewardError):
+            unreadable.add(name)
+            found.note(f"the record of {name}", record)
+        elif record is not None:
+            records[name] = record
+    return Records(read=records, unreadable=frozenset(unreadable))

@@ -1,0 +1,157 @@
+"""Status codes and bodies of requests that a real API server (v1.36) answers in a way that is easily guessed wrong."""
+
+import pytest
+
+from tests.contract.worlds.clusters import a_deployment, a_lone_pod, ready, there
+
+EVENT_NAMES = ["Upper-Case.1", "x" * 260]
+
+
+def an_event(world, name):
+    about = {"kind": "Pod", "apiVersion": "v1", "name": "web", "namespace": world.namespace}
+    return world.post("events", {"metadata": {"name": name}, "involvedObject": about, "reason": "R", "message": "m"})
+
+
+def settings(world):
+    reply = world.post("configmaps", {"metadata": {"name": "settings"}})
+    assert reply.code == 201, reply.body
+
+
+def test_a_patch_with_another_uid_is_invalid(world):
+    settings(world)
+    reply = world.patch("configmaps", "settings", {"metadata": {"uid": "of-another"}})
+    assert (reply.code, reply.reason, reply.body["details"]["kind"]) == (422, "Invalid", "ConfigMap")
+    assert "metadata.uid: Invalid value" in reply.message
+
+
+def test_a_patch_with_a_resource_version_that_is_no_number_is_500(world):
+    settings(world)
+    assert world.patch("configmaps", "settings", {"metadata": {"resourceVersion": "first"}}).code == 500
+
+
+def test_a_patch_of_an_old_version_is_a_conflict(world):
+    settings(world)
+    reply = world.patch("configmaps", "settings", {"metadata": {"resourceVersion": "1"}, "data": {"a": "1"}})
+    assert (reply.code, reply.reason, reply.body["details"]["kind"]) == (409, "Conflict", "configmaps")
+
+
+@pytest.mark.parametrize("name", EVENT_NAMES, ids=["upper case", "260 characters"])
+def test_an_event_may_have_a_name_that_no_other_object_may_have(world, name):
+    assert an_event(world, name).code == 201
+    assert world.post("configmaps", {"metadata": {"name": name}}).code == 422
+
+
+def test_a_scale_below_zero_is_an_invalid_scale(world):
+    a_deployment(world)
+    reply = world.patch("deployments", "web", {"spec": {"replicas": -1}}, subresource="scale")
+    assert (reply.code, reply.body["details"]["kind"]) == (422, "Scale")
+    assert reply.message.startswith('Scale.autoscaling "web" is invalid: spec.replicas: Invalid value: -1')
+
+
+def test_an_event_in_a_terminating_namespace_is_forbidden(world):
+    a_lone_pod(world, "held", finalizers=["example.com/held"])
+    assert world.remove("namespaces", world.namespace).code == 200
+    reply = world.until(lambda: refusal(an_event(world, "late")), "the namespace takes no Events")
+    assert (reply.code, reply.reason) == (403, "Forbidden")
+    (cause,) = reply.body["details"]["causes"]
+    assert cause["reason"] == "NamespaceTerminating"
+    assert "because it is being terminated" in reply.message
+    world.until(lambda: (there(world, "held") or {"metadata": {}})["metadata"].get("deletionTimestamp"), "it leaves")
+    assert world.patch("pods", "held", {"metadata": {"finalizers": None}}).code == 200
+    world.until(lambda: an_event(world, "later").code == 404, "the namespace is gone")
+
+
+def refusal(reply):
+    return reply if reply.code >= 400 else None
+
+
+def test_the_uid_precondition_of_a_deletion_names_the_kind(world):
+    a_deployment(world)
+    (name,) = ready(world, "web")
+    reply = world.remove("pods", name, uid="of-another")
+    assert (reply.code, reply.reason, reply.body["details"]["kind"]) == (409, "Conflict", "Pod")
+    assert "does not match the UID in record" in reply.message
+
+
+def test_a_forced_deletion_answers_without_grace(world):
+    a_deployment(world)
+    (name,) = ready(world, "web")
+    assert world.remove("pods", name, grace=0).body["metadata"]["deletionGracePeriodSeconds"] == 0
+    assert there(world, name) is None
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("resourceVersion=0&limit=1", 200),
+        ("resourceVersion=first", 400),
+        ("limit=-1", 200),
+        ("limit=many", 400),
+        ("resourceVersion=9000000000000000000", 504),
+    ],
+)
+def test_a_list_judges_its_version_and_its_limit(served_world, query, code):
+    for name in ("a", "b"):
+        served_world.post("configmaps", {"metadata": {"name": name, "labels": {"of": "list"}}})
+    reply = served_world.list("configmaps", f"labelSelector=of%3Dlist&{query}")
+    assert reply.code == code
+    match code:
+        case 200:
+            assert len(reply.body["items"]) == 2
+        case 504:
+            assert (reply.reason, reply.body["details"]["retryAfterSeconds"]) == ("Timeout", 1)
+
+
+def test_a_creation_without_a_body_is_a_bad_request(served_world):
+    assert served_world.post("configmaps", None).code == 400
+
+
+def test_a_cordoned_node_carries_the_taint_with_its_time(expendable_world):
+    world = expendable_world
+    node = world.nodes[0]
+    assert world.patch("nodes", node, {"spec": {"unschedulable": True}}).code == 200
+
+    def tainted():
+        return world.patch("nodes", node, {}).body["spec"].get("taints")
+
+    (taint,) = world.until(tainted, "the taint of a cordoned node")
+    assert (taint["key"], "timeAdded" in taint) == ("node.kubernetes.io/unschedulable", True)
+
+
+def test_an_unknown_field_is_dropped_with_a_warning(served_world):
+    body = {"metadata": {"name": "settings", "colour": "red"}, "data": {"a": "1"}, "more": {"b": 2}}
+    reply = served_world.post("configmaps", body)
+    assert reply.code == 201
+    assert "more" not in reply.body
+    assert "colour" not in reply.body["metadata"]
+    assert sorted(reply.warnings) == ['299 - "unknown field \\"metadata.colour\\""', '299 - "unknown field \\"more\\""']
+    changed = served_world.patch("configmaps", "settings", {"more": 1, "data": {"b": "2"}})
+    assert (changed.code, changed.body["data"]) == (200, {"a": "1", "b": "2"})
+    assert "more" not in changed.body
+    assert changed.warnings == ['299 - "unknown field \\"more\\""']
+
+
+def test_a_patch_with_a_value_of_a_wrong_type_is_invalid_and_such_an_object_a_bad_request(served_world):
+    node = served_world.nodes[0]
+    reply = served_world.patch("nodes", node, {"spec": {"unschedulable": "yes"}})
+    assert (reply.code, reply.reason) == (422, "Invalid")
+    assert served_world.patch("nodes", node, {"spec": {"taints": "all"}}).code == 422
+    reply = served_world.post("configmaps", {"metadata": {"name": "settings"}, "immutable": "yes"})
+    assert (reply.code, reply.reason) == (400, "BadRequest")
+
+
+def test_a_budget_of_max_unavailable_over_a_pod_without_a_controller_allows_nothing(world):
+    a_lone_pod(world, "alone")
+    spec = {"selector": {"matchLabels": {"app": "alone"}}, "maxUnavailable": 1}
+    world.create("poddisruptionbudgets", {"metadata": {"name": "alone"}, "spec": spec})
+    metadata = {"name": "alone", "namespace": world.namespace}
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
+
+    def refusal_of_a_counted_budget():
+        reply = world.post("pods", body, name="alone", subresource="eviction")
+        return reply if "still being processed" not in reply.body["details"]["causes"][0]["message"] else None
+
+    reply = world.until(refusal_of_a_counted_budget, "the budget is counted")
+    (cause,) = reply.body["details"]["causes"]
+    assert (reply.code, cause["reason"]) == (429, "DisruptionBudget")
+    assert cause["message"] == "The disruption budget alone does not allow evicting pods currently"

@@ -1,0 +1,92 @@
+"""Broken builds: disruption runs. Those that no seed can reach are in `planted.py`."""
+
+from simulation.view import Rule
+from tests.simulation.mutations.build import ROUNDS, ROUNDS_HARSH, Mutation
+from tests.simulation.mutations.editing import edit, edited
+
+DISRUPTION = "leeward.disruption"
+
+OF_DISRUPTION = (
+    Mutation(
+        name="disruption budgets allow one node more",
+        story="compares with below zero where zero is meant",
+        breaks=edited(
+            edit(f"{DISRUPTION}.budgets.allowance", "max(0, min(limits) - disrupting)", "min(limits) - disrupting + 1")
+        ),
+        rules=frozenset({Rule.SPENT}),
+        scenario=ROUNDS,
+    ),
+    Mutation(
+        name="nodes that are being disrupted do not count against the budgets",
+        story="counts what is left to allow and not what is under way",
+        breaks=edited(edit(f"{DISRUPTION}.budgets.allowance", "min(limits) - disrupting", "min(limits)")),
+        rules=frozenset({Rule.SPENT}),
+        scenario=ROUNDS,
+    ),
+    Mutation(
+        name="MaxSize is not put back after a disruption run",
+        story="raises MaxSize for the replacement and counts on the group's owner",
+        breaks=edited(
+            edit(
+                f"{DISRUPTION}.ending.give_back_groups",
+                "not ports.group_changes.put_back_maximum(name, maximum)",
+                "False",
+            )
+        ),
+        rules=frozenset({Rule.RESTORED}),
+        scenario=ROUNDS,
+    ),
+    Mutation(
+        name="AZRebalance stays suspended after a disruption run",
+        story="suspends zone balancing and forgets to resume it",
+        breaks=edited(
+            edit(f"{DISRUPTION}.ending.give_back_groups", "ports.group_changes.resume(name, REBALANCE)", "pass")
+        ),
+        rules=frozenset({Rule.RESTORED}),
+        scenario=ROUNDS,
+    ),
+    Mutation(
+        name="a stopped disruption run is never taken up again",
+        story="relies on the execution that was started",
+        breaks=edited(edit(f"{DISRUPTION}.lease.revive", "return start(record, ports)", "return None")),
+        rules=frozenset({Rule.ROUND, Rule.MARK}),
+        scenario=ROUNDS_HARSH,
+    ),
+    Mutation(
+        name="replacements of commands that fell stay",
+        story="launches first and forgets the launch when the command falls",
+        breaks=edited(edit(f"{DISRUPTION}.releasing.release", "surplus = record.surplus()", "surplus = ()")),
+        rules=frozenset({Rule.DEBT, Rule.SIZE}),
+        scenario=ROUNDS,
+    ),
+    Mutation(
+        name="nodes of commands that fell keep the taint",
+        story="leaves it to the reconciler, which knows them as the run's",
+        breaks=edited(
+            edit(f"{DISRUPTION}.telling.give_back", "kubernetes.unmark(node, keys.DISRUPTED_TAINT)", "pass"),
+            edit(f"{DISRUPTION}.sweep.sweep_round", "if record.open:", "if True:"),
+        ),
+        rules=frozenset({Rule.MARK}),
+        scenario=ROUNDS,
+    ),
+    Mutation(
+        name="a node of a disruption run goes without its launch",
+        story="claims the node for its method and forgets what it has to pay for",
+        breaks=edited(edit(f"{DISRUPTION}.telling._tell_one", "for cause in causes:", "for cause in causes[:1]:")),
+        rules=frozenset({Rule.DEBT, Rule.SIZE, Rule.ROUND}),
+        scenario=ROUNDS,
+    ),
+    Mutation(
+        name="a disruption run launches again when it is repeated",
+        story="makes the client token from the time",
+        breaks=edited(
+            edit(
+                f"{DISRUPTION}.launching._fulfilled",
+                "launch_token(record, key, subnet)",
+                "f'{launch_token(record, key, subnet)}-{ports.clock.now():%H%M%S}'",
+            )
+        ),
+        rules=frozenset({Rule.SIZE, Rule.DEBT, Rule.LAUNCH, Rule.LEAK}),
+        scenario=ROUNDS_HARSH,
+    ),
+)

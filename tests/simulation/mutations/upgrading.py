@@ -1,0 +1,116 @@
+"""Broken builds: upgrades of node groups. Those that no seed can reach are in `planted.py`."""
+
+from simulation.view import Rule
+from tests.simulation.mutations.build import ROLLING, ROLLING_HARSH, Mutation
+from tests.simulation.mutations.editing import edit, edited
+
+UPGRADE = "leeward.upgrade"
+_PUT_BACK = "ports.group_changes.put_back_maximum(record.group, record.maximum)"
+
+OF_UPGRADES = (
+    Mutation(
+        name="MaxSize is not put back after an upgrade",
+        story="raises MaxSize for the surge and counts on the group's owner",
+        breaks=edited(edit(f"{UPGRADE}.ending.give_back_group", _PUT_BACK, "True")),
+        rules=frozenset({Rule.RESTORED}),
+        scenario=ROLLING,
+    ),
+    Mutation(
+        name="AZRebalance stays suspended after an upgrade",
+        story="suspends zone balancing and forgets to resume it",
+        breaks=edited(
+            edit(f"{UPGRADE}.ending.give_back_group", "ports.group_changes.resume(record.group, REBALANCE)", "pass")
+        ),
+        rules=frozenset({Rule.RESTORED}),
+        scenario=ROLLING,
+    ),
+    Mutation(
+        name="an ended upgrade leaves its cordons",
+        story="cordons all old nodes and uncordons none of those that stay",
+        breaks=edited(edit(f"{UPGRADE}.ending.uncordon", "kubernetes.uncordon(node)", "pass")),
+        rules=frozenset({Rule.LIFTED}),
+        scenario=ROLLING,
+    ),
+    Mutation(
+        name="an upgrade drains every old node at once",
+        story="takes maxUnavailable for a hint",
+        breaks=edited(
+            edit(f"{UPGRADE}.together.Wave.full", "self._count >= self._limits.together", "False"),
+            edit(f"{UPGRADE}.turn._covered", "min(most, limits.per_zone.get(zone, most))", "100"),
+            edit(f"{UPGRADE}.turn._with_debts", 'if pays := next(iter((*mine, *strays)), ""):', 'if pays := "-":'),
+        ),
+        rules=frozenset({Rule.PACE}),
+        scenario=ROLLING,
+    ),
+    Mutation(
+        name="new nodes stay kept from Cluster Autoscaler",
+        story="annotates new nodes and never takes the annotation off",
+        breaks=edited(
+            edit(
+                f"{UPGRADE}.keeping._release",
+                "kubernetes.annotate(node, {keys.SCALE_DOWN_DISABLED: None, keys.KEPT_FOR: None})",
+                "pass",
+            )
+        ),
+        rules=frozenset({Rule.LIFTED}),
+        scenario=ROLLING,
+    ),
+    Mutation(
+        name="a launch of an upgrade that is paid for is handed on again",
+        story="hands on every launch whose payer has ended",
+        breaks=edited(edit(f"{UPGRADE}.books._paid", "if payer == old:", "if False:")),
+        rules=frozenset({Rule.DECREMENT, Rule.SIZE, Rule.DEBT}),
+        scenario=ROLLING,
+    ),
+    Mutation(
+        name="an upgrade ends with launches that no node has paid for",
+        story="ends as soon as the last old node is gone",
+        breaks=edited(
+            edit(f"{UPGRADE}.settling.settled", "if record.debts or record.raised:", "if False:"),
+            edit(f"{UPGRADE}.settling.settled", "if not too_large:", "if True:"),
+            edit(f"{UPGRADE}.ending._hand_on", "if not asked:", "if True:"),
+            edit(f"{UPGRADE}.ending._hand_on", "ask_to_pay(record, new, payer, scene, ports)", "pass"),
+        ),
+        rules=frozenset({Rule.DEBT, Rule.SIZE}),
+        scenario=ROLLING,
+    ),
+    Mutation(
+        name="an upgrade compares launch templates and not their versions",
+        story="looks only whether the template is the same",
+        breaks=edited(edit(f"{UPGRADE}.members._by_record", "same and have.version == wanted.version", "same")),
+        rules=frozenset({Rule.TARGET}),
+        scenario=ROLLING,
+    ),
+    Mutation(
+        name="a stopped upgrade keeps what it has changed in the group",
+        story="relies on the last step of the execution, which an operator's stop skips",
+        breaks=edited(
+            edit(f"{UPGRADE}.sweep._owes", "return ", "return False and "),
+            edit(f"{UPGRADE}.sweep.ended_badly", "replace(give_back_group(record, ports), why=why)", "record"),
+        ),
+        rules=frozenset({Rule.RESTORED}),
+        scenario=ROLLING,
+    ),
+    Mutation(
+        name="a launch of an upgrade whose answer was lost is asked for with another token",
+        story="makes the client token from the time",
+        breaks=edited(
+            edit(
+                f"{UPGRADE}.ordering.fulfil",
+                "launch_token(record, number)",
+                "f'{launch_token(record, number)}-{ports.clock.now():%H%M%S}'",
+            )
+        ),
+        rules=frozenset({Rule.SIZE, Rule.DEBT, Rule.LAUNCH, Rule.LEAK, Rule.RESTORED}),
+        scenario=ROLLING_HARSH,
+    ),
+    Mutation(
+        name="an upgrade takes the operator's larger size for its own surge",
+        story="never looks whether others have scaled the group",
+        breaks=edited(
+            edit(f"{UPGRADE}.books.seen_sizes", "if record.others_scaled is not None or record.orders:", "if True:")
+        ),
+        rules=frozenset({Rule.DECREMENT, Rule.SIZE, Rule.UPGRADE, Rule.RESTORED, Rule.DEBT}),
+        scenario=ROLLING,
+    ),
+)

@@ -1,0 +1,53 @@
+"""Calls to a simulated API server take simulated time, end with their budget, and hide no defect of the product."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from leeward.errors import ClusterUnreachableError
+from leeward.time_budget import TimeBudget
+from simulation.timed_calls import TimedKubernetes
+from tests.fakes.clock import FakeClock
+
+
+class SlowGate:
+    """An injector whose API takes so many seconds."""
+
+    def __init__(self, clock, seconds, *, late=False):
+        self.clock, self.seconds, self.late = clock, seconds, late
+
+    def answers_after(self, _method):
+        return self.seconds
+
+    def late_write(self, _method):
+        return self.late
+
+    def pass_time(self, seconds):
+        self.clock.sleep(seconds)
+
+
+def asked(seconds, budget, **named):
+    clock, seen = FakeClock(), []
+    api = TimedKubernetes(
+        SimpleNamespace(nodes=lambda: seen.append("nodes") or ()),
+        SlowGate(clock, seconds, **named),
+        TimeBudget.of(clock, budget),
+    )
+    return api, clock, seen
+
+
+def test_an_answer_within_the_budget_takes_its_time():
+    api, clock, seen = asked(3, 5)
+    assert api.nodes() == ()
+    assert (clock.slept, seen) == ([3], ["nodes"])
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["without effect", "with its effect"])
+def test_an_answer_beyond_the_budget_is_an_unreachable_cluster_when_the_budget_ends(late):
+    api, clock, seen = asked(20, 5, late=late)
+    with pytest.raises(ClusterUnreachableError):
+        api.nodes()
+    assert (clock.slept, seen) == ([5], ["nodes"] if late else [])
+    with pytest.raises(ClusterUnreachableError, match="no time is left"):
+        api.nodes()
+    assert clock.slept == [5]

@@ -1,0 +1,115 @@
+"""The detach deadline and what follows from it, on records alone."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leeward.model.deadlines import detach_deadline, known_deadline
+from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
+from leeward.policy.document import DrainPolicy, Heartbeat
+from leeward.termination import verdict
+from leeward.termination.deadlines import drain_end, out_of_time, release_at
+from tests.fakes.builders import a_subject, our_hook
+from tests.fakes.clock import START as NOW
+
+MINUTE = timedelta(minutes=1)
+MOMENT = timedelta(microseconds=1)
+
+
+def a_record(*causes, **more):
+    return TerminationRecord(subject=a_subject(), status=Status.OPEN, attempt=1, version=1, causes=causes, **more)
+
+
+def a_cause(kind, minutes=None, id_=None, **more):
+    deadline = None if minutes is None else NOW + minutes * MINUTE
+    return Cause(id=id_ or f"{kind}#{minutes}", kind=kind, at=NOW, deadline=deadline, **more)
+
+
+@pytest.mark.parametrize("kind", list(CauseKind))
+def test_the_detach_deadline_comes_only_from_causes_in_which_ec2_takes_the_instance(kind):
+    takes = {"spot_interruption", "capacity_reservation", "capacity_block", "scheduled_change"}
+    found = detach_deadline(a_record(a_cause(kind, 5, hook="leeward-terminate", hook_ours=True)), NOW)
+    assert found == (NOW + 5 * MINUTE if kind.value in takes else None)
+
+
+def test_of_a_health_event_the_latest_date_counts_and_of_several_events_the_earliest():
+    first, moved = (a_cause(CauseKind.SCHEDULED_CHANGE, minutes, f"arn:a#{minutes}#i") for minutes in (30, 600))
+    other = a_cause(CauseKind.SCHEDULED_CHANGE, 60, "arn:b#i")
+    assert detach_deadline(a_record(first), NOW) == NOW + 30 * MINUTE
+    assert detach_deadline(a_record(moved, first), NOW) == NOW + 600 * MINUTE
+    assert detach_deadline(a_record(first, moved, other), NOW) == NOW + 60 * MINUTE
+    assert detach_deadline(a_record(first, moved, other), NOW + 61 * MINUTE) == NOW + 600 * MINUTE
+    assert detach_deadline(a_record(first, other), NOW + 61 * MINUTE) is None
+
+
+def test_people_are_told_of_the_deadline_of_a_manual_drain_as_well():
+    spot, manual = a_cause(CauseKind.SPOT_INTERRUPTION, 2), a_cause(CauseKind.MANUAL, 1)
+    assert known_deadline(a_record(spot, manual), NOW) == NOW + MINUTE
+    assert detach_deadline(a_record(spot, manual), NOW) == NOW + 2 * MINUTE
+
+
+def test_an_instance_is_released_five_seconds_before_its_detach_deadline_and_not_after():
+    record = a_record(a_cause(CauseKind.SPOT_INTERRUPTION, 2))
+    release = release_at(record)
+    assert release == NOW + timedelta(seconds=115)
+    assert out_of_time(record, DrainPolicy(), NOW, release - MOMENT) is None
+    assert out_of_time(record, DrainPolicy(), NOW, release) == "the instance is being taken now"
+
+
+def test_maintenance_releases_nothing_before_the_drains_own_time_out():
+    record = a_record(a_cause(CauseKind.SCHEDULED_CHANGE, 5))
+    assert release_at(record) is None
+    assert out_of_time(record, DrainPolicy(), NOW, NOW + 14 * MINUTE) is None
+    assert out_of_time(record, DrainPolicy(), NOW, NOW + 15 * MINUTE) == "drain.timeout of 900 s has passed"
+
+
+def test_a_deadline_of_the_owners_extends_a_drain_and_never_shortens_it():
+    for minutes, end in ((5, 15), (30, 30)):
+        policy = DrainPolicy(termination_grace_period=minutes * MINUTE)
+        assert drain_end(a_record(), policy, NOW) == NOW + end * MINUTE
+        assert drain_end(a_record(a_cause(CauseKind.MANUAL, minutes)), DrainPolicy(), NOW) == NOW + end * MINUTE
+
+
+def test_a_termination_grace_period_counts_from_the_first_drain_of_the_period():
+    policy = DrainPolicy(termination_grace_period=30 * MINUTE)
+    record = a_record(times={"begun": NOW - 10 * MINUTE})
+    assert drain_end(record, policy, NOW) == NOW + 20 * MINUTE
+
+
+def test_the_time_out_of_our_hook_is_counted_from_its_own_cause():
+    hook, heartbeat = our_hook(), Heartbeat(until=10 * MINUTE)
+    announced = Cause(id="health", kind=CauseKind.SCHEDULED_CHANGE, at=NOW - timedelta(days=3))
+    own = Cause(id="token", kind=CauseKind.ASG_TERMINATE, at=NOW, hook=hook.name, hook_ours=True)
+    record = a_record(announced, own)
+    later = {minutes: NOW + minutes * MINUTE for minutes in (2, 3, 10)}
+    assert verdict.heartbeats_due([hook], record, heartbeat, later[2], timedelta()) == ()
+    assert verdict.heartbeats_due([hook], record, heartbeat, later[3], timedelta()) == (hook,)
+    assert verdict.heartbeats_due([hook], record, heartbeat, later[10], timedelta()) == ()
+    assert verdict.next_heartbeats([hook], record, heartbeat, later[10]) == []
+
+
+def test_a_hook_of_which_no_event_has_told_is_heartbeaten_at_once_and_counts_from_then():
+    hook, heartbeat = our_hook(), Heartbeat(until=10 * MINUTE)
+    record = a_record(Cause(id="health", kind=CauseKind.SCHEDULED_CHANGE, at=NOW - timedelta(days=3)))
+    assert verdict.heartbeats_due([hook], record, heartbeat, NOW, timedelta()) == (hook,)
+    beaten = a_record(*record.causes, times={"held": NOW}, heartbeats={hook.name: NOW})
+    assert verdict.heartbeats_due([hook], beaten, heartbeat, NOW + MINUTE, timedelta()) == ()
+    assert verdict.heartbeats_due([hook], beaten, heartbeat, NOW + 9 * MINUTE, timedelta()) == (hook,)
+    assert verdict.heartbeats_due([hook], beaten, heartbeat, NOW + 10 * MINUTE, timedelta()) == ()
+
+
+@given(st.integers(1, 7200), st.none() | st.integers(30, 3600))
+def test_an_interval_is_never_more_than_half_of_the_hooks_time_out(timeout, interval):
+    heartbeat = Heartbeat(interval=None if interval is None else timedelta(seconds=interval))
+    found = verdict.heartbeat_interval(heartbeat, our_hook(heartbeat_timeout=timeout)).total_seconds()
+    half = max(timeout / 2, 1)
+    assert found == (half if interval is None else min(half, interval))
+
+
+def test_pauses_grow_with_what_was_waited_up_to_ten_minutes():
+    found = [verdict.pause_seconds(waited=minutes * MINUTE, now=NOW) for minutes in (0, 1, 2, 10, 60, 200, 2880)]
+    assert found == [2, 15, 30, 30, 180, 600, 600]
+    soon = NOW + timedelta(seconds=7)
+    assert verdict.pause_seconds(waited=2880 * MINUTE, limits=[soon], now=NOW) == 7
