@@ -13,6 +13,7 @@ from pathlib import Path
 from leeward.errors import InvalidInputError
 from simulation.case import Case
 from simulation.faults import Faults
+from simulation.features import Feature, drawn
 from simulation.fleets import FEWEST_NODES, MOST_NODES
 from simulation.outcome import Outcome
 from simulation.record import Recorder
@@ -22,6 +23,8 @@ from simulation.world import World
 
 SHORTENED = Path(".local/simulation")
 HOURS, PER_HOUR = 1.0, 30.0
+SPARSELY = 0.3  # arrivals in an hour of a world that lasts weeks
+DRAWN = "drawn"
 TELL_EVERY = 25  # seeds
 
 
@@ -30,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.record:
         return _record(_cases(options)[0], options.record)
+    if options.weeks:
+        options.hours, options.per_hour = 168 * options.weeks, min(options.per_hour, SPARSELY)
     cases = _replayed(options.replay) if options.replay else _cases(options)
     begun, outcomes, shortened = time.perf_counter(), list[Outcome](), False
     for number, case in enumerate(cases, start=1):
@@ -76,9 +81,21 @@ def _cases(options: argparse.Namespace) -> Sequence[Case]:
             faults=faults,
             upgrades=options.upgrades,
             disruption=options.disruption,
+            features=_features(options, seed),
         )
         for seed in range(options.first_seed, options.first_seed + options.seeds)
     ]
+
+
+def _features(options: argparse.Namespace, seed: int) -> tuple[str, ...]:
+    """As the seed says, or those that are named."""
+    if options.features == DRAWN:
+        return tuple(sorted(drawn(seed)))
+    try:
+        return tuple(Feature(name.strip()).value for name in options.features.split(",") if name.strip())
+    except ValueError as error:
+        expected = ", ".join(Feature)
+        raise InvalidInputError(f"--features: found {options.features}, expected some of {expected}") from error
 
 
 def _replayed(path: Path) -> Sequence[Case]:
@@ -110,6 +127,7 @@ def _command(case: Case) -> str:
     per_hour = f" --per-hour {case.per_hour:g}"
     hours = f" --hours {case.hours:g}" + (f" --upgrades {case.upgrades:g}" if case.upgrades else "")
     hours += " --disruption" if case.disruption else ""
+    hours += f' --features "{", ".join(case.features)}"'
     return f"python -m simulation --seeds 1 --first-seed {case.seed}{hours}{per_hour}{nodes}{faults} --story"
 
 
@@ -151,9 +169,16 @@ def _parser() -> argparse.ArgumentParser:
     add("--seeds", type=_whole(1), default=20, help="how many (default 20)")
     add("--first-seed", "--seed", type=_whole(0), default=1, help="the first of them, or the one to record")
     add("--hours", type=_above_nothing, default=HOURS, help=f"virtual hours with arrivals and faults ({HOURS:g})")
+    add(
+        "--weeks",
+        type=_above_nothing,
+        default=0,
+        help="instead of hours, with few arrivals: maintenance two weeks ahead",
+    )
     add("--per-hour", type=_above_nothing, default=PER_HOUR, help=f"arrivals in a virtual hour ({PER_HOUR:g})")
     add("--upgrades", type=_above_nothing, default=0, help="upgrades of node groups begun in a virtual hour (0)")
     add("--disruption", action="store_true", help="rounds of expiration, drift, emptiness and consolidation as well")
+    add("--features", default=DRAWN, help="of the worlds, by name, with commas between (as each seed says)")
     add("--nodes", type=_whole(FEWEST_NODES, MOST_NODES), help="in each fleet (as each seed says)")
     add("--no-faults", action="store_true", help="only arrivals")
     add("--story", action="store_true", help="print what happened")

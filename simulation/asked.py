@@ -14,6 +14,7 @@ class Kind(StrEnum):
     REBALANCE = "rebalance"
     MAINTENANCE = "maintenance"
     BY_HAND = "by hand"
+    ILL = "ill"  # its kubelet has fallen silent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,12 +10,17 @@ from typing import Any, Self
 from leeward.errors import InvalidInputError
 from simulation import fleets
 from simulation.disruption import changed, disrupting, stopped
+from simulation.equipment import equip
 from simulation.faults import Faults
+from simulation.features import Feature, with_faults, with_fleet
 from simulation.fleets import Arrival, ArrivalKind
 from simulation.outcome import Outcome
 from simulation.timeline import Streams
 from simulation.view import Violation
 from simulation.world import CONVERGE, MOST_ENTRIES, World
+
+WEEKS_FROM = 100.0  # hours
+SPARSE = 20.0  # troubles by the hour are so much rarer in a world that lasts weeks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +36,7 @@ class Case:
     nodes: int | None = None
     arrivals: tuple[Arrival, ...] | None = None
     upgrades: float = 0  # an hour
+    features: tuple[str, ...] = ()  # `features.Feature`: how the world differs from the usual one
     disruption: bool = False  # fn decide on its schedule, with policies that give it something to do
 
     def planned(self) -> tuple[Arrival, ...]:
@@ -52,7 +58,14 @@ class Case:
 
     def world(self) -> World:
         """Everything in it comes from the seed."""
-        return World(self.seed, self._fleet(), self.faults, self.planned(), disruption=self.disruption)
+        faults = with_faults(self.faults, self._features)
+        if self.hours > WEEKS_FROM:
+            faults = faults.rarer(SPARSE)
+        world = World(self.seed, self._fleet(), faults, self.planned(), disruption=self.disruption)
+        equip(world, self._features, lasts_weeks=self.hours > WEEKS_FROM)
+        if self.hours > WEEKS_FROM:
+            world.last_weeks()
+        return world
 
     def run(self, *, enough: Callable[[Violation], bool] | None = None, limit: int = MOST_ENTRIES) -> Outcome:
         """To the end, or to the first violation that is `enough`, or to so many entries of the timeline."""
@@ -78,6 +91,7 @@ class Case:
                 arrivals=None if raw["arrivals"] is None else _arrivals(raw["arrivals"]),
                 upgrades=float(raw.get("upgrades") or 0),
                 disruption=bool(raw.get("disruption")),
+                features=tuple(Feature(name).value for name in raw.get("features") or ()),
             )
         except (ValueError, KeyError, TypeError) as error:
             what = f"{type(error).__name__}: {error}"
@@ -85,8 +99,17 @@ class Case:
 
     def _fleet(self) -> fleets.Fleet:
         streams = Streams(self.seed)
-        fleet = fleets.generate(streams.stream("fleet plan"), nodes=self.nodes)
-        return disrupting(fleet, streams.stream("disruption plan")) if self.disruption else fleet
+        fleet = fleets.generate(streams.stream("fleet plan"), nodes=self._size(streams))
+        fleet = disrupting(fleet, streams.stream("disruption plan")) if self.disruption else fleet
+        return with_fleet(fleet, self._features, streams.stream("features"))
+
+    @property
+    def _features(self) -> frozenset[Feature]:
+        return frozenset(map(Feature, self.features))
+
+    def _size(self, streams: Streams) -> int | None:
+        tiny = self.nodes is None and Feature.TINY in self._features
+        return streams.stream("tiny").randint(1, 4) if tiny else self.nodes
 
 
 def _arrivals(raw: Sequence[Mapping[str, Any]]) -> tuple[Arrival, ...]:

@@ -103,7 +103,8 @@ def _leaks(view: WorldView) -> Iterator[str]:
 def _sizes(view: WorldView) -> Iterator[str]:
     for name, group in sorted(view.groups.items()):
         staying = sum(not member.lifecycle.startswith(LEAVING) for member in group.instances)
-        if staying != group.desired:
+        stay = sum(member.protected for member in group.instances)
+        if staying != group.desired and not group.desired < staying <= stay:
             yield f"{name} has {staying} of {group.desired}"
 
 

@@ -107,9 +107,9 @@ class DrainTimes:
         return min(begun + wait, begun + max(min(ends) - begun, 0) / 2) - CLOCKS
 
     def _ends(self, instance: str, policy: NodePolicy, view: WorldView) -> Iterator[float]:
-        begun, grace = self.begun(instance, view), policy.drain.termination_grace_period
-        if grace is not None and begun is not None:
-            yield begun + grace.total_seconds()
+        opened, grace = view.open_since.get(instance), policy.drain.termination_grace_period
+        if grace is not None and opened is not None:  # an attempt that follows another has no more time than was left
+            yield opened + grace.total_seconds()
         taken = self.asked.taken_at(instance, view.now)
         if taken is not None:
             yield taken

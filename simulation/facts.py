@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import TypeVar
 
 from leeward.model.group import Group
-from leeward.policy.document import NodePolicy
+from leeward.policy.document import Budget, NodePolicy
 from leeward.policy.selection import policy_for
 from simulation.asked import AskedOf, Kind
 from simulation.view import WorldView
@@ -41,6 +41,11 @@ def policy_of(view: WorldView, group: Group | None) -> NodePolicy | None:
         return None
     policy = policy_for(policies.policies, group.name, group.tags)
     return policy if policy is not None and policy.interruption.enabled else None
+
+
+def always(budget: Budget) -> bool:
+    """Whether the budget holds for every reason, in every zone, at any time."""
+    return not budget.reasons and budget.window is None and budget.zone is None
 
 
 def is_paced(instance: str, asked: AskedOf, view: WorldView) -> bool:

@@ -14,7 +14,14 @@ from simulation.timeline import Streams, Timeline
 HANGS = 3600.0  # seconds: longer than any function may run
 
 
-ANSWERED_AFTER = 20.2  # seconds: two tries of ten, as the client gives up on a request that is never answered
+NEVER = float("inf")
+WRITES = frozenset({"mark", "unmark", "cordon", "uncordon", "evict", "delete_pod", "delete_node", "event", "scale"}) | {
+    "hold",
+    "release",
+    "strip",
+    "label",
+    "annotate",
+}
 OF_KUBERNETES = (
     "kubernetes_throttled",
     "kubernetes_failed",
@@ -25,7 +32,6 @@ OF_KUBERNETES = (
     "forbidden_seconds",
     "webhooks_per_hour",
 )
-READS = ("get ", "list ")
 
 
 class Killed(BaseException):
@@ -118,6 +124,11 @@ class Faults:
         """Only those of the Kubernetes API."""
         return Faults(**{name: getattr(self, name) for name in OF_KUBERNETES})
 
+    def rarer(self, times: float) -> "Faults":
+        """Those that come by the hour, so many times less often."""
+        rates = {name: getattr(self, name) / times for name in Faults.__slots__ if name.endswith("_per_hour")}
+        return replace(self, **rates)
+
     def without(self, name: str) -> "Faults":
         """The same without one kind: for making a failing story shorter."""
         nothing: dict[str, Any] = {name: getattr(Faults(), name)}
@@ -191,13 +202,20 @@ class Injector:
         if port != "kubernetes" and self.happens("answer lost", self.faults.lose_answer, "calls"):
             raise AwsUnavailableError(f"{port}.{method}: connection reset, its effect may have come about")
 
-    def answers_after(self, _method: str) -> float:
+    def answers_after(self, method: str) -> float:
         """Seconds that the Kubernetes API takes for one call of this port method."""
+        now = self._timeline.now()
+        if now < self.api_hangs_until and (method in WRITES or not self.lists_work):
+            self.count("Kubernetes never answers")
+            return NEVER
+        if now < self.api_slow_until:
+            self.count("Kubernetes slow")
+            return self.random("slow servers").uniform(0.5, 9.5)
         return 0.0
 
-    def late_write(self, _method: str) -> bool:
+    def late_write(self, method: str) -> bool:
         """Whether a call that its caller gives up still has its effect."""
-        return False
+        return method in WRITES and self.random("late writes").random() < 0.3
 
     def pass_time(self, seconds: float) -> None:
         """Other invocations run meanwhile."""
@@ -212,13 +230,6 @@ class Injector:
         if self.forbids():
             self.count("Kubernetes 403")
             raise AccessDeniedError(f"{verb}: forbidden, the API server has just started")
-        if now < self.api_hangs_until and not (self.lists_work and verb.startswith(READS)):
-            self.count("Kubernetes never answers")
-            self._sleep(ANSWERED_AFTER)
-            raise ClusterUnreachableError(f"{verb}: no answer in {ANSWERED_AFTER:.0f} s")
-        if now < self.api_slow_until:
-            self.count("Kubernetes slow")
-            self._sleep(self.random("slow servers").uniform(0.5, 9.5))
         if self.happens("Kubernetes 429", self.faults.kubernetes_throttled, "kubernetes"):
             raise ThrottledError(f"{verb}: too many requests", retry_after=1)
         if self.happens("Kubernetes 500", self.faults.kubernetes_failed, "kubernetes"):

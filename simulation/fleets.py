@@ -19,7 +19,7 @@ from simulation.workloads import workloads
 
 CLUSTER = "blue"
 REGION = "us-east-1"
-FEWEST_NODES, MOST_NODES = 5, 500
+FEWEST_NODES, MOST_NODES = 1, 500
 SIZES = ((0.9, 5, 60), (0.09, 61, 150), (0.01, 151, 500))  # how often, from, to: large fleets take long
 TYPES = ("m5.large", "m5.xlarge", "c5.xlarge", "r5.large", "m6g.large")
 SLACK = (0, 1, 3, 10)  # between a group's size and its maximum: 0 refuses every launch
@@ -90,8 +90,21 @@ BURST = 0.04  # chance that one of those brings others within seconds, as a zone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HookPlan:
+    """A lifecycle hook that the group's policy names as ours; a launch hook abandons what nothing answers for."""
+
+    name: str
+    timeout: int
+    launching: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPlan:
-    """One Auto Scaling group. `foreign_hook`: another team's terminate hook is on it. `selected`: by a policy."""
+    """One Auto Scaling group. `foreign_hook`: another team's terminate hook is on it. `selected`: by a policy.
+
+    `boots` and `joins`: seconds, the least and the most, None as usual; `types`: of a mixed instances policy; `reuses`:
+    what is scaled in returns to a warm pool.
+    """
 
     name: str
     zones: tuple[str, ...]
@@ -102,6 +115,13 @@ class GroupPlan:
     instance_type: str
     foreign_hook: bool
     selected: bool
+    minimum: int = 0
+    hooks: tuple[HookPlan, ...] = ()
+    foreign_abandons: bool = False
+    boots: tuple[float, float] | None = None
+    joins: tuple[float, float] | None = None
+    types: tuple[str, ...] = ()
+    reuses: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +151,7 @@ class Arrival:
 
 
 def generate(random: Random, *, nodes: int | None = None) -> Fleet:
-    """A fleet of 5 to 500 nodes, mostly small, or of exactly `nodes`. Raises ValueError for any other number."""
+    """A fleet of 1 to 500 nodes, mostly small, or of exactly `nodes`. Raises ValueError for any other number."""
     count = _size(random) if nodes is None else nodes
     if not FEWEST_NODES <= count <= MOST_NODES:
         raise ValueError(f"nodes: found {count}, expected {FEWEST_NODES} to {MOST_NODES}")
@@ -212,7 +232,8 @@ def _groups(random: Random, zones: Sequence[str], nodes: int) -> tuple[GroupPlan
     on others.
     """
     names = ["app-spot", "app", "legacy"]
-    names += ["batch-spot", "batch", "app-zonal", "app-spot-2"][: random.randint(0, min(4, nodes // 5 - 1))]
+    names += ["batch-spot", "batch", "app-zonal", "app-spot-2"][: random.randint(0, max(min(4, nodes // 5 - 1), 0))]
+    names = names[: max(nodes, 1)]
     sizes = _split(random, nodes, len(names))
     return tuple(_group(random, name, size, zones) for name, size in zip(names, sizes, strict=True))
 

@@ -11,6 +11,7 @@ STORM = 5.0  # seconds within which all of a pool are warned
 SILENCE = 20.0  # seconds within which the kubelets of a zone fall silent
 NOTICED = (60.0, 180.0)  # seconds until a group ends those that do not answer
 ANNOUNCED_AGAIN = (5.0, 900.0)  # seconds after the first time; the node may be draining by then
+HOURS_AHEAD = 40
 WARNED_AFTER = (60.0, 900.0)  # seconds from a rebalance recommendation to the warning
 
 
@@ -50,16 +51,24 @@ class Interruptions:
     def maintenance(self, pick: int) -> None:
         """In one to forty hours; AWS ends the instance then if it is still there."""
         if member := subject(self._scene, pick):
-            self._announce(member, timedelta(hours=1 + pick % 40))
+            self._announce(member, timedelta(hours=1 + pick % self._hours_ahead))
 
     def maintenance_moved(self, pick: int) -> None:
         """The same event again with another date, which holds: earlier or later than the first."""
         if member := subject(self._scene, pick):
             random = Random(pick)
-            first, second = (timedelta(hours=random.randint(2, 40)) for _ in range(2))
+            first, second = (timedelta(hours=random.randint(2, self._hours_ahead)) for _ in range(2))
             arn = self._announce(member, first, ends=False)
             pause = random.uniform(*ANNOUNCED_AGAIN)
+            if self._scene.days_ahead is not None:
+                pause = random.uniform(0.1, 0.95) * first.total_seconds()
+                second = max(second, first) - timedelta(seconds=pause)
             self._later(pause, member, lambda one: self._announce(one, second, arn=arn), "maintenance announced again")
+
+    @property
+    def _hours_ahead(self) -> int:
+        """Forty, or two weeks in a world that lasts longer."""
+        return HOURS_AHEAD if self._scene.days_ahead is None else round(24 * self._scene.days_ahead)
 
     def unhealthy(self, pick: int) -> None:
         """The group's health check fails: it ends the instance, which still runs."""

@@ -38,7 +38,7 @@ class LeavingRules:
     def volumes(self, view: WorldView) -> Iterator[str]:
         """Our TerminateInstance, or our answer to the last hook, ends the instance."""
         answered = self._new("answers", view.completed_hooks)
-        gone = [instance for group, hook, instance, by_us in answered if by_us and view.ours(hook, group)]
+        gone = [instance for group, hook, instance, by_us in answered if by_us and view.ends(hook, group)]
         gone += [i for i in self._new("asked", view.terminations) if not any(hold.ours for hold in view.holds(i))]
         for instance in gone:
             if view.running(instance) and self._could_hold(instance, view):

@@ -15,7 +15,7 @@ from simulation.asked import Kind
 from simulation.convergence import is_marked
 from simulation.drain_times import DrainTimes
 from simulation.drained import left_behind, untouched
-from simulation.facts import News, group_of, is_paced, policy_of
+from simulation.facts import News, always, group_of, is_paced, policy_of
 from simulation.message_rules import moved_near
 from simulation.view import WorldView
 
@@ -114,7 +114,7 @@ class NodeRules:
         members = {member.id for member in group.instances}
         nodes = sum(_instance(node) in members for node in view.cluster.store.each("nodes"))
         busy = [name for name in members & self._unavailable.keys() if self._counts(name, view)]
-        if all(len(busy) <= _limit(budget, nodes) for budget in policy.disruption.budgets):
+        if all(len(busy) <= _limit(budget, nodes) for budget in policy.disruption.budgets if always(budget)):
             return None
         return f"{instance}: {len(busy)} of {nodes} nodes of {group.name} are unavailable"
 
@@ -155,7 +155,7 @@ class NodeRules:
 
     def _killed(self, name: str, view: WorldView) -> Iterator[tuple[str, list[str]]]:
         answered = self._news.of(f"answers {name}", view.completed_hooks)
-        gone = [instance for group, hook, instance, by_us in answered if by_us and view.ours(hook, group)]
+        gone = [instance for group, hook, instance, by_us in answered if by_us and view.ends(hook, group)]
         gone += self._news.of(f"asked {name}", view.terminations)
         for instance in gone:
             if not view.running(instance) or _held_by_us(instance, view) or self._times.may_let_go(instance, view):
@@ -238,7 +238,6 @@ class NodeRules:
 
 
 def _limit(budget: Budget, nodes: int) -> int:
-    """Budgets of other windows, zones and reasons are none of a generated fleet's."""
     return ceil(nodes * budget.nodes / 100) if budget.percent else budget.nodes
 
 

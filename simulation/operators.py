@@ -1,7 +1,10 @@
 """People with kubectl and the AWS console: they cordon, drain, delete, terminate, detach, resize, start and stop."""
 
+from leeward.model.drain_options import DrainOptions
+from leeward.model.termination import Cause, CauseKind, Subject, execution_name
 from local.cluster.objects import controller_of, name_of
-from simulation.aws.compute import SimInstance
+from simulation.asked import Asked, Kind
+from simulation.aws.compute import SimInstance, subnet_of
 from simulation.convergence import is_marked
 from simulation.emptying import KUBECTL, Emptying, has_to_leave
 from simulation.owners import detach, set_desired, terminate
@@ -11,6 +14,14 @@ KUBELET_RESTARTS = 600.0  # a node that somebody deleted registers again
 UNCORDONED_AFTER = 1200.0
 DETACHED_FOR = 1800.0  # then its owner ends it at EC2
 WHO = "an operator"
+FLAGS = (
+    DrainOptions(disable_eviction=True, grace_seconds=1),
+    DrainOptions(disable_eviction=True),
+    DrainOptions(grace_seconds=5),
+    DrainOptions(evict_unmanaged=False),
+    DrainOptions(delete_local_data=False),
+    DrainOptions(ignore_daemon_sets=False),
+)
 
 
 class Operators:
@@ -30,6 +41,8 @@ class Operators:
         member = subject(self._scene, pick)
         if member is not None and self._scene.cluster.store.find("nodes", member.node) is not None:
             self._scene.say(f"{WHO} deletes {member.node}")
+            now = self._scene.timeline.now()
+            self._scene.asked.append(Asked(at=now, instance=member.id, kind=Kind.BY_HAND))
             self._scene.cluster.delete("nodes", member.node)
             again = member
             self._scene.timeline.after(KUBELET_RESTARTS, lambda: self._scene.rejoin(again), "kubelet restarts")
@@ -91,7 +104,28 @@ class Operators:
         name = f"{instance}-1" if pick % 4 == 1 else f"by-hand-{pick}"
         self._scene.say(f"{WHO} starts execution {name} for {instance}")
         self._scene.started_by_hand.add(instance)
+        if self._scene.flags and member is not None:
+            name = self._with_flags(member, FLAGS[pick % len(FLAGS)])
         self._scene.system.machine.start(name, {"instance": instance})
+
+    def _with_flags(self, member: SimInstance, options: DrainOptions) -> str:
+        """What `leeward drain` writes before it starts an execution; answers the execution's name."""
+        now, group = self._scene.timeline.instant(), self._scene.fleet.groups[member.group]
+        deletes = options.disable_eviction
+        self._scene.asked.append(Asked(at=now.timestamp(), instance=member.id, kind=Kind.BY_HAND, deletes=deletes))
+        subject = Subject(
+            instance=member.id,
+            cluster=self._scene.system.clusters.names()[0],
+            group=group.name,
+            zone=member.zone,
+            subnet=subnet_of(member.zone),
+            instance_type=member.type,
+            capacity_type=member.described().capacity_type,
+            node=member.node,
+        )
+        cause = Cause(id=f"manual#{now}", kind=CauseKind.MANUAL, at=now, options=options)
+        record = self._scene.system.claims.claim(subject, cause, now)
+        return execution_name(record.instance, record.attempt)
 
     def stop_execution(self, pick: int) -> None:
         """One of the open ones."""

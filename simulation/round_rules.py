@@ -12,6 +12,7 @@ from leeward.policy.document import Budget, NodePolicy
 from leeward.policy.selection import policy_for
 from local.cluster.objects import Obj, name_of
 from local.cluster.store import Change, ChangeType
+from simulation.facts import always
 from simulation.view import Rule, WorldView
 
 REBALANCE = "AZRebalance"
@@ -52,7 +53,7 @@ class Spent:
             names = _nodes_of(policy, view)
             going = set(record.going) & names
             busy = {name for name, since in self._since.items() if name in names and view.now - since > SETTLED}
-            for budget in policy.disruption.budgets:
+            for budget in filter(always, policy.disruption.budgets):
                 if going and len(going | busy) > _limit(budget, len(names)):
                     told = f"{', '.join(sorted(going))} go, {len(busy - going)} are unavailable already"
                     yield f"round {record.number}: {told}, policy {policy.name} has {len(names)} nodes"
@@ -67,7 +68,6 @@ def _nodes_of(policy: NodePolicy, view: WorldView) -> set[str]:
 
 
 def _limit(budget: Budget, nodes: int) -> int:
-    """Budgets of other windows, zones and reasons are none of a generated fleet's."""
     return ceil(nodes * budget.nodes / 100) if budget.percent else budget.nodes
 
 

@@ -3,11 +3,13 @@
 from typing import Protocol
 
 from local.cluster.model import Cluster
+from simulation.asked import Asked
 from simulation.aws.compute import IN_SERVICE, SimInstance
 from simulation.aws.fleet import SimFleet
 from simulation.aws.queue import Queue
 from simulation.convergence import is_marked
 from simulation.faults import Injector
+from simulation.journal import Journal
 from simulation.system import System
 from simulation.timeline import Timeline
 
@@ -24,6 +26,10 @@ class Scene(Protocol):
     system: System
     injector: Injector
     started_by_hand: set[str]
+    flags: bool
+    days_ahead: float | None
+    forced_upgrades: list[tuple[str, float]]
+    asked: Journal[Asked]
 
     def say(self, line: str) -> None: ...
     def rejoin(self, member: SimInstance) -> None: ...

@@ -9,12 +9,12 @@ from dataclasses import dataclass, fields, replace
 
 from simulation.case import Case
 from simulation.faults import Faults
-from simulation.fleets import FEWEST_NODES
 from simulation.outcome import Outcome
 from simulation.view import Rule
 
 MOST_RUNS = 200
 MORE_ENTRIES = 2  # times those of the failing run: a shorter world that has more is none
+FEWEST = 5  # nodes: smaller fleets are worlds of their own
 LEAST_HOURS = 0.1
 
 Say = Callable[[str], None]
@@ -51,7 +51,8 @@ class _Shortener:
         best = replace(case, arrivals=case.planned())
         if not self._breaks(best):
             return None
-        for way in (self._fewer_arrivals, self._fewer_faults, self._less_time, self._fewer_nodes, self._fewer_arrivals):
+        smaller = (self._less_time, self._fewer_nodes, self._fewer_arrivals)
+        for way in (self._fewer_arrivals, self._fewer_faults, self._fewer_features, *smaller):
             best = way(best)
         outcome = best.run(enough=lambda violation: violation.rule is self._rule, limit=self._limit)
         return Shortened(case=best, rule=self._rule, outcome=outcome, runs=self._runs)
@@ -82,6 +83,14 @@ class _Shortener:
                 self._say(f"not needed: {field.name}")
         return case
 
+    def _fewer_features(self, case: Case) -> Case:
+        for name in case.features:
+            without = replace(case, features=tuple(one for one in case.features if one != name))
+            if self._breaks(without):
+                case = without
+                self._say(f"not needed: {name}")
+        return case
+
     def _less_time(self, case: Case) -> Case:
         while case.hours / 2 >= LEAST_HOURS:
             shorter = replace(case, hours=case.hours / 2)
@@ -93,9 +102,9 @@ class _Shortener:
 
     def _fewer_nodes(self, case: Case) -> Case:
         nodes = case.size
-        for fewer in sorted({FEWEST_NODES, FEWEST_NODES * 2, nodes // 4, nodes // 2}):
+        for fewer in sorted({FEWEST, FEWEST * 2, nodes // 4, nodes // 2}):
             smaller = replace(case, nodes=fewer)
-            if FEWEST_NODES <= fewer < nodes and self._breaks(smaller):
+            if FEWEST <= fewer < nodes and self._breaks(smaller):
                 self._say(f"{fewer} nodes are enough")
                 return smaller
         return case

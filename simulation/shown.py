@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 
 from leeward.disruption.record import RoundRecord
 from leeward.model import keys
-from leeward.model.group import LAUNCHING, Group
+from leeward.model.group import LAUNCHING, Group, HookResult, LifecycleHook
 from leeward.model.termination import LaunchPlan, TerminationRecord
 from leeward.upgrade.record import UpgradeRecord
 from local.cluster.model import Cluster
@@ -212,20 +212,27 @@ class Shown:
         )
 
     def holds(self, instance: str) -> Sequence[Hold]:
-        """Of every group's hooks."""
-        return [
-            Hold(
-                hook=hook,
-                ours=self.ours(hook, group),
-                launching=action.hook.transition == LAUNCHING,
-                since=action.since,
-                timeout=action.hook.heartbeat_timeout,
-                ends=action.timer.when if action.timer else self.now,
-                default=action.default,
-            )
-            for (group, hook, held), action in self.fleet.waiting.items()
+        """Of every group's hooks; those of another team that was answered too: nothing tells us of the answer."""
+        waiting = [
+            self._hold(action.hook, action.since, action.timer.when if action.timer else self.now, action.default)
+            for (_, _, held), action in self.fleet.waiting.items()
             if held == instance
         ]
+        there = self.fleet.instances.get(instance)
+        hooks = self.fleet.groups[there.group].hooks.values() if there is not None else ()
+        for hook, default in hooks:
+            since = self.fleet.waited_since(hook.group, hook.name, instance)
+            waits = (hook.group, hook.name, instance) in self.fleet.waiting
+            if since is not None and not waits and not self.ours(hook.name, hook.group):
+                waiting.append(self._hold(hook, since, since + hook.heartbeat_timeout, default))
+        return waiting
+
+    def _hold(self, hook: LifecycleHook, since: float, ends: float, default: HookResult) -> Hold:
+        launching, timeout = hook.transition == LAUNCHING, hook.heartbeat_timeout
+        ours = self.ours(hook.name, hook.group)
+        return Hold(
+            hook=hook.name, ours=ours, launching=launching, since=since, timeout=timeout, ends=ends, default=default
+        )
 
     @property
     def misdirected(self) -> Sequence[tuple[str, str, str]]:
@@ -278,8 +285,16 @@ class Shown:
         return self.kubernetes.removals
 
     def ours(self, hook: str, group: str) -> bool:
-        """Whether fn sync put it there."""
-        return (group, hook) in self.system.groups.put
+        """Whether fn sync put it there, or the group's policy names it."""
+        there = self.fleet.groups.get(group)
+        named = there is not None and any(one.name == hook for one in getattr(there.plan, "hooks", ()))
+        return named or (group, hook) in self.system.groups.put
+
+    def ends(self, hook: str, group: str) -> bool:
+        """A terminate hook."""
+        return self.ours(hook, group) and not any(
+            known.name == hook for known, _ in self.fleet.groups[group].hooks_for(LAUNCHING)
+        )
 
     def running(self, instance: str) -> bool:
         """Whether EC2 has not begun to end it."""

@@ -67,6 +67,7 @@ from simulation.timed_calls import TimedKubernetes
 from simulation.timeline import Streams, Timeline
 
 COLD = 0.2  # seconds from a call to the function's first line
+SWEEP_IDLE, SYNC_IDLE = 600.0, 3600.0  # in a world that lasts weeks, while nothing is under way
 SWEEP_EVERY, SYNC_EVERY, EXPIRE_EVERY, DECIDE_EVERY = 60.0, 300.0, 3600.0, 300.0
 ON_PURPOSE = {name for name in vars(errors) if name.endswith("Error")}  # what the product raises; others are bugs
 
@@ -130,6 +131,9 @@ class System:
         self.unexpected: list[str] = []
         self.last_ended: dict[str, float] = {}  # instance -> when the last execution about it did
         self.decides = False
+        self.sparse = False  # a world that lasts weeks
+        self.restless: Callable[[], bool] = lambda: False  # whether something else is under way
+        self._last_run: dict[str, float] = {}
 
     def _machine(self, name: str, definition: Mapping[str, Any], parts: Parts) -> StateMachine:
         first = name == NODE_TERMINATION
@@ -197,10 +201,32 @@ class System:
         )
         self.queue.consumer = lambda batch: functions.interruption(batch, self.ports, self.unexpected)
         self._timeline.after(0, lambda: self._run("sync", lambda: functions.sync(self.ports)), "sync")
-        self._timeline.every(SWEEP_EVERY, lambda: self._run("sweep", lambda: functions.sweep(self.ports)), "sweep")
+        self._timeline.every(SWEEP_EVERY, self._sweep, "sweep")
         self._timeline.every(EXPIRE_EVERY, self._expire, "time to live")
-        self._timeline.every(SYNC_EVERY, lambda: self._run("sync", lambda: functions.sync(self.ports)), "sync")
+        self._timeline.every(SYNC_EVERY, self._sync, "sync")
         return kubernetes
+
+    def _sweep(self) -> None:
+        if self._is_due("sweep", SWEEP_IDLE):
+            self._run("sweep", lambda: functions.sweep(self.ports))
+
+    def _sync(self) -> None:
+        if self._is_due("sync", SYNC_IDLE):
+            self._run("sync", lambda: functions.sync(self.ports))
+
+    def _is_due(self, name: str, idle: float) -> bool:
+        """Always in a usual world. In one that lasts weeks less often while nothing is under way: no message, no
+        execution, no hook that waits and no Node that our mark is on, so that there is nothing to be found.
+        """
+        now = self._timeline.now()
+        if self.sparse and self._is_idle() and now - self._last_run.get(name, 0) < idle:
+            return False
+        self._last_run[name] = now
+        return True
+
+    def _is_idle(self) -> bool:
+        open_ = any(machine.executions for machine in self.machines.values())
+        return not (open_ or self.queue.depth or self.fleet.waiting or self.restless())
 
     def begin_deciding(self) -> None:
         """fn decide on its schedule, until somebody takes `decides` back: a world comes to rest without new rounds."""

@@ -14,6 +14,7 @@ from local.cluster.objects import Obj, annotations_of, controller_of, name_of
 from simulation.view import Rule, WorldView
 
 LEAVING = ("Terminating", "Terminated", "Detach", "Warmed:Terminating")
+NO_MEMBER = ("Standby", "EnteringStandby", "Warmed")
 REBALANCE = "AZRebalance"
 STUCK = 3600.0  # seconds: longer than any drain and any wait for new nodes
 
@@ -84,6 +85,8 @@ def _on_target(view: WorldView) -> Iterator[str]:
             continue
         for member in view.groups[name].instances:
             known = member.template
+            if member.protected or member.lifecycle.startswith(NO_MEMBER):
+                continue
             if known is not None and not member.lifecycle.startswith(LEAVING) and known.version != wanted.version:
                 yield f"{name}: {member.id} is of version {known.version}, the target was {wanted.version}"
 

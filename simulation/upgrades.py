@@ -35,6 +35,9 @@ class Upgraders:
             asked["launchTemplateVersion"] = "$Latest"
         if pick >> 7 & 3:
             asked["override"] = [code.value for code in Code]
+        if self._scene.flags and pick >> 9 & 1:
+            asked["force"] = True
+            self._scene.forced_upgrades.append((group.name, self._scene.timeline.now()))
         self._begin(group, asked, pick)
 
     def tell(self, pick: int) -> None:

@@ -332,6 +332,10 @@ class WorldView(Protocol):
         """Whether the hook is ours to answer, by who put it there: not by the product's own reckoning."""
         ...
 
+    def ends(self, hook: str, group: str) -> bool:
+        """Whether the hook is ours and its answer lets an instance end."""
+        ...
+
     def running(self, instance: str) -> bool:
         """Whether EC2 knows the instance and has not begun to end it."""
         ...

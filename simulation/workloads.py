@@ -28,7 +28,7 @@ def workloads(random: Random, nodes: int, zones: Sequence[str]) -> tuple[Obj, ..
     found = [*_system(random), *_deployment(random, "web-0", 3, "one at a time")]
     found += _deployment(random, "web-1", 2, random.choice(IMPOSSIBLE))
     left = nodes * PODS_PER_NODE - 7
-    for number in range(1 + nodes // NODES_PER_STATEFUL_SET):
+    for number in range(1 + nodes // NODES_PER_STATEFUL_SET if zones else 0):
         replicas = random.randint(1, min(3, 1 + nodes // 5))
         found += _stateful_set(random, f"db-{number}", replicas, zones)
         left -= replicas

@@ -25,6 +25,7 @@ from simulation.aws.fleet import SimFleet
 from simulation.aws.listeners import Listeners
 from simulation.aws.queue import Queue
 from simulation.aws.table import SimClaims
+from simulation.convergence import is_marked
 from simulation.faults import Faults, Injector
 from simulation.invariants import Checker, Rule, Violation
 from simulation.invocations import Invocations
@@ -37,6 +38,7 @@ from simulation.timeline import Entry, Streams, Timeline
 
 WARM_UP = 180.0  # seconds before the first arrival: pods start, sync puts the hooks
 CONVERGE = 4 * 3600.0 + 30  # seconds after faults and arrivals have stopped; not just when a sweep begins something
+SETTLED = 1800.0  # seconds after a launch
 SILENT_AFTER = 40.0  # a dead kubelet's node becomes Unknown
 FORGOTTEN_AFTER = 300.0  # and the cloud controller removes it
 STORY = 4000  # lines kept
@@ -88,9 +90,13 @@ class World(Shown):
         self.violations: list[Violation] = []
         self.enough: Callable[[Violation], bool] = lambda _: False  # whether the run may end with this one
         self.limit = MOST_ENTRIES
+        self.days_ahead: float | None = None  # how far maintenance is announced in a world that lasts weeks
         self.started_by_hand: set[str] = set()
         self.warned = Journal[tuple[str, float]]()
         self.rewritten = 0.0
+        self.over = False  # arrivals and faults have stopped
+        self.flags = False  # people give flags with what they start
+        self.register: Callable[[NodeSpec], object] = self.cluster.add_node  # how a kubelet does
         self.forced_upgrades: list[tuple[str, float]] = []  # group, when
         self._random = streams.stream("world")
         self._history = sha256()
@@ -125,7 +131,7 @@ class World(Shown):
             self._autoscaler.begin()
         self.timeline.run_until(self.timeline.now() + hours * 3600)
         self.injector.stop()
-        self._arrivals.over = True
+        self.over = self._arrivals.over = True
         self.system.decides = False
         if self._autoscaler:
             self._autoscaler.over = True
@@ -165,7 +171,7 @@ class World(Shown):
             labels=self.labels(member),
         )
         if self.cluster.store.find("nodes", member.node) is None:
-            self.cluster.add_node(spec)
+            self.register(spec)
 
     def _ended(self, member: SimInstance) -> None:
         self.say(f"{member.id} of {member.group} is ended by EC2")
@@ -192,6 +198,14 @@ class World(Shown):
 
     def _their_answer(self, detail: Mapping[str, str]) -> None:
         self.fleet.answer(detail["AutoScalingGroupName"], "their-hook", detail["EC2InstanceId"], HookResult.CONTINUE)
+
+    def last_weeks(self) -> None:
+        """Maintenance is announced two weeks ahead, and what finds nothing to do runs less often."""
+        self.days_ahead, self.system.sparse, self.system.restless = 14.0, True, self._has_marks
+
+    def _has_marks(self) -> bool:
+        young = any(self.timeline.now() - m.launched < SETTLED for m in self.fleet.instances.values() if not m.gone)
+        return young or any(is_marked(node) for node in self.cluster.store.each("nodes"))
 
     def rewrite(self, policies: ClusterPolicies) -> None:
         """Other policies are deployed."""

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from leeward.model import keys
-from leeward.model.group import TERMINATING, Group, GroupInstance, HookResult, LifecycleHook
+from leeward.model.group import LAUNCHING, TERMINATING, Group, GroupInstance, HookResult, LifecycleHook
 from leeward.model.instance import CapacityType, Instance
 from leeward.model.launch import LaunchSource, LaunchTemplateRef, Override
 from simulation.aws.activities import History
@@ -16,7 +16,7 @@ from simulation.aws.templates import SimTemplate, template_of
 from simulation.timeline import Entry
 
 PENDING, PENDING_WAIT, PENDING_PROCEED = "Pending", "Pending:Wait", "Pending:Proceed"
-IN_SERVICE = "InService"
+IN_SERVICE, STANDBY = "InService", "Standby"
 LEAVING, LEAVING_WAIT, PROCEEDING = "Terminating", "Terminating:Wait", "Terminating:Proceed"
 
 
@@ -59,6 +59,9 @@ class SimInstance:
     state: str = "pending"
     lifecycle: str | None = PENDING
     joined: bool = False
+    protected: bool = False  # from scale-in
+    returns: bool = False  # to its group's warm pool, once it has left the group
+    called: str = ""  # the name of its Node where that is not its own
     ended_at: float | None = None
     direct: bool = False  # EC2 or its owner ended it without asking the group
     impaired: float | None = None  # since when its system status check fails
@@ -72,12 +75,12 @@ class SimInstance:
     @property
     def gone(self) -> bool:
         """Nothing runs there any more."""
-        return self.state in {"shutting-down", "terminated"}
+        return self.state in {"stopped", "shutting-down", "terminated"}
 
     @property
     def node(self) -> str:
         """The name of its Node."""
-        return f"node-{self.id}"
+        return self.called or f"node-{self.id}"
 
     def as_member(self) -> GroupInstance:
         """As its group tells of it: a large group is described often, and few of its members have changed since."""
@@ -85,7 +88,12 @@ class SimInstance:
         if self._told is None or self._told.lifecycle != lifecycle:
             template = _template(self.group, self.version)
             self._told = GroupInstance(
-                id=self.id, zone=self.zone, lifecycle=lifecycle, type=self.type, template=template
+                id=self.id,
+                zone=self.zone,
+                lifecycle=lifecycle,
+                type=self.type,
+                template=template,
+                protected=self.protected,
             )
         return self._told
 
@@ -154,7 +162,8 @@ class SimGroup:
     @property
     def staying(self) -> list[SimInstance]:
         """Members that count for the desired size."""
-        return [m for m in self.members.values() if not m.leaving and m.id not in self.replacing]
+        members = self.members.values()
+        return [m for m in members if not m.leaving and m.lifecycle != STANDBY and m.id not in self.replacing]
 
     def point_at(self, version: str) -> None:
         """What it launches from now on."""
@@ -206,7 +215,18 @@ def group_of(plan: Plan, cluster: str) -> SimGroup:
     """Tagged for the cluster; another team's terminate hook where the plan has one."""
     tags = {keys.CLUSTER_TAG_PREFIX + cluster: "owned"} | dict(getattr(plan, "tags", {}))
     group = SimGroup(plan=plan, tags=tags, desired=plan.size, maximum=plan.maximum, template=template_of(plan.name))
+    group.minimum = getattr(plan, "minimum", 0)
+    group.boots, group.joins = getattr(plan, "boots", None) or group.boots, getattr(plan, "joins", None) or group.joins
+    group.overrides = tuple(Override(instance_type=one) for one in getattr(plan, "types", ()))
+    for named in getattr(plan, "hooks", ()):
+        transition, default = (LAUNCHING, HookResult.ABANDON) if named.launching else (TERMINATING, HookResult.CONTINUE)
+        _put(group, named.name, transition, named.timeout, default)
     if plan.foreign_hook:
-        hook = LifecycleHook(name="their-hook", group=plan.name, transition=TERMINATING, heartbeat_timeout=120)
-        group.hooks[hook.name] = (hook, HookResult.CONTINUE)
+        abandons = getattr(plan, "foreign_abandons", False)
+        _put(group, "their-hook", TERMINATING, 120, HookResult.ABANDON if abandons else HookResult.CONTINUE)
     return group
+
+
+def _put(group: SimGroup, name: str, transition: str, timeout: int, default: HookResult) -> None:
+    hook = LifecycleHook(name=name, group=group.name, transition=transition, heartbeat_timeout=timeout, default=default)
+    group.hooks[name] = (hook, default)

@@ -19,6 +19,7 @@ from simulation.aws.compute import (
     PENDING_PROCEED,
     PENDING_WAIT,
     PROCEEDING,
+    STANDBY,
     SUBNET_SIZE,
     Plan,
     SimGroup,
@@ -32,6 +33,7 @@ from simulation.faults import Injector
 from simulation.timeline import Timeline
 
 HEALTH_CHECK = 30.0  # seconds until a group sees that EC2 has ended a member
+WARM, POOL, WARM_FOR = "Warmed:Stopped", "WarmPool", 1800.0
 REMEMBERED = 3600.0  # how long EC2 describes a terminated instance
 SPOT_NOTICE = 120.0
 
@@ -50,6 +52,8 @@ class SimFleet:
         self.waiting, self.timed_out = self._waits.waiting, self._waits.timed_out
         self._scaling = Scaling(self, timeline, injector, to.said)
         self._numbers = 0
+        self.protects: Callable[[SimInstance], bool] = lambda _: False  # whether a new one is protected from scale-in
+        self.named: Callable[[SimInstance], str] = lambda _: ""  # the name of its Node, empty for one of its own
 
     def populate(self) -> None:
         """Every group at its size, in service and joined, as if it had been so for long."""
@@ -102,6 +106,24 @@ class SimFleet:
         """The group that has launched it, also after it was detached; empty for one that nobody knows."""
         found = self.instances.get(instance)
         return found.group if found is not None else ""
+
+    def enter_standby(self, member: SimInstance) -> None:
+        """EnterStandby with decrement: it runs on, and its group does not count it."""
+        group = self.groups[member.group]
+        group.history.asked(member.id, self._timeline.now(), sizes=(group.desired, group.desired - 1), verb="moved")
+        group.desired -= 1
+        group.book.taken_by_owner()
+        member.lifecycle = STANDBY
+        self._to.changed()
+
+    def exit_standby(self, member: SimInstance) -> None:
+        """ExitStandby: the group counts it again."""
+        if member.lifecycle == STANDBY and not member.gone:
+            group = self.groups[member.group]
+            group.desired = min(group.desired + 1, max(group.maximum, group.desired))
+            member.lifecycle = IN_SERVICE
+            self.reconcile_soon(group)
+            self._to.changed()
 
     def unhealthy(self, member: SimInstance) -> None:
         """Somebody's health check says so: the group ends and replaces it."""
@@ -168,9 +190,13 @@ class SimFleet:
         """Whether the hook has ever held the instance."""
         return (group, hook, instance) in self._waits.begun
 
+    def waited_since(self, group: str, hook: str, instance: str) -> float | None:
+        """When the hook last began to hold the instance."""
+        return self._waits.begun.get((group, hook, instance))
+
     def end_instance(self, member: SimInstance, *, direct: bool = False) -> None:
         """EC2 ends it. `direct`: without its group, which notices at its next health check."""
-        if member.gone:
+        if member.gone and member.state != "stopped":
             return
         member.state, member.ended_at = "shutting-down", self._timeline.now()
         member.direct = member.direct or direct
@@ -237,6 +263,7 @@ class SimFleet:
             version=group.version,
             image=group.template.image(group.version),
         )
+        member.protected, member.called = self.protects(member), self.named(member)
         self.instances[member.id] = group.members[member.id] = member
         return member
 
@@ -269,7 +296,7 @@ class SimFleet:
 
     def _wait(self, group: SimGroup, member: SimInstance, transition: str, lifecycle: str) -> bool:
         """Whether a hook of that transition holds it from now on."""
-        held = self._waits.begin(group, member.id, transition)
+        held = self._waits.begin(group, member.id, transition, to=POOL if member.returns else "")
         if held:
             member.lifecycle = lifecycle
         return held
@@ -289,12 +316,29 @@ class SimFleet:
 
     def _proceed(self, member: SimInstance) -> None:
         group = self.groups[member.group]
+        if member.returns and not member.gone:
+            self._return(group, member)
+            return
         for old in [old for old, new in group.replacing.items() if member.id in {old, new}]:
             del group.replacing[old]  # one whose replacement went first stays
         self.end_instance(member)
         self._let_go(member)
         self.reconcile_soon(group)
         self._to.changed()
+
+    def _return(self, group: SimGroup, member: SimInstance) -> None:
+        """It is stopped and waits in the warm pool, which gives it up some time later."""
+        self._to.said(f"{member.id} returns to the warm pool of {group.name}")
+        member.state, member.lifecycle = "stopped", WARM
+        group.members.pop(member.id, None)
+        self._emit(events.state_change, member.id, "stopped")
+        self._to.ended(member)
+        self._timeline.after(WARM_FOR, lambda: self._give_up(member), "warm pool shrinks")
+        self._to.changed()
+
+    def _give_up(self, member: SimInstance) -> None:
+        self.end_instance(member)
+        member.lifecycle = None
 
     def _let_go(self, member: SimInstance) -> None:
         """Its group lists it until EC2 has ended it."""

@@ -34,7 +34,7 @@ class HookWaits:
         self.timed_out: list[Key] = []
         self.begun: dict[Key, float] = {}  # what has ever waited, since when
 
-    def begin(self, group: SimGroup, instance: str, transition: str) -> bool:
+    def begin(self, group: SimGroup, instance: str, transition: str, *, to: str = "") -> bool:
         """Every hook of the group for that transition waits from now on; whether there is one."""
         hooks = group.hooks_for(transition)
         for hook, default in hooks:
@@ -43,7 +43,9 @@ class HookWaits:
             self.waiting[group.name, hook.name, instance] = action
             self.begun[group.name, hook.name, instance] = since
             self._arm(action)
-            self._to.emit(events.lifecycle_action(self._id(), hook, instance, token, self._timeline.instant()))
+            event = events.lifecycle_action(self._id(), hook, instance, token, self._timeline.instant())
+            event["detail"]["Destination"] = to or event["detail"]["Destination"]
+            self._to.emit(event)
         return bool(hooks)
 
     def answer(self, group: str, hook: str, instance: str, result: HookResult) -> Waiting | None:

@@ -44,7 +44,9 @@ class Scaling:
         counts = _by_zone(group)
         full, empty = max(counts, key=lambda z: counts[z]), min(counts, key=lambda z: counts[z])
         if counts[full] - counts[empty] >= 2 and not self._injector.no_capacity(empty):
-            oldest = next(m for m in group.staying if m.zone == full)
+            oldest = next((m for m in group.staying if m.zone == full and not m.protected), None)
+            if oldest is None:
+                return
             self._said(f"{group.name} balances its zones: {oldest.id} goes")
             self._fleet.launch(group, empty)
             self._fleet.end_member(oldest, activities.BALANCED)
@@ -75,9 +77,13 @@ class Scaling:
         for _ in range(too_many):
             counts = _by_zone(group)
             fullest = max(counts, key=lambda zone: counts[zone])
-            surplus = next(m for m in group.staying if m.zone == fullest)
+            free = [m for m in group.staying if not m.protected]
+            surplus = next((m for m in free if m.zone == fullest), free[0] if free else None)
+            if surplus is None:
+                return  # every one is protected from scale-in
             size = len(group.staying)
             group.history.surplus(surplus.id, self._timeline.now(), (size, size - 1))
+            surplus.returns = getattr(group.plan, "reuses", False)
             self._fleet.begin_terminating(surplus)
 
 

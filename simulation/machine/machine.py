@@ -16,7 +16,7 @@ from simulation.timeline import Timeline
 Invoke = Callable[[str, Mapping[str, Any], Callable[[Ended], None]], None]
 Pause = Callable[[Mapping[str, Any]], str]  # answers the name of an error, empty when it went through
 
-REMEMBERED = 8 * 86400.0  # seconds that a closed name is refused: AWS says 90 days, a closed record is gone after 7
+REMEMBERED = 90 * 86400.0  # seconds that a closed name is refused
 
 
 class StateMachine:

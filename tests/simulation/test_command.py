@@ -54,7 +54,8 @@ def test_the_command_of_a_failing_seed_names_all_that_makes_its_world():
     case = Case(seed=7, hours=0.5, per_hour=60, nodes=9, faults=Faults.none())
     told = command._command(case)
     assert told == (
-        "python -m simulation --seeds 1 --first-seed 7 --hours 0.5 --per-hour 60 --nodes 9 --no-faults --story"
+        'python -m simulation --seeds 1 --first-seed 7 --hours 0.5 --features ""'
+        " --per-hour 60 --nodes 9 --no-faults --story"
     )
 
 
@@ -67,7 +68,7 @@ def test_the_command_of_a_failing_seed_names_all_that_makes_its_world():
         (["--hours", "0"], "found 0, expected a number above 0"),
         (["--hours", "nan"], "found nan, expected a number above 0"),
         (["--per-hour", "x"], "found x, expected a number above 0"),
-        (["--nodes", "4"], "found 4, expected a whole number from 5 to 500"),
+        (["--nodes", "0"], "found 0, expected a whole number from 1 to 500"),
         (["--seed-count", "4"], "unrecognized arguments: --seed-count"),
     ],
 )

@@ -77,7 +77,7 @@ def test_a_node_that_dies_may_break_a_budget(world, checker):
 )
 def test_a_pod_is_deleted_only_where_the_policy_forces(world, checker, drain, allowed):
     world.policies = policies(replace(a_policy(), drain=drain))
-    world.records[INSTANCE] = a_record()
+    world.records[INSTANCE] = a_record(at=START - timedelta(hours=1))
     world.work(seconds_ago=3600)
     world.api.delete_pod(world.pods("web-1")[0])
     assert rules(checker.after_event(world)) == ([] if allowed else [Rule.DELETION])

@@ -31,6 +31,7 @@ class Recipe:
     faults: Faults = EVERYTHING
     hours: float = 4.0
     nodes: int | None = None
+    features: tuple = ()
     ran: list
 
     @property

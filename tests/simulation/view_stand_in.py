@@ -112,6 +112,9 @@ class World:
     def ours(self, hook, group):
         return hook in OURS
 
+    def ends(self, hook, group):
+        return self.ours(hook, group)
+
     def running(self, instance):
         return instance not in self.ended
 

@@ -1,0 +1,150 @@
+"""What a feature puts into a world beside its fleet and its faults: things that befall it, and how nodes register."""
+
+from dataclasses import replace
+from datetime import timedelta
+from random import Random
+
+from leeward.policy.document import Rebalance
+from local.cluster.nodes import NodeSpec, node_object
+from simulation.asked import Asked, Kind
+from simulation.aws.compute import IN_SERVICE, SimInstance
+from simulation.features import Feature
+from simulation.world import World
+
+UNINITIALIZED = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}
+PROVIDER_AFTER = (2.0, 40.0)  # seconds from a node's registration until the cloud controller knows it
+STANDBY_EVERY, STANDBY_FOR = 1200.0, 2400.0
+ILL_EVERY, ILL_FOR = 900.0, 1200.0
+RARER = 20.0  # times as long a pause in a world that lasts weeks
+REWRITTEN_EVERY = 1200.0
+SPARED_EVERY = 1500.0
+
+
+class Equipment:
+    """One for each world; nothing of it happens any more once arrivals are over."""
+
+    def __init__(self, world: World, *, lasts_weeks: bool = False) -> None:
+        self._world, self._random, self._lasts_weeks = world, Random(f"{world.seed}/equipment"), lasts_weeks
+
+    def flags(self) -> None:
+        """People who start a drain or an upgrade by hand give flags."""
+        self._world.flags = True
+
+    def protected(self) -> None:
+        """A third of the instances are protected from scale-in."""
+        self._world.fleet.protects = lambda _: self._random.random() < 1 / 3
+
+    def late_provider_id(self) -> None:
+        """A Node has no provider id until the cloud controller has looked at it, and takes no pods until then."""
+        self._world.register = self._withhold
+
+    def same_names(self) -> None:
+        """An address, and the name that comes from it, is given to another instance once its Node is gone."""
+        self._world.fleet.named = self._free_name
+
+    def standby(self) -> None:
+        """Now and then an owner puts an instance into Standby for a while."""
+        self._every(STANDBY_EVERY, self._stand_by)
+
+    def repair(self) -> None:
+        """Kubelets fall silent, and some come back."""
+        self._every(ILL_EVERY, self._fall_ill)
+
+    def policies_change(self) -> None:
+        """Somebody deploys other policies."""
+        self._every(REWRITTEN_EVERY, self._rewrite)
+
+    def maintenance_spares(self) -> None:
+        """A date passes, and the instance runs on: it was rebooted, or AWS has called the maintenance off."""
+        self._every(SPARED_EVERY, self._spare)
+
+    def _every(self, seconds: float, what: object) -> None:
+        def play() -> None:
+            if not self._world.over and callable(what):
+                what()
+
+        pause = seconds * RARER if self._lasts_weeks else seconds
+        self._world.timeline.every(pause, play, "equipment")
+
+    def _one(self) -> SimInstance | None:
+        serving = [m for m in self._world.fleet.instances.values() if m.lifecycle == IN_SERVICE and m.joined]
+        return self._random.choice(serving) if serving else None
+
+    def _stand_by(self) -> None:
+        member = self._one()
+        group = self._world.fleet.groups[member.group] if member is not None else None
+        if member is None or group is None or group.desired <= max(group.minimum, 1):
+            return
+        self._world.say(f"the owner of {group.name} puts {member.id} into Standby")
+        self._world.fleet.enter_standby(member)
+        self._world.timeline.after(STANDBY_FOR, lambda: self._world.fleet.exit_standby(member), "standby ends")
+
+    def _fall_ill(self) -> None:
+        member = self._one()
+        if member is None or self._world.cluster.store.find("nodes", member.node) is None:
+            return
+        self._world.say(f"the kubelet of {member.id} falls silent")
+        self._world.asked.append(Asked(at=self._world.timeline.now(), instance=member.id, kind=Kind.ILL))
+        self._world.cluster.set_node_ready(member.node, "Unknown")
+        if self._random.random() < 0.4:
+            self._world.timeline.after(self._random.uniform(30, ILL_FOR), lambda: self._recover(member), "recovers")
+
+    def _recover(self, member: SimInstance) -> None:
+        if not member.gone and self._world.cluster.store.find("nodes", member.node) is not None:
+            self._world.cluster.set_node_ready(member.node, "True")
+
+    def _rewrite(self) -> None:
+        written = self._world.policies
+        at = self._random.randrange(len(written.policies))
+        policy, random = written.policies[at], self._random
+        drain = replace(policy.drain, timeout=timedelta(minutes=random.choice((2, 5, 15))))
+        asks = replace(policy.interruption, rebalance=random.choice(tuple(Rebalance)))
+        policies = list(written.policies)
+        policies[at] = replace(policy, drain=drain, interruption=asks)
+        self._world.say(f"policy {policy.name} is changed")
+        self._world.rewrite(replace(written, policies=tuple(policies)))
+
+    def _spare(self) -> None:
+        if member := self._one():
+            ahead = self._random.uniform(60, 1800)
+            self._world.say(f"maintenance of {member.id} in {ahead:.0f} s, which will pass over it")
+            self._world.fleet.maintenance(member, self._world.timeline.now() + ahead)
+
+    def _withhold(self, spec: NodeSpec) -> None:
+        """The kubelet registers without a provider id; the cloud controller writes it some seconds later."""
+        cluster = self._world.cluster
+        raw = node_object(spec, now=cluster.world.timestamp())
+        provider, own = raw["spec"].pop("providerID"), list(raw["spec"].get("taints") or ())
+        raw["spec"]["taints"] = [*own, UNINITIALIZED]
+        uid = cluster.create("nodes", raw)["metadata"]["uid"]
+
+        def tell() -> None:
+            there = cluster.store.find("nodes", spec.name)
+            if there is not None and there["metadata"]["uid"] == uid:
+                left = [taint for taint in there["spec"].get("taints") or () if taint["key"] != UNINITIALIZED["key"]]
+                cluster.patch("nodes", spec.name, {"spec": {"providerID": provider, "taints": left or None}})
+
+        self._world.timeline.after(self._random.uniform(*PROVIDER_AFTER), tell, "cloud controller")
+
+    def _free_name(self, member: SimInstance) -> str:
+        used = {m.node for m in self._world.fleet.instances.values() if not m.gone and m is not member}
+        there = {node["metadata"]["name"] for node in self._world.cluster.store.each("nodes")}
+        ended = (m for m in self._world.fleet.instances.values() if m.gone and m.group == member.group)
+        return next((m.node for m in ended if m.node not in used | there), "")
+
+
+def equip(world: World, features: frozenset[Feature], *, lasts_weeks: bool = False) -> None:
+    """Put in what the features say."""
+    equipment = Equipment(world, lasts_weeks=lasts_weeks)
+    put = {
+        Feature.FLAGS: equipment.flags,
+        Feature.PROTECTED: equipment.protected,
+        Feature.LATE_PROVIDER_ID: equipment.late_provider_id,
+        Feature.SAME_NAMES: equipment.same_names,
+        Feature.STANDBY: equipment.standby,
+        Feature.REPAIR: equipment.repair,
+        Feature.POLICIES_CHANGE: equipment.policies_change,
+        Feature.MAINTENANCE_SPARES: equipment.maintenance_spares,
+    }
+    for feature in sorted(features & put.keys()):
+        put[feature]()

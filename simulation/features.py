@@ -1,0 +1,188 @@
+"""What makes one seed's world unlike the usual one, in a single respect each, so that a seed with three of them costs
+what any other costs.
+
+`drawn` is the default of the command line; a test or a broken build names the ones that it wants."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from enum import StrEnum
+from random import Random
+from typing import Any
+
+from leeward.policy.document import Budget, ClusterPolicies, DrainPolicy, NodePolicy, Window
+from simulation.faults import Faults
+from simulation.fleets import Fleet, GroupPlan, HookPlan
+
+
+class Feature(StrEnum):
+    """One respect in which a world differs. Those of the first block change faults, of the second the fleet, of the
+    third its policies, of the last what happens.
+    """
+
+    HANGING_API = "hanging API"  # accepts requests and answers none, or only lists
+    SLOW_API = "slow API"
+    FORBIDDEN = "403 after an outage"
+    WEBHOOK = "failing webhook"
+    ONLY_KUBERNETES_FAILS = "only Kubernetes fails"
+    NO_FAULTS = "no faults"
+
+    TINY = "tiny fleet"
+    MIN_SIZE = "groups at their MinSize"
+    MAX_SIZE = "groups at their MaxSize"
+    QUICK_BOOT = "quick boot"
+    SLOW_BOOT = "slow boot"
+    TWO_HOOKS = "two hooks of ours"
+    SHORT_HOOK = "short hook"
+    LAUNCH_HOOK = "launch hook"
+    ABANDONING_HOOK = "another team's hook abandons"
+    MIXED_INSTANCES = "mixed instances"
+    WARM_POOL = "warm pool"
+    PROTECTED = "scale-in protection"
+    STANDBY = "standby"
+    LATE_PROVIDER_ID = "provider id comes late"
+    SAME_NAMES = "node names are used again"
+
+    FINALIZER = "finalizer"
+    REPAIR = "repair with short limits"
+    BUDGETS = "budgets with windows and reasons"
+    LONG_GRACE = "grace period beyond the time-out"
+    REFUSING = "unmanaged pods and local data are refused"
+    POLICIES_CHANGE = "policies change"
+
+    FLAGS = "drains and upgrades with flags"
+    MAINTENANCE_SPARES = "maintenance that spares the instance"
+
+
+WEIGHTS: Mapping[Feature, float] = {
+    **dict.fromkeys(Feature, 2.0),
+    Feature.HANGING_API: 5,
+    Feature.WEBHOOK: 5,
+    Feature.ONLY_KUBERNETES_FAILS: 4,
+    Feature.TWO_HOOKS: 4,
+    Feature.FLAGS: 4,
+}
+HOW_MANY = (0, 1, 2, 2, 3, 3, 4)
+TIMES: tuple[tuple[Feature, tuple[float, float], tuple[float, float]], ...] = (
+    (Feature.QUICK_BOOT, (0.5, 2), (0.5, 2)),
+    (Feature.SLOW_BOOT, (60, 400), (10, 120)),
+)
+
+
+def drawn(seed: int) -> frozenset[Feature]:
+    """Those of a seed: none in one of seven, at most four."""
+    random, found = Random(f"{seed}/features"), set[Feature]()
+    for _ in range(random.choice(HOW_MANY)):
+        found.add(random.choices(tuple(WEIGHTS), tuple(WEIGHTS.values()))[0])
+    return frozenset(found)
+
+
+def with_faults(faults: Faults, features: frozenset[Feature]) -> Faults:
+    """The rates of a world; one without faults stays so but for what a feature is about."""
+    if Feature.NO_FAULTS in features:
+        faults = Faults.none()
+    elif Feature.ONLY_KUBERNETES_FAILS in features:
+        faults = replace(faults.of_kubernetes(), api_hangs_per_hour=3)
+    elif Feature.SHORT_HOOK in features:  # a step that hangs until its time-out outlasts the hook
+        faults = faults.of_kubernetes()
+    if Feature.HANGING_API in features:
+        faults = replace(faults, api_hangs_per_hour=3)
+    if Feature.SLOW_API in features:
+        faults = replace(faults, api_slow_per_hour=4)
+    if Feature.FORBIDDEN in features:
+        faults = replace(faults, forbidden_seconds=2, api_outages_per_hour=3)
+    if Feature.WEBHOOK in features:
+        faults = replace(faults, webhooks_per_hour=4)
+    return faults
+
+
+def with_fleet(fleet: Fleet, features: frozenset[Feature], random: Random) -> Fleet:
+    """Groups and policies with what the features say; each draws from dice of its own order."""
+    groups = [_group(group, features, Random(f"{random.random()}")) for group in fleet.groups]
+    policies = fleet.policies
+    for feature in sorted(features & POLICIES.keys()):
+        changed = [POLICIES[feature](policy, Random(f"{random.random()}")) for policy in policies.policies]
+        policies = replace(policies, policies=tuple(changed))
+    return replace(fleet, groups=tuple(groups), policies=_with_hooks(policies, features))
+
+
+def _group(group: GroupPlan, features: frozenset[Feature], random: Random) -> GroupPlan:
+    given: dict[str, Any] = {}
+    if Feature.MIN_SIZE in features:
+        given["minimum"] = max(group.size - random.choice((0, 0, 1)), 0)
+    if Feature.MAX_SIZE in features:
+        given["maximum"] = group.size
+    for feature, boots, joins in TIMES:
+        if feature in features:
+            given |= {"boots": boots, "joins": joins}
+    if group.selected:
+        given["hooks"] = tuple(_hooks(features, random))
+    if Feature.ABANDONING_HOOK in features:
+        given |= {"foreign_hook": True, "foreign_abandons": True}
+    if Feature.MIXED_INSTANCES in features:
+        given["types"] = tuple(random.sample(("m5.large", "m5.xlarge", "c5.xlarge", "r5.large"), 3))
+    if Feature.WARM_POOL in features and group.selected:
+        given["reuses"] = random.random() < 0.6
+    return replace(group, **given)
+
+
+def _hooks(features: frozenset[Feature], random: Random) -> list[HookPlan]:
+    found = []
+    if Feature.TWO_HOOKS in features:
+        found.append(HookPlan(name="our-second", timeout=random.choice((120, 300, 900))))
+    if Feature.SHORT_HOOK in features:
+        found.append(HookPlan(name="our-short", timeout=60))
+    if Feature.LAUNCH_HOOK in features:
+        found.append(HookPlan(name="our-launch", timeout=random.choice((120, 300, 600)), launching=True))
+    return found
+
+
+def _with_hooks(policies: ClusterPolicies, features: frozenset[Feature]) -> ClusterPolicies:
+    names = ("our-second", "our-short", "our-launch")
+    wanted = features & {Feature.TWO_HOOKS, Feature.SHORT_HOOK, Feature.LAUNCH_HOOK}
+    if not wanted:
+        return policies
+    named = [replace(one, interruption=replace(one.interruption, hooks=names)) for one in policies.policies]
+    return replace(policies, policies=tuple(named))
+
+
+def _finalizer(policy: NodePolicy, _: Random) -> NodePolicy:
+    return replace(policy, finalizer=True)
+
+
+def _repair(policy: NodePolicy, random: Random) -> NodePolicy:
+    limits = replace(policy.repair, not_ready_after=timedelta(minutes=random.choice((2, 5))))
+    return replace(policy, repair=limits)
+
+
+def _budgets(policy: NodePolicy, random: Random) -> NodePolicy:
+    window = Window(schedule="*/30 * * * *", duration=timedelta(minutes=10))
+    several = (
+        Budget(nodes=random.choice((10, 50))),
+        Budget(nodes=1, percent=False, reasons=("Drifted", "Upgrade")),
+        Budget(nodes=0, percent=False, window=window, reasons=("Underutilized",)),
+    )
+    return replace(policy, disruption=replace(policy.disruption, budgets=several))
+
+
+def _grace(policy: NodePolicy, random: Random) -> NodePolicy:
+    grace = policy.drain.timeout + timedelta(minutes=random.choice((5, 15)))
+    return _drained(policy, termination_grace_period=grace, force=False)
+
+
+def _refusing(policy: NodePolicy, random: Random) -> NodePolicy:
+    return _drained(policy, evict_unmanaged=random.random() < 0.5, delete_local_data=random.random() < 0.5)
+
+
+def _drained(policy: NodePolicy, **given: Any) -> NodePolicy:
+    drain: DrainPolicy = replace(policy.drain, **given)
+    return replace(policy, drain=drain)
+
+
+POLICIES: Mapping[Feature, Callable[[NodePolicy, Random], NodePolicy]] = {
+    Feature.FINALIZER: _finalizer,
+    Feature.REPAIR: _repair,
+    Feature.BUDGETS: _budgets,
+    Feature.LONG_GRACE: _grace,
+    Feature.REFUSING: _refusing,
+}
