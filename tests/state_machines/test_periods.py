@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from leeward.model.drain_options import DrainOptions
+from leeward.model.pod import Owner
 from leeward.model.termination import Cause, CauseKind, Outcome, Status
 from leeward.policy.document import DrainPolicy
 from leeward.termination import deadlines
@@ -79,7 +80,8 @@ def test_flags_of_a_failed_manual_drain_delete_no_pod_of_a_later_termination():
     join(system, CauseKind.MANUAL, options=DrainOptions(disable_eviction=True, grace_seconds=1))
     failed(system)
     system.kubernetes.by_key.clear()
-    system.kubernetes.put_pod(a_pod(grace=30))
+    owner = Owner(api_version="apps/v1", kind="ReplicaSet", name="web")  # its budget is what protects it
+    system.kubernetes.put_pod(replace(a_pod(grace=30), owner=owner))
     record = join(system, CauseKind.EXPIRED)
     Walker(system).run(I, record.attempt)
     assert system.kubernetes.done == []

@@ -41,10 +41,10 @@ def caught_by(build: Planted) -> str:
         timeout=LONGEST,
         check=False,
     )
-    if done.returncode not in {0, FAILED} or " error" in done.stdout.rpartition("\n=")[2]:
+    if done.returncode not in {0, FAILED}:
         raise RuntimeError(f"{build.name}: the tests did not run: {done.stdout[-2000:]}{done.stderr[-500:]}")
-    failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED ")]
-    return failed[0].removeprefix("FAILED ").split(" - ")[0] if failed else ""
+    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED ", "ERROR ")) and "::" in line]
+    return failed[0].partition(" ")[2].split(" - ")[0] if failed else ""
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -104,13 +104,4 @@ OF_UPGRADES = (
         rules=frozenset({Rule.SIZE, Rule.DEBT, Rule.LAUNCH, Rule.LEAK, Rule.RESTORED}),
         scenario=ROLLING_HARSH,
     ),
-    Mutation(
-        name="an upgrade takes the operator's larger size for its own surge",
-        story="never looks whether others have scaled the group",
-        breaks=edited(
-            edit(f"{UPGRADE}.books.seen_sizes", "if record.others_scaled is not None or record.orders:", "if True:")
-        ),
-        rules=frozenset({Rule.DECREMENT, Rule.SIZE, Rule.UPGRADE, Rule.RESTORED, Rule.DEBT}),
-        scenario=ROLLING,
-    ),
 )

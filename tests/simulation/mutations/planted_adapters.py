@@ -1,0 +1,123 @@
+"""Planted builds: the adapters, the local stack and the command line."""
+
+from tests.simulation.mutations.editing import edit
+from tests.simulation.mutations.plant import Planted
+
+CLAIMS = "leeward.adapters.aws.claims.DynamoClaims"
+GROUPS = "leeward.adapters.aws.groups.AutoScalingGroups"
+CHANGES = "leeward.adapters.aws.group_changes.AutoScalingGroupChanges"
+
+OF_ADAPTERS = (
+    Planted(
+        name="a cause joins a closed record in DynamoDB",
+        story="adds the cause without the condition that the record is open",
+        edits=(
+            edit(
+                f"{CLAIMS}._join",
+                "#status = :open AND #period = :period AND",
+                "(#status = :open OR attribute_exists(pk)) AND #period = :period AND",
+            ),
+        ),
+        tests=("tests/contract/test_claims.py",),
+    ),
+    Planted(
+        name="a record in DynamoDB is closed over a cause that joined",
+        story="closes without the condition on the version",
+        edits=(
+            edit(
+                f"{CLAIMS}.close",
+                "#version = :version AND #status",
+                "(#version = :version OR attribute_exists(pk)) AND #status",
+            ),
+        ),
+        tests=("tests/contract/test_claims.py",),
+    ),
+    Planted(
+        name="an upgrade's record is written over a newer one",
+        story="writes without the condition on the version",
+        edits=(
+            edit(
+                "leeward.adapters.aws.upgrades.DynamoUpgrades.write",
+                "#version = :version AND #began",
+                "(#version = :version OR attribute_exists(pk)) AND #began",
+            ),
+        ),
+        tests=("tests/contract/test_upgrades.py",),
+    ),
+    Planted(
+        name="a repeated terminate lowers the desired size twice",
+        story="terminates with decrement without a look whether the instance is leaving",
+        edits=(edit(f"{GROUPS}.terminate", "if held is None or (", "if False and ("),),
+        tests=("tests/adapters/test_groups.py", "tests/contract/autoscaling/test_terminating.py"),
+    ),
+    Planted(
+        name="a launch that EC2 refuses for capacity is an error",
+        story="knows the codes of LaunchInstances only as failures",
+        edits=(edit(f"{GROUPS}.launch", "LAUNCH_REFUSED | NO_CAPACITY:", "frozenset():"),),
+        tests=("tests/adapters/test_groups.py",),
+    ),
+    Planted(
+        name="MaxSize goes below the desired size",
+        story="puts MaxSize back without a look at the desired size, which Auto Scaling then lowers",
+        edits=(edit(f"{CHANGES}.put_back_maximum", 'raw["DesiredCapacity"] > maximum', "False"),),
+        tests=("tests/adapters/test_group_changes.py",),
+    ),
+    Planted(
+        name="raising MaxSize lowers a larger one",
+        story="writes the wanted sizes as they are",
+        edits=(edit(f"{CHANGES}.raise_to", "size > raw[name]", "size != raw[name]"),),
+        tests=("tests/adapters/test_group_changes.py",),
+    ),
+    Planted(
+        name="an eviction names the pod without its uid",
+        story="evicts by name, so that a StatefulSet's next pod goes as well",
+        edits=(edit("leeward.adapters.kubernetes.bodies.eviction", '{"preconditions": {"uid": pod.uid}}', "{}"),),
+        tests=("tests/adapters/test_kubernetes_api.py",),
+    ),
+    Planted(
+        name="only the first page of a list is read",
+        story="never met a cluster with more objects than a page",
+        edits=(edit("leeward.adapters.kubernetes.client.ClusterClient._pages", "if not rest:", "if True:"),),
+        tests=("tests/adapters/test_kubernetes_client.py",),
+    ),
+    Planted(
+        name="a node patch overwrites what others have written since",
+        story="patches the list of taints without the version that was read",
+        edits=(
+            edit(
+                "leeward.adapters.kubernetes.bodies.node_patch", '{"resourceVersion": current.resource_version}', "{}"
+            ),
+        ),
+        tests=("tests/adapters/test_kubernetes_api.py",),
+    ),
+)
+
+OF_THE_LOCAL_STACK = (
+    Planted(
+        name="the local API server evicts past a PodDisruptionBudget",
+        story="deletes the pod and looks at the budget afterwards",
+        edits=(edit("local.cluster.eviction._allows", 'status["disruptionsAllowed"] > 0', "True"),),
+        tests=("tests/contract/cluster/test_evictions.py",),
+    ),
+    Planted(
+        name="the local API server ignores the uid of a precondition",
+        story="deletes whatever has the name",
+        edits=(edit("local.cluster.world.World.check_preconditions", 'options.uid != metadata["uid"]', "False"),),
+        tests=("tests/contract/cluster/test_evictions.py", "tests/contract/test_kubernetes.py"),
+    ),
+    Planted(
+        name="the local API server evicts a pod under several budgets",
+        story="asks the first budget alone",
+        edits=(edit("local.cluster.eviction._guard", "if len(matching) > 1:", "if False:"),),
+        tests=("tests/contract/cluster/test_evictions.py", "tests/contract/test_kubernetes.py"),
+    ),
+)
+
+OF_THE_COMMAND_LINE = (
+    Planted(
+        name="leeward drain exits 0 although pods refuse",
+        story="prints what refuses and reports success",
+        edits=(edit("leeward.cli.drain._run_offline", "return ", "return 0 and "),),
+        tests=("tests/cli/test_drain.py",),
+    ),
+)

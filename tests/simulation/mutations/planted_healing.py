@@ -1,0 +1,136 @@
+"""Planted builds: repair, finalizers, sync and notifications."""
+
+from tests.simulation.mutations.editing import edit
+from tests.simulation.mutations.plant import Planted
+
+REPAIR = "leeward.repair"
+
+OF_REPAIR = (
+    Planted(
+        name="repair ignores storms",
+        story="replaces every node that is not Ready, also when all are",
+        edits=(edit(f"{REPAIR}.storms.Storms.why_not", "if ill > most:", "if False:"),),
+        tests=("tests/unit/repair/test_verdicts.py",),
+    ),
+    Planted(
+        name="repair replaces the nodes of a dark zone",
+        story="counts unhealthy nodes by group alone",
+        edits=(edit(f"{REPAIR}.storms.Storms.why_not", "if zone in self.dark:", "if False:"),),
+        tests=("tests/unit/repair/test_verdicts.py",),
+    ),
+    Planted(
+        name="repair replaces a node at once",
+        story="does not wait until the condition has lasted long enough",
+        edits=(edit(f"{REPAIR}.verdicts._timed", "if checkup.now < found.due:", "if False:"),),
+        tests=("tests/unit/repair/test_verdicts.py",),
+    ),
+    Planted(
+        name="repair acts in a paused cluster",
+        story="asks the policy and not the pause switch",
+        edits=(edit(f"{REPAIR}.verdicts._why_left", "if checkup.policies.settings.paused:", "if False:"),),
+        tests=("tests/unit/repair/test_verdicts.py",),
+    ),
+    Planted(
+        name="repair terminates at first sight",
+        story="believes one look at a list from the API server's cache",
+        edits=(edit(f"{REPAIR}.scan._replace", "or _sure(node, checkup.impaired, sight, ports)", "or True"),),
+        tests=("tests/unit/termination/test_repair_scan.py",),
+    ),
+    Planted(
+        name="repair rounds maxUnhealthy down",
+        story="divides whole numbers",
+        edits=(
+            edit(
+                f"{REPAIR}.storms.most_unhealthy",
+                "ceil(nodes * rules.max_unhealthy / 100)",
+                "nodes * rules.max_unhealthy // 100",
+            ),
+        ),
+        tests=("tests/unit/repair/test_verdicts.py",),
+    ),
+)
+
+OF_FINALIZERS = (
+    Planted(
+        name="a deleted Node is released before its drain",
+        story="takes the finalizer off every Node that no policy asks it for",
+        edits=(
+            edit(
+                "leeward.finalizer.choosing.to_release",
+                "if not (node.deleting and node.instance_id in sight.records)",
+                "if True",
+            ),
+        ),
+        tests=("tests/unit/termination/test_finalizer.py",),
+    ),
+    Planted(
+        name="the finalizer keeps a Node whose instance is gone",
+        story="relies on the termination to take it off",
+        edits=(edit("leeward.finalizer.choosing.gone", "instance is None or instance.ended", "False"),),
+        tests=("tests/unit/termination/test_finalizer.py",),
+    ),
+    Planted(
+        name="the finalizer is put on Nodes without a policy for it",
+        story="protects every Node of the cluster",
+        edits=(edit("leeward.finalizer.choosing.wanted", "policy is not None and policy.finalizer", "True"),),
+        tests=("tests/unit/termination/test_finalizer.py",),
+    ),
+)
+
+OF_SYNC = (
+    Planted(
+        name="sync overwrites another team's hook",
+        story="puts the hook wherever none is marked",
+        edits=(edit("leeward.sync.hooks.missing_hook", "return None if taken else wanted", "return wanted"),),
+        tests=("tests/unit/sync/test_hooks.py",),
+    ),
+    Planted(
+        name="sync puts its hook on groups of a paused cluster",
+        story="asks the policy and not the pause switch",
+        edits=(edit("leeward.sync.hooks.missing_hook", "if policies.settings.paused:", "if False:"),),
+        tests=("tests/unit/sync/test_hooks.py",),
+    ),
+    Planted(
+        name="sync takes its hook off while an instance is drained",
+        story="deletes the hook of a group that no policy selects, which completes what is outstanding",
+        edits=(edit("leeward.sync.hooks.left_over_hook", "if ending or ", "if "),),
+        tests=("tests/unit/sync/test_hooks.py",),
+    ),
+    Planted(
+        name="sync writes over a subnet label that is there",
+        story="labels every node at each turn",
+        edits=(edit("leeward.sync.labels.unlabelled", "any(label not in node.labels for label in LABELS)", "True"),),
+        tests=("tests/handlers", "tests/unit/sync"),
+    ),
+)
+
+OF_NOTIFICATIONS = (
+    Planted(
+        name="a notification has a new id at each delivery",
+        story="makes the id from the time of the delivery",
+        edits=(
+            edit("leeward.telling.tidings._tiding", "{word}{digest}", "{word}{digest}{at.timestamp()}{id(record)}"),
+        ),
+        tests=("tests/unit/telling/test_tidings.py",),
+    ),
+    Planted(
+        name="each change of a blocked node is a notification",
+        story="compares sentences and not pods",
+        edits=(
+            edit(
+                "leeward.telling.tidings._turns",
+                "if _blocked_pods(after) - _blocked_pods(before):",
+                "if after.blocked_by:",
+            ),
+        ),
+        tests=("tests/unit/telling/test_tidings.py",),
+    ),
+    Planted(
+        name="a node that was given back is notified as terminated",
+        story="takes every closed record for a finished termination",
+        edits=(
+            edit("leeward.telling.tidings._closed", "record.outcome is Outcome.GIVEN_BACK and record.failure", "False"),
+        ),
+        tests=("tests/unit/telling/test_tidings.py",),
+    ),
+)

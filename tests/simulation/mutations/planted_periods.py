@@ -1,0 +1,108 @@
+"""Planted builds: deadlines, heartbeats and periods of termination records."""
+
+from tests.simulation.mutations.editing import edit
+from tests.simulation.mutations.plant import Planted
+
+CLAIMS = "leeward.adapters.aws.claims.DynamoClaims"
+DEADLINES = "leeward.termination.deadlines"
+
+OF_PERIODS = (
+    Planted(
+        name="the time-out of a hook of ours is a detach deadline",
+        story="takes the earliest deadline of all causes for the moment when EC2 takes the instance",
+        edits=(edit("leeward.model.deadlines.taken_at", "if cause.kind in TAKEN", "if True"),),
+        tests=("tests/state_machines/test_detach_deadlines.py",),
+    ),
+    Planted(
+        name="an instance that EC2 takes is released too late",
+        story="adds the margin where it has to be subtracted",
+        edits=(edit(f"{DEADLINES}.release_at", "taken - DEADLINE_MARGIN", "taken + DEADLINE_MARGIN"),),
+        tests=("tests/unit/termination/test_deadlines.py", "tests/state_machines/test_detach_deadlines.py"),
+    ),
+    Planted(
+        name="heartbeats count from the oldest cause",
+        story="starts the clock of heartbeat.until with the first cause of the record",
+        edits=(
+            edit(
+                "leeward.termination.verdict._next_heartbeat",
+                "since = held_since(record, hook)",
+                "since = min(cause.at for cause in record.all_causes)",
+            ),
+        ),
+        tests=("tests/state_machines/test_periods.py", "tests/state_machines/test_detach_deadlines.py"),
+    ),
+    Planted(
+        name="flags of an earlier period decide a later termination",
+        story="asks every cause that the record has ever had",
+        edits=(
+            edit(
+                "leeward.model.termination.TerminationRecord.options",
+                "for cause in self.causes if cause.options",
+                "for cause in self.all_causes if cause.options",
+            ),
+        ),
+        tests=("tests/state_machines/test_periods.py",),
+    ),
+    Planted(
+        name="force of an earlier period decides a later termination",
+        story="asks every cause that the record has ever had",
+        edits=(edit("leeward.model.termination.TerminationRecord.forced", "self.causes", "self.all_causes"),),
+        tests=("tests/state_machines/test_periods.py",),
+    ),
+    Planted(
+        name="a launch of an earlier period stands for the next replacement",
+        story="looks whether a replacement was ever asked for",
+        edits=(
+            edit(
+                f"{CLAIMS}._open_again",
+                "keeps_launch = not record.surge_accounted",
+                "keeps_launch = True",
+            ),
+        ),
+        tests=("tests/contract/test_claims.py",),
+    ),
+    Planted(
+        name="terminationGracePeriod ends with drain.timeout",
+        story="gives up a drain at its time-out, whatever deadline its owner has set",
+        edits=(
+            edit(
+                f"{DEADLINES}.drain_end",
+                "(started + policy.timeout, *_chosen(record, policy, started))",
+                "(started + policy.timeout,)",
+            ),
+        ),
+        tests=("tests/state_machines/test_detach_deadlines.py", "tests/state_machines/test_periods.py"),
+    ),
+    Planted(
+        name="maintenance that was moved ends with its first date",
+        story="takes the earliest date of a Health event",
+        edits=(edit("leeward.model.deadlines.maintenance", "max(latest.get(event", "min(latest.get(event"),),
+        tests=("tests/state_machines/test_detach_deadlines.py", "tests/state_machines/test_periods.py"),
+    ),
+    Planted(
+        name="maintenance that has passed hurries every later drain",
+        story="takes each date that was ever announced",
+        edits=(edit("leeward.model.deadlines.maintenance", "if date > now", "if date"),),
+        tests=("tests/state_machines/test_detach_deadlines.py", "tests/state_machines/test_periods.py"),
+    ),
+    Planted(
+        name="the time-out of another team's hook deletes pods while ours holds the instance",
+        story="counts every hook's time-out, whatever its default result",
+        edits=(
+            edit(f"{DEADLINES}._foreign_hooks", "if not ours or cause.hook_default is HookResult.ABANDON", "if True"),
+        ),
+        tests=("tests/state_machines/test_detach_deadlines.py",),
+    ),
+    Planted(
+        name="hooks of sync end before heartbeat.until",
+        story="gives each hook 300 s, of which Auto Scaling allows a hundred",
+        edits=(
+            edit(
+                "leeward.policy.document.Heartbeat.timeout",
+                "max(SHORTEST_TIMEOUT, ceil(self.until.total_seconds() / MOST_TIMEOUTS))",
+                "SHORTEST_TIMEOUT",
+            ),
+        ),
+        tests=("tests/unit/sync/test_hooks.py",),
+    ),
+)

@@ -1,0 +1,119 @@
+"""Planted builds: edges of upgrades that only rare worlds come to."""
+
+from tests.simulation.mutations.editing import edit
+from tests.simulation.mutations.plant import Planted
+
+UPGRADE = "leeward.upgrade"
+
+OF_UPGRADE_EDGES = (
+    Planted(
+        name="an upgrade waits without an end for nodes that others terminate",
+        story="polls until the node is gone",
+        edits=(edit(f"{UPGRADE}.drains._stalled", "if not stands:", "if True:"),),
+        tests=("tests/unit/upgrade/test_stalled.py",),
+    ),
+    Planted(
+        name="an abort waits without an end for nodes that do not finish",
+        story="polls until the node is gone",
+        edits=(edit(f"{UPGRADE}.settling.nodes_finish", "if stands:", "if False:"),),
+        tests=("tests/unit/upgrade/test_stalled.py",),
+    ),
+    Planted(
+        name="an upgrade waits without an end for a budget that another group holds",
+        story="takes a budget of 0 for a closed window",
+        edits=(edit(f"{UPGRADE}.drains._budget_is_spent", "if not holders:", "if True:"),),
+        tests=("tests/unit/upgrade/test_stalled.py",),
+    ),
+    Planted(
+        name="an upgrade waits without an end for a raised desired size",
+        story="polls until the group has launched",
+        edits=(edit(f"{UPGRADE}.settling._unpaid", "if not stands:", "if True:"),),
+        tests=("tests/unit/upgrade/test_stalled.py",),
+    ),
+    Planted(
+        name="an upgrade watches an update of EKS without an end",
+        story="polls until EKS says that it has ended",
+        edits=(edit(f"{UPGRADE}.managed._rolls", "if stands:", "if False:"),),
+        tests=("tests/unit/upgrade/test_managed.py",),
+    ),
+    Planted(
+        name="an upgrade terminates instances in Standby",
+        story="takes whatever is not leaving for a member",
+        edits=(edit(f"{UPGRADE}.members._absence", 'lifecycle in {"Standby", "EnteringStandby"}', "False"),),
+        tests=("tests/unit/upgrade/test_left_out.py",),
+    ),
+    Planted(
+        name="an upgrade terminates instances that are protected from scale-in",
+        story="never reads ProtectedFromScaleIn",
+        edits=(edit(f"{UPGRADE}.members._absence", "return Absence.PROTECTED if protected else None", "return None"),),
+        tests=("tests/unit/upgrade/test_left_out.py",),
+    ),
+    Planted(
+        name="disruption terminates instances that are protected from scale-in",
+        story="never reads ProtectedFromScaleIn",
+        edits=(edit("leeward.model.group.Group.protects", "member.protected for", "False for"),),
+        tests=("tests/unit/disruption/test_candidates.py",),
+    ),
+    Planted(
+        name="the reasons of failed drains grow with the group",
+        story="writes down what was said of each node, until the item is larger than 400 KB",
+        edits=(edit(f"{UPGRADE}.books._failed", "[-MOST_REASONS:]", ""),),
+        tests=("tests/contract/test_large_upgrades.py",),
+    ),
+    Planted(
+        name="a launch is forgiven whatever Auto Scaling refuses",
+        story="takes every permanent error of a terminate for below MinSize",
+        edits=(edit("leeward.termination.steps._terminate", "owed and _at_minimum(record, ports)", "owed"),),
+        tests=("tests/state_machines/test_ledger_walks.py",),
+    ),
+    Planted(
+        name="new nodes of an upgrade are booked in the wrong zone",
+        story="takes the group's first zone for each launch",
+        edits=(
+            edit(
+                f"{UPGRADE}.ordering.fulfil",
+                "dict.fromkeys(answer.launched, order.zone)",
+                'dict.fromkeys(answer.launched, "elsewhere")',
+            ),
+        ),
+        tests=("tests/unit/upgrade/test_ordering.py",),
+    ),
+    Planted(
+        name="a node that a killed step has chosen is never drained",
+        story="believes that what is written down has been done",
+        edits=(
+            edit(
+                f"{UPGRADE}.rolling.take_turn",
+                "unclaimed = [old for old in books.unclaimed if old in found.under_way]",
+                "unclaimed = []",
+            ),
+        ),
+        tests=("tests/unit/upgrade/test_rolling.py",),
+    ),
+    Planted(
+        name="the gate opens before new nodes are Ready",
+        story="looks whether the Node exists",
+        edits=(edit(f"{UPGRADE}.gate._lacks", "if not node.ready:", "if False:"),),
+        tests=("tests/unit/upgrade/test_gate.py",),
+    ),
+    Planted(
+        name="an aborted upgrade leaves the group at the new version",
+        story="uncordons the old nodes and forgets the launch template",
+        edits=(
+            edit(
+                f"{UPGRADE}.ending.undo",
+                "ports.group_changes.point_at(scene.group, record.previous.template)",
+                "pass",
+            ),
+        ),
+        tests=("tests/unit/upgrade/test_endings.py",),
+    ),
+    Planted(
+        name="an upgrade takes the operator's larger size for its own surge",
+        story="never looks whether others have scaled the group",
+        edits=(
+            edit(f"{UPGRADE}.books.seen_sizes", "if record.others_scaled is not None or record.orders:", "if True:"),
+        ),
+        tests=("tests/unit/upgrade/test_books.py",),
+    ),
+)
