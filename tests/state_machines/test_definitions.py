@@ -51,7 +51,7 @@ def test_what_may_pass_is_tried_again(task):
 
 @steps
 def test_a_function_whose_network_interfaces_come_back_is_waited_for(task):
-    """Lambda makes a function in a VPC inactive after two idle weeks; its next call fails until interfaces are there."""
+    """Lambda makes a function in a VPC inactive after two idle weeks; calls fail until its interfaces are there."""
     (retry,) = [r for r in task["Retry"] if "Lambda.ResourceNotReadyException" in r["ErrorEquals"]]
     idle = {f"Lambda.{name}Exception" for name in ("ResourceNotReady", "ENINotReady", "ResourceConflict")}
     assert idle <= set(retry["ErrorEquals"])
