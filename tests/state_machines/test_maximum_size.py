@@ -9,8 +9,8 @@ from leeward.errors import AccessDeniedError, AwsUnavailableError
 from leeward.model import keys
 from leeward.model.maximum import RaisedMaximum
 from leeward.model.termination import Cause, CauseKind, Outcome
+from leeward.termination.maximum_size import ABANDONED, owners_maximum, put_back
 from leeward.termination.replacing import ask_for_replacement
-from leeward.termination.room import ABANDONED, owners_maximum, put_back
 from leeward.termination.run import Next, Run
 from leeward.termination.sweep import sweep_once
 from leeward.upgrade.members import Target

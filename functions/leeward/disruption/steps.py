@@ -22,7 +22,7 @@ from leeward.disruption.run import Next, RoundRun
 from leeward.disruption.taking import take_round
 from leeward.disruption.telling import is_told, mark_all, tell
 from leeward.ports import Ports
-from leeward.termination.room import owners_maximum
+from leeward.termination.maximum_size import owners_maximum
 
 Step = Callable[[RoundRun, Mapping[str, Any], Ports], RoundRun]
 REBALANCE = "AZRebalance"

@@ -28,7 +28,7 @@ from leeward.ports import Ports
 from leeward.termination import verdict
 from leeward.termination.heartbeats import beat
 from leeward.termination.ledger import debts, only_surplus
-from leeward.termination.room import put_back
+from leeward.termination.maximum_size import put_back
 from leeward.termination.run import Next, Run
 from leeward.termination.settling import forgiven, give_back_debts, pays_itself_later, settle
 from leeward.termination.situation import POOLED_AND_RUNNING, Situation, read, survey

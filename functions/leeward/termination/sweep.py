@@ -22,9 +22,9 @@ from leeward.ports import Ports
 from leeward.sync.labels import label_nodes
 from leeward.termination.found import Found, apart
 from leeward.termination.hooks import settle_hooks, settle_launches
+from leeward.termination.maximum_size import put_back
 from leeward.termination.pacing import budget_left, paced
 from leeward.termination.records import read_records
-from leeward.termination.room import put_back
 from leeward.termination.sight import Sight
 from leeward.termination.situation import WARMED
 from leeward.termination.starting import start

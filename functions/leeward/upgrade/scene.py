@@ -14,7 +14,7 @@ from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.termination import ledger
-from leeward.termination.room import owners_maximum
+from leeward.termination.maximum_size import owners_maximum
 from leeward.upgrade.members import Target
 from leeward.upgrade.preflight import Beside, Preflight
 from leeward.upgrade.record import Asked, UpgradeRecord
