@@ -2,6 +2,9 @@
 SHELL := /bin/bash
 PY := .venv/bin/python
 WORKERS ?= 3
+# of make simulate; empty: none. Weeks with the upgrades of an hour would be nothing but upgrades.
+UPGRADES ?= $(if $(RECORD),,$(if $(WEEKS),0.02,4))
+DISRUPTION ?= $(if $(RECORD),,1)
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
 export PYTHONDONTWRITEBYTECODE := 1
 
@@ -65,7 +68,7 @@ deploy: setup  ## cdk bootstrap and cdk deploy with your AWS credentials and the
 	PATH="$(CURDIR)/.venv/bin:$$PATH" node_modules/.bin/cdk bootstrap
 	PATH="$(CURDIR)/.venv/bin:$$PATH" node_modules/.bin/cdk deploy
 
-simulate: setup  ## random fleets, interruptions and faults in virtual time: SEEDS=50 FIRST_SEED=1 HOURS=1 WEEKS=4 FEATURES="two hooks of ours" PER_HOUR=30 UPGRADES=4 DISRUPTION=1, or RECORD=FILE.json NODES=8
+simulate: setup  ## random fleets, interruptions and faults in virtual time: SEEDS=50 FIRST_SEED=1 HOURS=1 WEEKS=4 FEATURES="two hooks of ours" PER_HOUR=30 UPGRADES=4 DISRUPTION=1 (empty: none), or RECORD=FILE.json NODES=8
 	$(PY) -m simulation --seeds $(if $(RECORD),1,$(or $(SEEDS),50)) --first-seed $(or $(FIRST_SEED),1) --hours $(or $(HOURS),1) $(if $(WEEKS),--weeks $(WEEKS)) $(if $(FEATURES),--features "$(FEATURES)") $(if $(PER_HOUR),--per-hour $(PER_HOUR)) $(if $(UPGRADES),--upgrades $(UPGRADES)) $(if $(DISRUPTION),--disruption) $(if $(RECORD),--record $(RECORD)) $(if $(NODES),--nodes $(NODES))
 
 bench: setup  ## the benchmarks, as ratios in one run

@@ -7,6 +7,7 @@ Hooks of others are never looked at (docs/designs/which-hooks-are-ours.md)."""
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from leeward.errors import RetryableError
 from leeward.model.group import LAUNCHING, TERMINATING, Group, GroupInstance, HookResult, LifecycleHook
 from leeward.model.instance import Instance
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord, execution_name
@@ -23,6 +24,7 @@ from leeward.termination.subject import subject_of
 
 LAUNCH_WAIT = "Pending:Wait"
 TERMINATE_WAIT = "Terminating:Wait"
+AGAIN_AFTER = 2.0  # seconds
 BOOTS_WITHIN = timedelta(minutes=15)  # as termination.landing and upgrades count: later it does not come any more
 
 
@@ -49,8 +51,9 @@ def settle_hooks(sight: Sight, running: frozenset[str], ports: Ports, found: Fou
 
 def settle_launches(sight: Sight, ports: Ports, found: Found) -> None:
     """Let launches go on whose nodes are Ready. The hooks of others are kept waiting for as long as a boot may take,
-    and beyond that while the API server cannot say whether the node has joined. An answer that is repeated finds
-    nothing waiting, a heartbeat only extends.
+    and beyond that while the API server cannot say whether the node has joined. What was throttled is tried once more a
+    moment later, all of a group after one pause: a short hook does not outlast two sweeps. An answer that is repeated
+    finds nothing waiting, a heartbeat only extends.
     """
     for group, members in _in(LAUNCH_WAIT, sight.selected):
         with apart(group.name, found):
@@ -67,16 +70,36 @@ def _settle_members(
     ports: Ports,
     found: Found,
 ) -> None:
-    instances = _booting(sight, members, ports)
+    instances, again = _booting(sight, members, ports), list[GroupInstance]()
     for member in members:
-        node = sight.node_of(member.id)
         with apart(member.id, found):
-            if node is not None and node.ready:
-                _answer(ours, group, member, ports, found)
-                continue
-            for hook in ours:
-                if _may_boot(hook, instances.get(member.id), sight, ports.clock.now()):
-                    ports.groups.heartbeat(group=group.name, hook=hook.name, instance=member.id)
+            try:
+                _settle_member(ours, sight, group, member, instances.get(member.id), ports, found)
+            except RetryableError:
+                again.append(member)
+    if again:
+        ports.clock.sleep(AGAIN_AFTER)
+    for member in again:
+        with apart(member.id, found):
+            _settle_member(ours, sight, group, member, instances.get(member.id), ports, found)
+
+
+def _settle_member(
+    ours: Sequence[LifecycleHook],
+    sight: Sight,
+    group: Group,
+    member: GroupInstance,
+    instance: Instance | None,
+    ports: Ports,
+    found: Found,
+) -> None:
+    node = sight.node_of(member.id)
+    if node is not None and node.ready:
+        _answer(ours, group, member, ports, found)
+        return
+    for hook in ours:
+        if _may_boot(hook, instance, sight, ports.clock.now()):
+            ports.groups.heartbeat(group=group.name, hook=hook.name, instance=member.id)
 
 
 def _in(lifecycle: str, groups: Sequence[Group]) -> Iterator[tuple[Group, list[GroupInstance]]]:

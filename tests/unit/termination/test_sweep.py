@@ -399,3 +399,22 @@ class TestLaunchHooks:
         self.last_heartbeat(system, minutes=14)
         system.kubernetes.put_node(a_node(NODE))
         assert sweep_once(system.ports).answered == [NODE]
+
+    @pytest.mark.parametrize(
+        ("ready", "call", "answered"), [(False, "heartbeat", []), (True, "complete", [NODE])], ids=["waits", "is Ready"]
+    )
+    def test_a_call_that_is_throttled_once_is_tried_again_in_the_same_sweep(self, ready, call, answered, monkeypatch):
+        """Of a hook of two minutes the next sweep is the last, or comes too late."""
+        system = self.waiting(120, joined=True)
+        system.kubernetes.put_node(a_node(NODE, ready=ready))
+        there, calls = getattr(system.groups, call), list[str]()
+
+        def throttled_once(**given):
+            calls.append(given["instance"])
+            if len(calls) == 1:
+                raise ThrottledError("rate exceeded")
+            return there(**given)
+
+        monkeypatch.setattr(system.groups, call, throttled_once)
+        found = sweep_once(system.ports)
+        assert (calls, found.errors, found.answered) == ([NODE, NODE], [], answered)
