@@ -37,13 +37,13 @@ OF_REPAIR = (
         tests=("tests/unit/termination/test_repair_scan.py",),
     ),
     Planted(
-        name="repair rounds maxUnhealthy down",
-        story="divides whole numbers",
+        name="repair rounds maxUnhealthy up",
+        story="rounds a share as maxUnavailable is rounded, so that half of three nodes is two",
         edits=(
             edit(
                 f"{REPAIR}.storms.most_unhealthy",
-                "ceil(nodes * rules.max_unhealthy / 100)",
                 "nodes * rules.max_unhealthy // 100",
+                "-(-nodes * rules.max_unhealthy // 100)",
             ),
         ),
         tests=("tests/unit/repair/test_verdicts.py",),
