@@ -123,6 +123,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         *_SPEAK_TO_CLUSTERS,
     ),
     "terminate": (
+        _RESIZE,
         _READ_INSTANCES,
         _READ_GROUPS,
         _READ_MEMBERS,
@@ -133,6 +134,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         ),
         _ANSWER_HOOK,
         _EXTEND_HOOK,
+        _READ_RECORDS,
         _READ_RECORD,
         _PUT_RECORD,
         _CHANGE_RECORD,
@@ -141,6 +143,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _READ_POLICIES,
     ),
     "drain": (
+        _RESIZE,
         _READ_INSTANCES,
         _READ_GROUPS,
         _READ_MEMBERS,
@@ -151,6 +154,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _READ_SUBNETS,
         _READ_FACTS,
         _READ_RECORD,
+        _PUT_RECORD,
         _CHANGE_RECORD,
         _READ_POLICIES,
         *_SPEAK_TO_CLUSTERS,

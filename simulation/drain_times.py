@@ -63,7 +63,8 @@ class DrainTimes:
         policy = self.policy(instance, view)
         if policy is None or self.unsettled(view):
             return True
-        if policy.drain.force or view.forced(instance) or instance in view.asked_by_us or self._waits(instance, view):
+        forced = policy.drain.force or (view.forced(instance) and not _ended_by_others(instance, view))
+        if forced or instance in view.asked_by_us or self._waits(instance, view):
             return False
         over = self.over(instance, policy.drain, view)
         return over is not None and view.now >= over - CLOCKS
@@ -129,6 +130,15 @@ class DrainTimes:
         known = self._known.get(instance)
         ahead = self.asked.has_spot(instance) and self.announced(instance, view)
         return ahead and known is not None and view.now - known > KNOWN_AFTER
+
+
+def _ended_by_others(instance: str, view: WorldView) -> bool:
+    """Whether its group ends it and we have not asked for that: a forced upgrade of the group may then have had no part
+    in it.
+    """
+    group = group_of(view, instance)
+    lifecycle = "" if group is None else group.lifecycle_of(instance) or ""
+    return lifecycle.startswith("Terminating") and instance not in view.asked_by_us
 
 
 def at_deadline_deletes(drain: DrainPolicy) -> bool:

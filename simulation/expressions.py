@@ -50,7 +50,7 @@ def quick(expression: str) -> Evaluate | None:
         return _path(found[1])
     if found := _JOINED.fullmatch(expression):
         start, path = found[1], _path(found[2])
-        return lambda scope: f"{start}{path(scope)}" if isinstance(path(scope), str) else None
+        return lambda scope: _concatenated(start, path(scope))
     if (found := _COMPARED.fullmatch(expression)) is None:
         return None
     left, operator, text, number, other = _path(found[1]), found[2], found[3], found[4], found[5]
@@ -81,6 +81,11 @@ def _plain(found: Any) -> Any:
     if isinstance(found, dict):
         return {key: _plain(value) for key, value in found.items()}
     return [_plain(value) for value in found] if isinstance(found, list) else found
+
+
+def _concatenated(start: str, value: Any) -> str | None:
+    """JSONata's `&` takes nothing for an empty text."""
+    return f"{start}{value or ''}" if value is None or isinstance(value, str) else None
 
 
 def _path(dotted: str) -> Evaluate:

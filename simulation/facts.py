@@ -34,6 +34,16 @@ def group_of(view: WorldView, instance: str) -> Group | None:
     return next((group for group in view.groups.values() if group.lifecycle_of(instance) is not None), None)
 
 
+def maximum_kept(view: WorldView, group: Group) -> bool:
+    """Whether its MaxSize is not as its owner chose it and nothing excuses that: neither the desired size nor a record
+    that is open, for whose replacement the group was raised.
+    """
+    owners = view.maxima[group.name]
+    if group.maximum == owners or group.desired > owners:
+        return False
+    return not any(group.lifecycle_of(instance) is not None for instance in view.open_since)
+
+
 def policy_of(view: WorldView, group: Group | None) -> NodePolicy | None:
     """The policy by which the product acts on the group; None where it leaves it alone."""
     policies = view.policies

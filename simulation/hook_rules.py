@@ -1,4 +1,4 @@
-"""What must hold for lifecycle hooks beside their answers: heartbeats of what waits, launch hooks that give up."""
+"""What must hold for lifecycle hooks: answers, heartbeats of what waits, launch hooks that give up."""
 
 from collections.abc import Iterator
 
@@ -6,6 +6,8 @@ from simulation.facts import News
 from simulation.view import WorldView
 
 NEVER_JOINS = 900.0  # seconds past its own time-out for which a launch hook may be kept waiting for a Node
+BOOTS_WITHIN = 900.0  # seconds after its launch: an instance whose Node is not there then does not join any more
+SWEEPS = 130.0  # seconds: a heartbeat that would have ended so long before was the last, where one sweep fails
 
 
 class HookRules:
@@ -14,6 +16,12 @@ class HookRules:
     def __init__(self) -> None:
         self._new = News().of
         self._told: set[tuple[str, str]] = set()
+
+    def answers(self, view: WorldView) -> Iterator[str]:
+        """A hook of ours times out only for a launch that does not join (docs/designs/which-hooks-are-ours.md)."""
+        for group, hook, instance in self._new("timed out", view.timed_out):
+            if view.ours(hook, group) and (view.ends(hook, group) or not _never_joined(instance, view)):
+                yield f"{hook} of {group} for {instance} timed out"
 
     def misdirected(self, view: WorldView) -> Iterator[str]:
         """A hook that waits is heartbeaten by its own name."""
@@ -29,3 +37,8 @@ class HookRules:
                 if hold.hook == hook and hold.launching and view.now - hold.since > hold.timeout + NEVER_JOINS:
                     self._told.add((hook, instance))
                     yield f"{hook} of {instance} has waited for {view.now - hold.since:.0f} s, no Node has joined"
+
+
+def _never_joined(instance: str, view: WorldView) -> bool:
+    launched = view.launched(instance)
+    return launched is not None and not view.joined(instance) and view.now >= launched + BOOTS_WITHIN - SWEEPS

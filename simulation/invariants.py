@@ -82,7 +82,7 @@ class Checker:
             (Rule.EVICTION, self._evictions),
             (Rule.DELETION, self._deletions),
             (Rule.FOREIGN_HOOK, self._foreign_hooks),
-            (Rule.ANSWER, self._answers),
+            (Rule.ANSWER, self._holding.answers),
             (Rule.LAUNCH, self._launches),
             (Rule.DECREMENT, self._decrements),
             (Rule.EXECUTION, self._executions),
@@ -115,11 +115,6 @@ class Checker:
         for deletion in self._new("deletions", view.deletions):
             if not self._times.may_delete(deletion.instance, deletion.own, view):
                 yield f"{deletion.pod} on {deletion.instance}, with {deletion.given:.0f} s of its {deletion.own:.0f}"
-
-    def _answers(self, view: WorldView) -> Iterator[str]:
-        for group, hook, instance in self._new("timed out", view.timed_out):
-            if view.ours(hook, group):
-                yield f"{hook} of {group} for {instance} timed out"
 
     def _foreign_hooks(self, view: WorldView) -> Iterator[str]:
         for name, calls in (("completed", view.completed_hooks), ("heartbeaten", view.heartbeats)):

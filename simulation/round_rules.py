@@ -12,7 +12,7 @@ from leeward.policy.document import Budget, NodePolicy
 from leeward.policy.selection import policy_for
 from local.cluster.objects import Obj, name_of
 from local.cluster.store import Change, ChangeType
-from simulation.facts import always
+from simulation.facts import always, maximum_kept
 from simulation.view import Rule, WorldView
 
 REBALANCE = "AZRebalance"
@@ -112,7 +112,7 @@ def _restored(view: WorldView) -> Iterator[str]:
             continue
         if REBALANCE in group.suspended:
             yield f"{name}: {REBALANCE} is suspended and no round runs"
-        if group.maximum != view.maxima[name] and group.desired <= view.maxima[name]:
+        if maximum_kept(view, group):
             yield f"{name}: maximum {group.maximum}, it was {view.maxima[name]}"
 
 

@@ -244,6 +244,11 @@ class Shown:
         there = self.fleet.instances.get(instance)
         return there is None or there.joined
 
+    def launched(self, instance: str) -> float | None:
+        """As EC2 says."""
+        there = self.fleet.instances.get(instance)
+        return None if there is None else there.launched
+
     def serves(self, instance: str) -> bool:
         """By the group, the Node and the executions."""
         there = self.fleet.instances.get(instance)

@@ -27,6 +27,7 @@ from leeward.ports import (
 )
 from leeward.ports_balancing import LoadBalancers
 from leeward.ports_disruption import RoundExecutions, Rounds
+from leeward.ports_sizes import Maxima
 from leeward.ports_upgrade import (
     Alarms,
     Beforehand,
@@ -50,6 +51,7 @@ from simulation.aws.changes import SimGroupChanges
 from simulation.aws.executions import SimExecutions, SimUpgradeExecutions
 from simulation.aws.fleet import SimFleet
 from simulation.aws.managed import SimManagedUpdates
+from simulation.aws.maxima import SimMaxima
 from simulation.aws.network import SimLaunchSources, SimNetwork, SimNodegroups, SimPriceList
 from simulation.aws.ports import SimGroups, SimInstances
 from simulation.aws.queue import Queue, SimDeadLetters, SimRedelivery
@@ -122,6 +124,7 @@ class System:
         self.managed_updates, self.alarms = SimManagedUpdates(parts.timeline), SimAlarms()
         self.upgrades, self.beforehand = SimUpgrades(), SimBeforehand()
         books = {name: group.book for name, group in parts.fleet.groups.items()}
+        self.maxima = SimMaxima()
         self.rounds = SimRounds(RoundBooks(books).wrote)
         self.balancers = SimLoadBalancers(parts.timeline, parts.fleet.launched_by)
         self.balancers.groups.update(balanced(sorted(parts.fleet.groups), parts.streams.stream("load balancers")))
@@ -193,6 +196,7 @@ class System:
             alarms=cast(Alarms, FaultyPort(self.alarms, "alarms", gate)),
             upgrades=cast(Upgrades, FaultyPort(self.upgrades, "upgrades", gate)),
             upgrade_executions=cast(UpgradeExecutions, FaultyPort(upgrade_runs, "upgrade executions", gate)),
+            maxima=cast(Maxima, FaultyPort(self.maxima, "maxima", gate)),
             rounds=cast(Rounds, FaultyPort(self.rounds, "rounds", gate)),
             round_executions=cast(RoundExecutions, FaultyPort(round_runs, "round executions", gate)),
             deployment=events.DEPLOYMENT,

@@ -11,6 +11,7 @@ from leeward.policy.selection import policy_for
 from leeward.upgrade.record import UpgradeRecord, Wish
 from leeward.upgrade.sizes import parallelism
 from local.cluster.objects import Obj, annotations_of, controller_of, name_of
+from simulation.facts import maximum_kept
 from simulation.view import Rule, WorldView
 
 LEAVING = ("Terminating", "Terminated", "Detach", "Warmed:Terminating")
@@ -99,7 +100,7 @@ def _restored(view: WorldView) -> Iterator[str]:
         running = record.execution in view.upgrading
         if REBALANCE in group.suspended and not running:
             yield f"{name}: {REBALANCE} is suspended and no upgrade runs"
-        if group.maximum != view.maxima[name] and not record.resumable and group.desired <= view.maxima[name]:
+        if not record.resumable and maximum_kept(view, group):
             yield f"{name}: maximum {group.maximum}, it was {view.maxima[name]}"
 
 

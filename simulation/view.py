@@ -164,6 +164,10 @@ class WorldView(Protocol):
         """Whether its Node has ever been in the cluster."""
         ...
 
+    def launched(self, instance: str) -> float | None:
+        """When EC2 launched it, in seconds since 1970; None for an instance that it does not know."""
+        ...
+
     def serves(self, instance: str) -> bool:
         """Whether its group has it in service, its Node is there and Ready, and no upgrade or round is at its group."""
         ...

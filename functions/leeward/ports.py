@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from leeward.policy.document import ClusterPolicies
     from leeward.ports_balancing import LoadBalancers
     from leeward.ports_disruption import RoundExecutions, Rounds
+    from leeward.ports_sizes import Maxima
     from leeward.ports_upgrade import (
         Alarms,
         Beforehand,
@@ -283,6 +284,7 @@ class Ports:
     redelivery: Redelivery
     load_balancers: LoadBalancers
     group_changes: GroupChanges
+    maxima: Maxima
     templates: Templates
     managed_updates: ManagedUpdates
     beforehand: Beforehand

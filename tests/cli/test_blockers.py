@@ -12,15 +12,17 @@ from leeward.adapters import wiring
 from leeward.blockers.blocker import Kind
 from leeward.model import keys
 from leeward.model.attachment import VolumeAttachment
+from leeward.model.deployment import Deployment
 from leeward.model.node import Taint
-from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.model.pod import Owner, Pod, PodDisruptionBudget
 from leeward.model.termination import Cause, CauseKind
 from leeward.model.times import format_instant
+from leeward.policy.document import DrainPolicy
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord, Wish
 from leeward.upgrade.sizes import Strategy
 from tests.cli.command import NOON, SMALL, a_snapshot
-from tests.fakes.builders import CLUSTER, a_group, a_node, a_subject, an_instance, our_hook
+from tests.fakes.builders import CLUSTER, a_group, a_node, a_policy, a_subject, an_instance, our_hook, policies
 from tests.fakes.system import FakeSystem
 
 FOLDER = Path("tests/cli/snapshots/blockers")
@@ -266,3 +268,31 @@ def test_live_an_upgrade_that_nobody_works_on_keeps_it_until_the_next_sweep(kept
     until, fix = kept(**left)
     assert until == format_instant(system.clock.now() + timedelta(minutes=1))
     assert "nobody works on that any more" in fix
+
+
+def a_lone_pod_that_surges(system):
+    owner = Owner(api_version="apps/v1", kind="ReplicaSet", name="web-5d4")
+    (pod,) = [pod for pod in system.kubernetes.pods() if pod.name == "web-1"]
+    system.kubernetes.put_pod(replace(pod, owner=owner, labels={**pod.labels, "pod-template-hash": "5d4"}))
+    (budget,) = system.kubernetes.budget_list
+    counted = replace(budget, min_available=1, expected_pods=1, current_healthy=1, desired_healthy=1)
+    system.kubernetes.budget_list = [counted]
+    deployment = Deployment(
+        namespace="shop", name="web", resource_version="1", replicas=1, available=1, settled=True, recreate=False
+    )
+    system.kubernetes.put_deployment(deployment)
+    return deployment
+
+
+@pytest.mark.parametrize("surges", [True, False])
+def test_live_a_budget_that_a_second_replica_satisfies_blocks_only_where_none_comes(leeward, system, surges):
+    deployment = a_lone_pod_that_surges(system)
+    policy = replace(a_policy(), drain=DrainPolicy(surge_single_replicas=True))
+    system.clusters.policies_of[CLUSTER] = policies(policy)
+    if not surges:
+        system.kubernetes.put_deployment(replace(deployment, recreate=True))
+    kinds = {one["kind"] for one in live(leeward, "node-i-0a")}
+    assert ("pdb-never" in kinds) is not surges
+    (eviction,) = leeward("drain", "node-i-0a", "--dry-run", *LIVE).json["evict"]
+    shown = ("surge", []) if surges else ("evict", ["pdb shop/web"])
+    assert (eviction["how"], eviction["blockedBy"]) == shown

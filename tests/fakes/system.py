@@ -19,6 +19,7 @@ from tests.fakes.groups import FakeGroups
 from tests.fakes.instances import FakeInstances
 from tests.fakes.kubernetes import FakeKubernetes
 from tests.fakes.load_balancers import FakeLoadBalancers
+from tests.fakes.maxima import FakeMaxima
 from tests.fakes.network import FakeLaunchSources, FakeNetwork, FakePriceList
 from tests.fakes.nodegroups import FakeNodegroups
 from tests.fakes.redelivery import FakeRedelivery
@@ -67,6 +68,7 @@ class FakeSystem:
         self.redelivery = FakeRedelivery()
         self.load_balancers = FakeLoadBalancers()
         self.group_changes = FakeGroupChanges(self.groups)
+        self.maxima = FakeMaxima()
         self.templates = FakeTemplates()
         self.managed_updates = FakeManagedUpdates()
         self.beforehand = FakeBeforehand()
@@ -91,6 +93,7 @@ class FakeSystem:
             redelivery=self.redelivery,
             load_balancers=self.load_balancers,
             group_changes=self.group_changes,
+            maxima=self.maxima,
             templates=self.templates,
             managed_updates=self.managed_updates,
             beforehand=self.beforehand,

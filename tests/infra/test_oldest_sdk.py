@@ -139,3 +139,58 @@ print(json.dumps({{name: list(client.meta.method_to_api_mapping.values()) for na
 def _services(action):
     prefix = action.split(":")[0]
     return SDK_NAMES.get(prefix, (prefix,))
+
+
+def test_the_kubernetes_client_speaks_over_the_oldest_transport_and_gives_up_in_time(run):
+    """Its connections bound the whole of an answer, for which they reach below urllib3's public interface."""
+    script = """
+import json, socket, threading, time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from leeward.adapters.clock import SystemClock
+from leeward.adapters.kubernetes.answers import Request
+from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
+from leeward.errors import ClusterUnreachableError
+from leeward.time_budget import TimeBudget
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        if self.path == "/trickles":
+            self.connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 1000\\r\\n\\r\\n")
+            try:
+                for _ in range(40):
+                    self.connection.sendall(b" ")
+                    time.sleep(0.1)
+            except OSError:
+                pass
+            return
+        body = b'{"major": "1"}'
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+server.daemon_threads = True
+threading.Thread(target=server.serve_forever, daemon=True).start()
+
+class Door:
+    def endpoint(self, *, fresh=False):
+        return Endpoint(url=f"http://127.0.0.1:{server.server_port}")
+    def token(self, *, fresh=False):
+        return "token"
+
+clock = SystemClock()
+client = ClusterClient("blue", Door(), clock)
+major = client.ask(Request(verb="get", resource="version", path="/version"))["major"]
+began = time.monotonic()
+try:
+    client.within(TimeBudget.of(clock, 1)).ask(Request(verb="get", resource="version", path="/trickles"))
+    ended = "answered"
+except ClusterUnreachableError:
+    ended = "unreachable"
+print(json.dumps([major, ended, time.monotonic() - began < 3]))
+"""
+    assert run(script) == ["1", "unreachable", True]

@@ -216,13 +216,13 @@ def test_a_mark_stays_while_a_termination_is_open_unless_it_gives_the_node_back(
     world.records[INSTANCE] = a_record()
     world.mark()
     world.states[INSTANCE] = [state]
-    world.api.unmark(world.api.node(NODE), MARK.key)
+    world.api.unmark(world.api.node(NODE), MARK)
     assert rules(checker.after_event(world)) == found
 
 
 def test_a_mark_that_comes_off_without_a_termination_breaks_nothing(world, checker):
     world.mark()
-    world.api.unmark(world.api.node(NODE), MARK.key)
+    world.api.unmark(world.api.node(NODE), MARK)
     assert checker.after_event(world) == []
 
 

@@ -65,6 +65,8 @@ class World:
     states: dict = field(default_factory=dict)
     rested: dict = field(default_factory=dict)
     unjoined: set = field(default_factory=set)
+    launched_at: dict = field(default_factory=dict)
+    launch_hooks: set = field(default_factory=set)
     forced_ones: set = field(default_factory=set)
     only_kubernetes_fails: bool = False
 
@@ -109,11 +111,14 @@ class World:
     def joined(self, instance):
         return instance not in self.unjoined
 
+    def launched(self, instance):
+        return self.launched_at.get(instance)
+
     def ours(self, hook, group):
         return hook in OURS
 
     def ends(self, hook, group):
-        return self.ours(hook, group)
+        return self.ours(hook, group) and hook not in self.launch_hooks
 
     def running(self, instance):
         return instance not in self.ended

@@ -1,5 +1,6 @@
 """Every state machine's definition, read as data: what no run of it shows by chance."""
 
+import json
 import re
 
 import pytest
@@ -46,6 +47,31 @@ def test_a_throttled_function_is_retried_for_at_least_fifteen_minutes(task):
 def test_what_may_pass_is_tried_again(task):
     retried = {error for retry in task["Retry"] for error in retry["ErrorEquals"]}
     assert {"Lambda.Unknown", "Sandbox.Timedout", "ClusterUnreachableError", "ThrottledError"} <= retried
+
+
+@steps
+def test_a_function_whose_network_interfaces_come_back_is_waited_for(task):
+    """Lambda makes a function in a VPC inactive after two idle weeks; calls fail until its interfaces are there."""
+    (retry,) = [r for r in task["Retry"] if "Lambda.ResourceNotReadyException" in r["ErrorEquals"]]
+    idle = {f"Lambda.{name}Exception" for name in ("ResourceNotReady", "ENINotReady", "ResourceConflict")}
+    assert idle <= set(retry["ErrorEquals"])
+    assert retry["MaxAttempts"] * retry["MaxDelaySeconds"] > 300
+
+
+@tasks
+def test_an_error_without_a_cause_is_caught_all_the_same(task):
+    """States.Timeout may come without one, and an expression without a value fails the execution."""
+    caught = json.dumps(task["Catch"])
+    assert caught.count("$states.errorOutput.Cause") == caught.count("& $states.errorOutput.Cause")
+
+
+def test_a_table_that_throttles_is_tried_again():
+    """The service integration names throttles that its model does not know after the service alone."""
+    tasks = [t for g in GRAPHS for t in g.tasks.values() if "dynamodb" in t["Resource"]]
+    assert tasks
+    for task in tasks:
+        (retry,) = task["Retry"]
+        assert {"DynamoDb.ThrottlingException", "DynamoDb.DynamoDbException"} <= set(retry["ErrorEquals"])
 
 
 @machines

@@ -166,6 +166,7 @@ def build(
         redelivery=SqsRedelivery(clients, settings.queue_url),
         load_balancers=late("leeward.adapters.aws.load_balancers", "AwsLoadBalancers", clients, clock),
         group_changes=late("leeward.adapters.aws.group_changes", "AutoScalingGroupChanges", clients),
+        maxima=late("leeward.adapters.aws.maxima", "DynamoMaxima", table),
         templates=late("leeward.adapters.aws.templates", "Ec2Templates", clients),
         managed_updates=late("leeward.adapters.aws.managed_updates", "EksManagedUpdates", clients),
         beforehand=late("leeward.adapters.aws.beforehand", "AwsBeforehand", clients),

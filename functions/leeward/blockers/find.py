@@ -10,13 +10,14 @@ from leeward.blockers.pods import of_plan, of_pods
 from leeward.blockers.scene import NodeScene
 from leeward.policy.document import DrainPolicy
 from leeward.termination.drain import plan_drain
+from leeward.termination.lone_pods import with_surges
 
 
 def blockers(scene: NodeScene, now: datetime) -> tuple[Blocker, ...]:
     """Everything that holds the node, by pod; what concerns no pod comes last.
 
-    A drain that began now is planned with the policy, without a flag of kubectl's: what it could not evict blocks;
-    so does what a drain under way has run into.
+    A drain that began now is planned with the policy, without a flag of kubectl's: what it could not evict blocks, not
+    even after a second replica where `singleReplicas: surge` gives one; so does what a drain under way has run into.
     Daemon pods and static pods block no drain, as in kubectl.
     """
     policy = scene.policy.drain if scene.policy else DrainPolicy()
@@ -37,4 +38,4 @@ def _planned(scene: NodeScene, policy: DrainPolicy, now: datetime) -> Iterator[B
         deadline=scene.deadline,
         options=scene.options,
     )
-    return of_plan(plan, scene)
+    return of_plan(with_surges(plan, scene.surged, scene.budgets), scene)

@@ -53,7 +53,8 @@ class NodeScene:
     `gives_up`: when the drain that is under way stops waiting, None while there is none. `detaching`: since when its
     volumes are waited for (the end of the drain), None before. `elsewhere`: pods of other nodes, or of none, that have
     claims. `gone`: EC2 has ended the instance, so that no pod blocks any more. `keeper`: whose `kept-for` the node has.
-    `blocked_by`: what the drain that is under way has run into, one line a pod.
+    `blocked_by`: what the drain that is under way has run into, one line a pod. `surged`: pods that get a second
+    replica before they leave, `namespace/name`.
     """
 
     node: Node
@@ -72,6 +73,7 @@ class NodeScene:
     gone: bool = False
     keeper: Keeper | None = None
     blocked_by: tuple[str, ...] = ()
+    surged: frozenset[str] = frozenset()
 
 
 def waiting_hooks(

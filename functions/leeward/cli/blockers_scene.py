@@ -22,9 +22,12 @@ from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.model.termination import Status, TerminationRecord
 from leeward.policy.document import NodePolicy
 from leeward.policy.selection import is_ours, policy_for
-from leeward.ports import Ports
+from leeward.ports import Kubernetes, Ports
 from leeward.termination import deadlines
+from leeward.termination.budgets import refusal
+from leeward.termination.lone_pods import lone_pods
 from leeward.termination.situation import UNSELECTED
+from leeward.termination.surging import surged
 from leeward.termination.volumes import held_volumes
 
 K = TypeVar("K")
@@ -124,7 +127,7 @@ def offline_scenes(snapshot: Snapshot, node: str | None, now: datetime) -> list[
         policies=snapshot.policies.policies if snapshot.policies else (),
         keepers=offline_keepers(chosen),
     )
-    return around.scenes(chosen, now)
+    return [_surging(scene, around.pods) for scene in around.scenes(chosen, now)]
 
 
 def live_scenes(ports: Ports, cluster: str, node: str | None, now: datetime) -> list[NodeScene]:
@@ -158,7 +161,15 @@ def live_scenes(ports: Ports, cluster: str, node: str | None, now: datetime) -> 
         records=_open_records(ports, [node for node in nodes if node.marked or node.instance_id in leaving]),
         keepers=live_keepers(nodes, cluster, ports),
     )
-    return around.scenes(nodes, now)
+    return [_surging(scene, around.pods, kubernetes) for scene in around.scenes(nodes, now)]
+
+
+def _surging(scene: NodeScene, pods: tuple[Pod, ...], kubernetes: Kubernetes | None = None) -> NodeScene:
+    """With the pods that get a second replica first; live, as far as a budget forbids evicting them as they are."""
+    if scene.policy is None or not scene.policy.drain.surge_single_replicas:
+        return scene
+    lone = [pod for pod in lone_pods(scene.pods, pods) if refusal(pod, scene.budgets)]
+    return replace(scene, surged=surged(lone, kubernetes) if kubernetes else frozenset(pod.key for pod in lone))
 
 
 def _open_records(ports: Ports, nodes: Iterable[Node]) -> dict[str, TerminationRecord]:

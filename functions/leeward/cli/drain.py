@@ -23,7 +23,8 @@ from leeward.errors import InvalidInputError
 from leeward.model.drain_options import BY_POLICY, NEVER, DrainOptions
 from leeward.model.times import format_instant
 from leeward.termination import deadlines
-from leeward.termination.drain import DrainPlan, plan_drain
+from leeward.termination.drain import DrainPlan, How, plan_drain
+from leeward.termination.lone_pods import with_surges
 from leeward.termination.volumes import drain_volumes
 
 TRUE, FALSE = ("true", "t", "1", "True", "TRUE", "T"), ("false", "f", "0", "False", "FALSE", "F")  # pflag's words
@@ -139,7 +140,7 @@ def _order(arguments: argparse.Namespace) -> Order:
 
 def _plan(scene: Scene, arguments: argparse.Namespace) -> DrainPlan:
     options = _options(scene, arguments)
-    return plan_drain(
+    plan = plan_drain(
         node=scene.node,
         pods=scene.pods,
         budgets=scene.budgets,
@@ -149,6 +150,7 @@ def _plan(scene: Scene, arguments: argparse.Namespace) -> DrainPlan:
         deadline=_deadline(scene, options.deadline, arguments.now),
         options=options,
     )
+    return with_surges(plan, scene.surged, scene.budgets)
 
 
 def _options(scene: Scene, arguments: argparse.Namespace) -> DrainOptions:
@@ -230,8 +232,9 @@ def _table(document: dict[str, Any]) -> RenderableType:
         table.add_column(column, overflow="fold")
     for eviction in document["evict"]:
         grace = "its own" if eviction["graceSeconds"] is None else f"{eviction['graceSeconds']} s"
-        blocked = f"blocked by {', '.join(eviction['blockedBy'])}" if eviction["blockedBy"] else ""
-        table.add_row(eviction["pod"], eviction["how"], str(eviction["wave"]), grace, blocked)
+        notes = ["after a second replica is ready"] if eviction["how"] == How.SURGE else []
+        notes += [f"blocked by {', '.join(eviction['blockedBy'])}"] if eviction["blockedBy"] else []
+        table.add_row(eviction["pod"], eviction["how"], str(eviction["wave"]), grace, ", ".join(notes))
     for what in ("refuse", "leave"):
         for entry in document[what]:
             table.add_row(entry["pod"], what, "", "", entry["why"])

@@ -14,6 +14,8 @@ from leeward.model.termination import Status, TerminationRecord
 from leeward.policy.document import DrainPolicy, NodePolicy
 from leeward.policy.selection import policy_for
 from leeward.ports import Kubernetes, Ports
+from leeward.termination.lone_pods import lone_pods
+from leeward.termination.surging import surged
 from leeward.termination.volumes import HeldVolume, held_volumes
 
 
@@ -21,7 +23,7 @@ from leeward.termination.volumes import HeldVolume, held_volumes
 class Scene:
     """One node to drain. `selected` None: no policy selects its group, the defaults then stand in for planning.
     `record`: its open termination, where one is under way. `gone`: EC2 has ended the instance. `volumes`: what is
-    attached to the node.
+    attached to the node. `surged`: pods that get a second replica before they leave, `namespace/name`.
     """
 
     node: Node
@@ -34,6 +36,7 @@ class Scene:
     gone: bool = False
     record: TerminationRecord | None = None
     volumes: tuple[HeldVolume, ...] = ()
+    surged: frozenset[str] = frozenset()
 
     @property
     def policy(self) -> DrainPolicy:
@@ -68,16 +71,19 @@ def _offline_scene(snapshot: Snapshot, node: Node) -> Scene:
     pods = snapshot.pods_on(node.name)
     attachments = (VolumeAttachment.from_json(raw) for raw in snapshot.raw("volumeattachments"))
     claims = claims_of(snapshot.raw("pvs"), snapshot.raw("pvcs"))
+    selected = snapshot.policy_of(group)
+    surges = selected is not None and selected.drain.surge_single_replicas
     return Scene(
         node=node,
         pods=pods,
         budgets=snapshot.budgets,
         daemon_sets=snapshot.daemon_sets,
         group=group,
-        selected=snapshot.policy_of(group),
+        selected=selected,
         instance=instance,
         gone=instance.ended if instance else on_ec2 and snapshot.has("instances"),
         volumes=held_volumes(node.name, pods, attachments, claims),
+        surged=frozenset(pod.key for pod in lone_pods(pods, snapshot.pods)) if surges else frozenset(),
     )
 
 
@@ -109,15 +115,18 @@ def _live_scene(ports: Ports, cluster: str, kubernetes: Kubernetes, node: Node) 
     pods = tuple(kubernetes.pods_on(node.name))
     attachments = [one for one in kubernetes.attachments() if one.node == node.name]
     claims = claims_of(kubernetes.volumes()) if attachments else {}
+    selected = policy_for(policies, group.name, group.tags) if group else None
+    surges = selected is not None and selected.drain.surge_single_replicas
     return Scene(
         node=node,
         pods=pods,
         budgets=tuple(kubernetes.budgets()),
         daemon_sets=kubernetes.daemon_sets(),
         group=name,
-        selected=policy_for(policies, group.name, group.tags) if group else None,
+        selected=selected,
         instance=instance,
         gone=on_ec2 and (instance is None or instance.ended),
         record=record if record and record.status is Status.OPEN else None,
         volumes=held_volumes(node.name, pods, attachments, claims),
+        surged=surged(lone_pods(pods, pods), kubernetes) if surges else frozenset(),
     )

@@ -17,7 +17,7 @@ from leeward.model.nodegroup import Nodegroup
 from leeward.node_template.choices import architecture_of
 from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy, Selector
 from leeward.upgrade.members import Target
-from leeward.upgrade.preflight import Beside, Preflight
+from leeward.upgrade.preflight import Beside, Preflight, held_lone_pods
 from leeward.upgrade.templates import architecture_named
 
 _ASKED = ("ami", "launch_template_version", "kubernetes_version")
@@ -52,6 +52,7 @@ def offline_preflight(arguments: argparse.Namespace) -> Preflight:
         selected=policy is not None,
         no_policies=snapshot.policies is None,
         nodegroup=nodegroup,
+        surged=frozenset(pod.key for pod in held_lone_pods(world, group, chosen)),
     )
     target = _target(arguments, snapshot, group, launch, nodegroup)
     return Preflight.of(world, world.groups[group.name], chosen, target, beside)

@@ -22,6 +22,7 @@ from leeward.disruption.run import Next, RoundRun
 from leeward.disruption.taking import take_round
 from leeward.disruption.telling import is_told, mark_all, tell
 from leeward.ports import Ports
+from leeward.termination.room import owners_maximum
 
 Step = Callable[[RoundRun, Mapping[str, Any], Ports], RoundRun]
 REBALANCE = "AZRebalance"
@@ -137,7 +138,7 @@ def _hold_groups(record: RoundRecord, launching: tuple[str, ...], ports: Ports) 
     touched = sorted({*wanted, *own} & groups.keys())
     suspended = [name for name in touched if REBALANCE not in groups[name].suspended]
     most = {name: groups[name].desired + wanted.count(name) for name in touched}
-    raised = {name: groups[name].maximum for name in touched if most[name] > groups[name].maximum}
+    raised = {name: owners_maximum(name, ports) for name in touched if most[name] > groups[name].maximum}
     after = replace(
         record,
         suspended=tuple(sorted({*record.suspended, *suspended})),

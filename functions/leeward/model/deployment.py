@@ -4,6 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from leeward.model.pod import Pod
+
+TEMPLATE_HASH = "pod-template-hash"  # the Deployment controller labels its ReplicaSets' pods with it
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
@@ -40,3 +44,13 @@ class Deployment:
     def key(self) -> str:
         """`namespace/name`, as people write it."""
         return f"{self.namespace}/{self.name}"
+
+
+def deployment_named_by(pod: Pod) -> str | None:
+    """Name of the pod's Deployment as its ReplicaSet tells it, without asking for either: DEPLOYMENT-HASH, where the
+    pod carries the hash. None for a pod of anything else.
+    """
+    if pod.owner is None or pod.owner.kind != "ReplicaSet":
+        return None
+    name, suffix = pod.owner.name, f"-{pod.labels.get(TEMPLATE_HASH, '')}"
+    return name.removesuffix(suffix) if len(suffix) > 1 and name.endswith(suffix) and name != suffix else None

@@ -180,7 +180,7 @@ class PodDisruptionBudget:
             return self.max_unavailable in (0, "0%")
         if self.min_available is None or self.min_available == "100%":
             return self.min_available is not None
-        return 0 < self.expected_pods <= _scaled(self.min_available, self.expected_pods)
+        return 0 < self.expected_pods <= scaled(self.min_available, self.expected_pods)
 
     def selects(self, pod: Pod) -> bool:
         """policy/v1: an empty selector selects every pod of the namespace, an absent one none."""
@@ -230,8 +230,10 @@ def _claims(pod: str, volumes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"{pod}-{volume.get('name', '')}"
 
 
-def _scaled(bound: int | str, of: int) -> int:
-    """A count, or a share of `of` rounded up; what is neither counts as 0, as the controller refuses it too."""
+def scaled(bound: int | str, of: int) -> int:
+    """Pods that a budget's bound means: a count, or a share of `of` rounded up; what is neither counts as 0, as the
+    controller refuses it too.
+    """
     if isinstance(bound, int):
         return bound
     share = bound.removesuffix("%")

@@ -168,7 +168,7 @@ class DisruptionPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairPolicy:
-    """Unhealthy nodes; `max_unhealthy` as a budget's nodes."""
+    """Unhealthy nodes; `max_unhealthy`: nodes, or percent of the nodes, of the zone and of the cluster."""
 
     enabled: bool = True
     not_ready_after: timedelta = timedelta(minutes=30)

@@ -64,7 +64,7 @@ def _verdict(node: Node, checkup: Checkup, storms: Storms) -> Verdict:
     found = ailment(node, policy.repair, checkup)
     if found is None:
         return Verdict(act=Act.LEFT, reason="it is Ready and passes EC2's status checks")
-    return _timed(found, checkup) or _guarded(node, group, policy, found, checkup, storms)
+    return _timed(found, checkup) or _guarded(node, policy, found, checkup, storms)
 
 
 def _why_not_ours(node: Node, group: Group | None, policy: NodePolicy | None) -> Iterator[str]:
@@ -123,9 +123,9 @@ def _timed(found: Ailment, checkup: Checkup) -> Verdict | None:
     return None
 
 
-def _guarded(node: Node, group: Group, policy: NodePolicy, found: Ailment, checkup: Checkup, storms: Storms) -> Verdict:
+def _guarded(node: Node, policy: NodePolicy, found: Ailment, checkup: Checkup, storms: Storms) -> Verdict:
     lasted = spoken(checkup.now - (found.since or checkup.now))
-    held = storms.why_not(node, group, policy.repair, checkup)
+    held = storms.why_not(node, policy.repair, checkup)
     if held:
         return Verdict(act=Act.LEFT, reason=f"{found.what} for {lasted}, but {held}")
     return Verdict(act=Act.REPLACE, reason=f"{found.what} for {lasted}")

@@ -27,10 +27,13 @@ class Protection(StrEnum):
 
 
 class How(StrEnum):
-    """`evict` asks every PodDisruptionBudget, `delete` none."""
+    """`evict` asks every PodDisruptionBudget, `delete` none; `surge` evicts once a second replica is ready: it is
+    only planned, a drain that is under way decides it for each pod (`termination.surging`).
+    """
 
     EVICT = "evict"
     DELETE = "delete"
+    SURGE = "surge"
 
 
 class Tier(IntEnum):

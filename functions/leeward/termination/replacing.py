@@ -18,7 +18,7 @@ from leeward.placement.lots import Lots
 from leeward.placement.replacement import leaving_pods, plan_launch, promise_of
 from leeward.placement.verdict import NO_SUBNET_WITH_IPS
 from leeward.ports import Ports
-from leeward.termination import verdict
+from leeward.termination import room, verdict
 from leeward.termination.landing import Look, look
 from leeward.termination.run import Next, Notice, NoticeKind, Run
 from leeward.termination.situation import Situation, read, survey
@@ -149,7 +149,7 @@ def _launch_in(record: TerminationRecord, group: Group, option: LaunchOption, po
     """
     token = f"leeward-{record.surge_name.replace('/', '-')}-{option.subnet.removeprefix('subnet-')}"
     try:
-        return ports.groups.launch(group=group.name, subnet=option.subnet, token=token)
+        return room.launch(record, group, option.subnet, token, ports)
     except AccessDeniedError as error:  # a spot drain must not wait for a permission: the group replaces the instance
         return Replacement(reason=f"not allowed: {error}")
 

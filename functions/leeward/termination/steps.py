@@ -5,10 +5,11 @@ the step can be run again: a termination looks first whether it has begun, a hoo
 nothing."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from leeward.errors import AccessDeniedError, InvalidInputError, RecordChangedError, TerminalError
+from leeward.errors import AccessDeniedError, InvalidInputError, LeewardError, RecordChangedError, TerminalError
 from leeward.model.group import RETAINED, HookResult
 from leeward.model.instance import cluster_of
 from leeward.model.termination import (
@@ -27,6 +28,7 @@ from leeward.ports import Ports
 from leeward.termination import verdict
 from leeward.termination.heartbeats import beat
 from leeward.termination.ledger import debts, only_surplus
+from leeward.termination.room import put_back
 from leeward.termination.run import Next, Run
 from leeward.termination.settling import forgiven, give_back_debts, pays_itself_later, settle
 from leeward.termination.situation import POOLED_AND_RUNNING, Situation, read, survey
@@ -140,6 +142,8 @@ def finish(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         ports.claims.close(run.instance, version=run.version, outcome=outcome, now=now)
     except RecordChangedError:
         return replace(run, next=Next.AGAIN, why="a cause joined at the last moment")
+    with suppress(LeewardError):  # the sweep does it otherwise
+        _put_back_maximum(record, ports)
     return run if given_back else replace(run, next=Next.DONE)
 
 
@@ -200,6 +204,13 @@ def _answer(situation: Situation, hook: str, ports: Ports) -> bool:
     return ports.groups.complete(
         group=situation.group.name, hook=hook, instance=situation.record.instance, result=HookResult.CONTINUE
     )
+
+
+def _put_back_maximum(record: TerminationRecord, ports: Ports) -> None:
+    """Give the group's owner the MaxSize back where this replacement was the last that needed more."""
+    item = ports.maxima.read(record.subject.group) if record.subject.group else None
+    if item is not None:
+        put_back(item, record.subject.cluster, ports)
 
 
 def _hand_over(run: Run, record: TerminationRecord) -> Run:

@@ -3,7 +3,7 @@
 What is raised is written into the termination's record before the cluster is asked, and taken out when it is put back:
 killed anywhere, the next run finds what is still to be put back. Only replicas change, by the scale subresource."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 
@@ -12,6 +12,7 @@ from leeward.model.deployment import Deployment
 from leeward.model.pod import Pod
 from leeward.model.times import format_instant
 from leeward.ports import Kubernetes, Ports
+from leeward.ports_cluster import Workloads
 from leeward.termination import deadlines
 from leeward.termination.drain import Eviction, How
 from leeward.termination.situation import Situation, read
@@ -33,6 +34,22 @@ def why_not(pod: Pod, deployment: Deployment, autoscaled: frozenset[str]) -> str
     if not deployment.settled:
         return f"a rollout of {deployment.key} is under way"
     return None
+
+
+def surged(lone: Iterable[Pod], kubernetes: Workloads) -> frozenset[str]:
+    """Of lone pods (`lone_pods.lone_pods`) those that a drain gives a second replica, `namespace/name`: their
+    Deployment asks for one replica, and nothing speaks against another. Reads alone; a Deployment that may not be read
+    may not be scaled either.
+    """
+    found = set()
+    for pod in lone:
+        with suppress(AccessDeniedError):
+            deployment = kubernetes.deployment_of(pod)
+            if deployment is None or deployment.replicas != ONE:
+                continue
+            if why_not(pod, deployment, kubernetes.autoscaled(pod.namespace)) is None:
+                found.add(pod.key)
+    return frozenset(found)
 
 
 class Surging:

@@ -24,6 +24,7 @@ from leeward.termination.found import Found, apart
 from leeward.termination.hooks import settle_hooks, settle_launches
 from leeward.termination.pacing import budget_left, paced
 from leeward.termination.records import read_records
+from leeward.termination.room import put_back
 from leeward.termination.sight import Sight
 from leeward.termination.situation import WARMED
 from leeward.termination.starting import start
@@ -179,6 +180,8 @@ def _sweep_cluster(sight: Sight, ports: Ports, found: Found) -> None:
         from leeward.upgrade.sweep import sweep_upgrades  # late: drains share this handler and start cold without it
 
         found.restored += sweep_upgrades(groups, ports, found.note)
+    with apart(f"{cluster}: maximum sizes", found):
+        _put_back_maxima(sight, ports, found)
     in_round: frozenset[str] | None = None
     with apart(f"{cluster}: rounds", found):
         from leeward.disruption.sweep import sweep_round  # late, as above
@@ -187,6 +190,18 @@ def _sweep_cluster(sight: Sight, ports: Ports, found: Found) -> None:
         found.restarted += [begun] if begun else []
     if sight.nodes is not None:
         _sweep_nodes(sight, sight.nodes, in_round, ports, found)
+
+
+def _put_back_maxima(sight: Sight, ports: Ports, found: Found) -> None:
+    """Groups that replacements have raised, also those that no policy selects any more: one read for a hundred."""
+    for item in ports.maxima.read_all(group.name for group in sight.groups).values():
+        if not item.active:
+            continue
+        from leeward.upgrade.lease import held  # late, as above
+
+        with apart(item.group, found):
+            if put_back(item, sight.cluster, ports, lambda one: one.ended is None and held(one, ports)):
+                found.restored.append(item.group)
 
 
 def _sweep_nodes(

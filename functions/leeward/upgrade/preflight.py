@@ -17,6 +17,8 @@ from leeward.policy.document import Budget, NodePolicy, Reason, UpdatePolicy
 from leeward.policy.schedule import is_active
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.launchable import Launchable
+from leeward.termination.budgets import refusal
+from leeward.termination.lone_pods import lone_pods
 from leeward.upgrade.competition import BudgetIndex, Rivalry, WaveNode, has_to_leave, rivalry, wave_node
 from leeward.upgrade.members import Absence, Age, LeftOut, Member, Target, left_out, members
 from leeward.upgrade.sizes import Strategy, most_extra, parallelism, rolled_by, surge
@@ -32,7 +34,8 @@ class Beside:
     `refreshes`: ids of running instance refreshes; `scheduled`: names of scheduled actions that change sizes; `quota`:
     vCPUs that the account may still start; `cni`: the VPC CNI's settings; `types`: of the group, by name; `selected`:
     whether a policy selects the group, `no_policies`: whether none is written at all. `nodegroup`: as EKS describes a
-    managed one; `unread`: what could not be read, a sentence each.
+    managed one; `unread`: what could not be read, a sentence each. `surged`: pods that get a second replica before they
+    leave, `namespace/name`.
     """
 
     force: bool = False
@@ -51,6 +54,7 @@ class Beside:
     no_policies: bool = False
     nodegroup: Nodegroup | None = None
     unread: tuple[str, ...] = ()
+    surged: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +171,17 @@ class Preflight:
     def budgets_of(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
         """Those that select it."""
         return self.index.selecting(pod)
+
+
+def held_lone_pods(world: ClusterSnapshot, group: Group, policy: NodePolicy) -> tuple[Pod, ...]:
+    """Pods of the group's nodes that a budget holds and that would get a second replica first, as far as pods tell.
+    None where EKS drains, which starts no second replica.
+    """
+    if group.nodegroup is not None or not policy.drain.surge_single_replicas:
+        return ()
+    ours = {one.id for one in group.instances}
+    pods = [pod for node in world.nodes if node.instance_id in ours for pod in world.pods_on(node.name)]
+    return tuple(pod for pod in lone_pods(pods, world.pods) if refusal(pod, world.budgets))
 
 
 def zone_of(world: ClusterSnapshot, member: Member) -> str:

@@ -14,6 +14,7 @@ from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.termination import ledger
+from leeward.termination.room import owners_maximum
 from leeward.upgrade.members import Target
 from leeward.upgrade.preflight import Beside, Preflight
 from leeward.upgrade.record import Asked, UpgradeRecord
@@ -116,7 +117,7 @@ def measured(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord
     return replace(
         record,
         desired=group.desired - sum(_owed(one) for one in _others(record, ports)),
-        maximum=record.maximum if record.raised_maximum else group.maximum,
+        maximum=record.maximum if record.raised_maximum else owners_maximum(group.name, ports),
         sized=ports.clock.now(),
     )
 

@@ -18,10 +18,11 @@ from leeward.policy.document import NodePolicy, Selector
 from leeward.ports import Ports
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.gather import gather
+from leeward.termination.surging import surged
 from leeward.upgrade import managed_target
 from leeward.upgrade.findings import Code, blocking
 from leeward.upgrade.plan import Plan, plan_upgrade
-from leeward.upgrade.preflight import Beside, Preflight
+from leeward.upgrade.preflight import Beside, Preflight, held_lone_pods
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.scene import described, policy_of
 from leeward.upgrade.templates import architecture_named, expected
@@ -115,7 +116,8 @@ def _beside(
     launchable = world.launchables.get(group.name)
     spot = launchable is not None and launchable.capacity is CapacityType.SPOT
     types = launchable.types if launchable is not None else ()
-    daemon_set = ports.clusters.kubernetes(record.cluster).aws_node()
+    kubernetes = ports.clusters.kubernetes(record.cluster)
+    daemon_set = kubernetes.aws_node()
     image = asked.image
     return Beside(
         force=asked.force,
@@ -131,6 +133,7 @@ def _beside(
         cni={**(variables_of(daemon_set) if daemon_set is not None else {}), **policy.cni},
         types=world.types,
         nodegroup=nodegroup,
+        surged=_read(lambda: surged(held_lone_pods(world, group, policy), kubernetes), frozenset(), unread),
         unread=tuple(unread),
     )
 

@@ -9,13 +9,21 @@ OF_REPAIR = (
     Planted(
         name="repair ignores storms",
         story="replaces every node that is not Ready, also when all are",
-        edits=(edit(f"{REPAIR}.storms.Storms.why_not", "if ill > most:", "if False:"),),
+        edits=(
+            edit(
+                f"{REPAIR}.storms.Storms.why_not",
+                "if share.unhealthy > most_unhealthy(rules, share.nodes):",
+                "if False:",
+            ),
+        ),
         tests=("tests/unit/repair/test_verdicts.py",),
     ),
     Planted(
         name="repair replaces the nodes of a dark zone",
         story="counts unhealthy nodes by group alone",
-        edits=(edit(f"{REPAIR}.storms.Storms.why_not", "if zone in self.dark:", "if False:"),),
+        edits=(
+            edit(f"{REPAIR}.storms.Storms.why_not", "if zone in self.zones and _dark(self.zones[zone]):", "if False:"),
+        ),
         tests=("tests/unit/repair/test_verdicts.py",),
     ),
     Planted(
@@ -38,14 +46,26 @@ OF_REPAIR = (
     ),
     Planted(
         name="repair rounds maxUnhealthy up",
-        story="rounds a share as maxUnavailable is rounded, so that half of three nodes is two",
+        story="counts percentages as disruption budgets do",
         edits=(
             edit(
                 f"{REPAIR}.storms.most_unhealthy",
-                "nodes * rules.max_unhealthy // 100",
+                "max(nodes * rules.max_unhealthy // 100, 1)",
                 "-(-nodes * rules.max_unhealthy // 100)",
             ),
         ),
+        tests=("tests/unit/repair/test_verdicts.py",),
+    ),
+    Planted(
+        name="repair counts unhealthy nodes over the whole cluster alone",
+        story="lets most nodes of one zone go while the other zones are healthy",
+        edits=(edit(f"{REPAIR}.storms.Storms._circuits", "if zone in self.zones:", "if False:"),),
+        tests=("tests/unit/repair/test_verdicts.py",),
+    ),
+    Planted(
+        name="repair counts unhealthy nodes by zone alone",
+        story="repairs in every zone at once when nodes fail all over the cluster",
+        edits=(edit(f"{REPAIR}.storms.Storms._circuits", 'yield "the cluster", self.cluster', "return"),),
         tests=("tests/unit/repair/test_verdicts.py",),
     ),
 )

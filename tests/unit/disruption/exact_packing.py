@@ -58,12 +58,16 @@ def cheapest(pods: Sequence[tuple[int, ...]], offers: Sequence[Offer]) -> float:
     return paid + cost(counts, tuple(one.minimum for one in offers))
 
 
-def cheapest_allowed(pods: Sequence[tuple[int, ...]], offers: Sequence[Offer], present: Sequence[float]) -> float:
+def cheapest_allowed(
+    pods: Sequence[tuple[int, ...]], offers: Sequence[Offer], present: Sequence[float], *, one_by_one: bool = False
+) -> float:
     """The cheapest that commands with at most one cheaper replacement can come to, from nodes of these prices.
 
     However many commands there were, each node at the end stands for nodes of its own from the beginning: for itself,
-    or for some that cost more together. Whether pods can be moved that way is not asked: nothing less can be reached.
+    or for some that cost more together. `one_by_one`: no command removes more than one node, so that it stands for
+    itself or for one that costs more. Whether pods can be moved that way is not asked: nothing less can be reached.
     """
+    together = 1 if one_by_one else len(present)
     found = []
     for count in range(len(present) + 1):
         for chosen in combinations_with_replacement(offers, count):
@@ -71,24 +75,26 @@ def cheapest_allowed(pods: Sequence[tuple[int, ...]], offers: Sequence[Offer], p
                 found.append((sum(one.price for one in chosen), chosen))
     for price, chosen in sorted(found, key=lambda one: one[0]):
         left = tuple(sorted(one.price for one in chosen))
-        if _stand_for(tuple(sorted(present)), left) and _all_fit(pods, chosen):
+        if _stand_for(tuple(sorted(present)), left, together) and _all_fit(pods, chosen):
             return price
     return inf
 
 
 @cache
-def _stand_for(present: tuple[float, ...], left: tuple[float, ...]) -> bool:
-    """Whether each price of `left` can have prices of `present` to itself: one that is the same, or more in all."""
+def _stand_for(present: tuple[float, ...], left: tuple[float, ...], together: int) -> bool:
+    """Whether each price of `left` can have prices of `present` to itself: one that is the same, or at most `together`
+    that are more in all.
+    """
     if not left:
         return True
     *others, dearest = left
-    for count in range(1, len(present) + 1):
+    for count in range(1, min(together, len(present)) + 1):
         for taken in set(combinations(present, count)):
             if taken == (dearest,) or sum(taken) > dearest + CENT:
                 rest = list(present)
                 for price in taken:
                     rest.remove(price)
-                if _stand_for(tuple(rest), tuple(others)):
+                if _stand_for(tuple(rest), tuple(others), together):
                     return True
     return False
 

@@ -61,6 +61,12 @@ def test_each_node_at_the_end_stands_for_nodes_of_its_own(sizes, offers, present
     assert cheapest_allowed(pods(*sizes), offers, present) == price
 
 
+def test_one_by_one_no_two_nodes_become_one():
+    assert cheapest_allowed(pods(9), [SMALL, LARGE], (1.0, 1.0, 1.0)) == 2.0
+    assert cheapest_allowed(pods(9), [SMALL, LARGE], (1.0, 1.0, 1.0), one_by_one=True) == float("inf")
+    assert cheapest_allowed(pods(4), [SMALL, LARGE], (2.0, 2.0), one_by_one=True) == 1.0
+
+
 def test_what_is_allowed_keeps_the_minimum():
     kept = Offer(room=(9, 100, 100), price=2.0, minimum=1)
     assert cheapest_allowed(pods(4), [SMALL, kept], (2.0, 2.0)) == 2.0

@@ -162,16 +162,32 @@ class TestStorms:
     @pytest.mark.parametrize(
         ("nodes", "ill", "repaired"), [(2, 1, 1), (6, 1, 1), (6, 2, 0), (9, 2, 0), (10, 2, 2), (10, 3, 0)]
     )
-    def test_the_groups_share_is_rounded_down_and_allows_at_least_one_node(self, nodes, ill, repaired):
+    def test_the_clusters_share_is_rounded_down_and_allows_at_least_one_node(self, nodes, ill, repaired):
         names = ("a1", "b2", "c3")[:ill]
         assert len(acting(a_cluster(nodes, ill=dict.fromkeys(names, 60)))) == repaired
 
-    def test_more_than_the_groups_share_and_none_is(self):
+    @pytest.mark.parametrize(
+        ("nodes", "ill", "repaired"), [(5, 1, 1), (9, 1, 1), (9, 2, 0), (10, 2, 2), (14, 2, 2), (14, 3, 0)]
+    )
+    def test_a_zones_share_is_rounded_down_and_allows_at_least_one_node(self, nodes, ill, repaired):
+        in_a = [a_node(f"a{n}", ill=60 if n < ill else None) for n in range(nodes)]
+        elsewhere = [a_node(f"b{n}", zone="us-east-1b") for n in range(40)]
+        assert len(acting(a_checkup([*in_a, *elsewhere]))) == repaired
+
+    def test_more_than_the_clusters_share_and_none_is(self):
         checkup = a_cluster(6, ill={"a1": 60, "b2": 60, "c3": 1})
         assert acting(checkup) == set()
         assert of(checkup).reason == (
             "NotReady (NodeStatusUnknown) for 1 h, but "
-            "3 of 6 nodes of web are unhealthy, more than repair.maxUnhealthy (20%)"
+            "3 of 6 nodes of the cluster are unhealthy, more than repair.maxUnhealthy (20%)"
+        )
+
+    def test_more_than_a_zones_share_and_none_is_in_that_zone(self):
+        checkup = a_cluster(27, ill={"a1": 60, "a4": 1, "b2": 60})
+        assert acting(checkup) == {"b2"}
+        assert of(checkup).reason == (
+            "NotReady (NodeStatusUnknown) for 1 h, but "
+            "2 of 9 nodes of zone us-east-1a are unhealthy, more than repair.maxUnhealthy (20%)"
         )
 
     def test_a_number_is_taken_as_it_is(self):
@@ -179,9 +195,14 @@ class TestStorms:
         assert acting(a_cluster(30, ill={"a1": 60}, policies=one)) == {"a1"}
         assert acting(a_cluster(30, ill={"a1": 60, "b2": 60}, policies=one)) == set()
 
-    def test_zero_switches_repair_off(self):
-        none = policies(repair=RepairPolicy(max_unhealthy=0))
+    def test_the_number_zero_allows_no_repair(self):
+        none = policies(repair=RepairPolicy(max_unhealthy=0, max_unhealthy_percent=False))
         assert acting(a_cluster(30, ill={"a1": 60}, policies=none)) == set()
+
+    def test_zero_percent_allows_one_node_as_every_percentage_does(self):
+        least = policies(repair=RepairPolicy(max_unhealthy=0))
+        assert acting(a_cluster(30, ill={"a1": 60}, policies=least)) == {"a1"}
+        assert acting(a_cluster(30, ill={"a1": 60, "b2": 60}, policies=least)) == set()
 
     def test_those_that_are_being_replaced_still_count(self):
         claimed = frozenset({"i-b2", "i-c3"})
@@ -195,12 +216,23 @@ class TestStorms:
         failing = [impaired("a1"), impaired("b2"), impaired("c3")]
         assert acting(a_cluster(6, failing=failing)) == set()
 
-    def test_each_group_has_its_own_share(self):
-        web, batch = [a_node(f"a{n}") for n in range(9)], [a_node(f"b{n}") for n in range(3)]
-        web[0] = a_node("a0", ill=60)
+    def test_groups_share_the_circuit_breaker_and_each_nodes_policy_sets_its_limit(self):
+        web, batch = [a_node(f"a{n}") for n in range(12)], [a_node(f"b{n}") for n in range(3)]
         batch[0], batch[1] = a_node("b0", ill=60), a_node("b1", ill=60)
         groups = {"web": a_group("web", web), "batch": a_group("batch", batch)}
-        assert acting(a_checkup([*web, *batch], groups=groups)) == {"a0"}
+        assert acting(a_checkup([*web, *batch], groups=groups)) == {"b0", "b1"}
+        web[0], web[1] = a_node("a0", ill=60), a_node("a1", ill=60)
+        assert acting(a_checkup([*web, *batch], groups=groups)) == set()
+        generous = NodePolicy(name="web", selector=Selector(groups=("web",)), repair=RepairPolicy(max_unhealthy=50))
+        strict = NodePolicy(name="batch", selector=Selector(groups=("batch",)))
+        either = policies(generous, strict)
+        assert acting(a_checkup([*web, *batch], groups=groups, policies=either)) == {"a0", "a1"}
+
+    def test_a_node_whose_zone_nothing_tells_counts_in_the_cluster_alone(self):
+        lost = [a_node(f"a{n}", ill=60, labels={}) for n in range(2)]
+        healthy = [a_node(f"b{n}", zone="us-east-1b") for n in range(8)]
+        known = a_checkup(healthy, groups={"web": a_group("web", [*lost, *healthy])})
+        assert acting(replace(known, nodes=(*lost, *healthy))) == {"a0", "a1"}
 
     def test_a_zone_that_is_dark_ends_nothing_in_it(self):
         generous = policies(repair=RepairPolicy(max_unhealthy=50))

@@ -9,6 +9,7 @@ from leeward.model import keys
 from leeward.model.instance_type import InstanceType
 from leeward.model.launch import LaunchSource
 from leeward.model.nodegroup import Nodegroup
+from leeward.model.pod import Owner
 from leeward.model.subnet import Subnet
 from leeward.policy.document import (
     Budget,
@@ -21,7 +22,7 @@ from leeward.policy.document import (
 )
 from leeward.upgrade.checks import addresses, budgets, findings, group, managed, room, timing, versions, workloads
 from leeward.upgrade.findings import Code, Severity, blocking
-from leeward.upgrade.preflight import Beside
+from leeward.upgrade.preflight import Beside, held_lone_pods
 from leeward.upgrade.sizes import Strategy
 from tests.unit.upgrade.builders import (
     EVERYTHING,
@@ -418,3 +419,32 @@ def test_an_upgrade_in_order_has_no_findings():
 
 def test_nodes_that_are_new_already_are_in_no_wave():
     assert an_upgrade(*NODES, new=("n1",)).waves() == (("n2",),)
+
+
+# --- single replicas ----------------------------------------------------------------------------------------------
+
+
+def test_a_budget_of_a_single_replica_that_surges_is_no_blocker():
+    alone = a_pdb(allowed=0, current_healthy=1, desired_healthy=1, min_available=1, expected_pods=1)
+    fields = {"pods": (a_pod("p"),), "budgets": (alone,)}
+    assert found(budgets.check, **fields) == [(Code.PDB_NEVER_ALLOWS, BLOCKER)]
+    assert found(budgets.check, **fields, beside=Beside(surged=frozenset({"shop/p"}))) == []
+    never = replace(alone, min_available=None, max_unavailable=0)
+    still = found(budgets.check, pods=(a_pod("p"),), budgets=(never,), beside=Beside(surged=frozenset({"shop/p"})))
+    assert still == [(Code.PDB_NEVER_ALLOWS, BLOCKER)]
+
+
+def test_the_single_replicas_that_surge_are_those_that_a_budget_holds_on_nodes_that_leeward_drains():
+    owner = Owner(api_version="apps/v1", kind="ReplicaSet", name="web-5d4")
+    pod = replace(a_pod("p"), owner=owner, labels={"app": "web", "pod-template-hash": "5d4"})
+    alone = a_pdb(allowed=0, current_healthy=1, desired_healthy=1, min_available=1, expected_pods=1)
+    surging = a_policy(drain=DrainPolicy(surge_single_replicas=True))
+
+    def held(policy, tags=(), **world):
+        preflight = an_upgrade(*NODES, policy=policy, group={"tags": dict(tags)}, **world)
+        return held_lone_pods(preflight.world, preflight.group, preflight.policy)
+
+    assert held(surging, pods=(pod,), budgets=(alone,)) == (pod,)
+    assert held(surging, pods=(pod,)) == ()
+    assert held(a_policy(), pods=(pod,), budgets=(alone,)) == ()
+    assert held(surging, {keys.NODEGROUP_TAG: "web"}, pods=(pod,), budgets=(alone,)) == ()

@@ -1,5 +1,7 @@
 """PodDisruptionBudgets that will hold the pods of old nodes: for ever, now, or because of how they are written.
 
+A pod that gets a second replica before it leaves is judged with that replica beside it.
+
 Sources: policy/v1 (minAvailable, maxUnavailable and unhealthyPodEvictionPolicy), the Eviction API (a pod that several
 budgets select cannot be evicted), EKS' known reasons of PodEvictionFailure."""
 
@@ -7,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.termination.lone_pods import refusal_beside_second
 from leeward.upgrade.competition import budget_key
 from leeward.upgrade.findings import Code, Finding, Severity
 from leeward.upgrade.preflight import Preflight
@@ -58,6 +61,8 @@ def _by_budget(
     for node in sorted(preflight.pods):
         for pod in preflight.pods[node]:
             budgets = preflight.budgets_of(pod)
+            if pod.key in preflight.beside.surged and refusal_beside_second(pod, budgets) is None:
+                continue
             if len(budgets) > 1:
                 several.setdefault(tuple(budget_key(budget) for budget in budgets), []).append(pod)
             for budget in budgets:

@@ -1,0 +1,70 @@
+"""`ports_sizes.Maxima` on DynamoDB: one item a group, `maximum#GROUP`, written at the version that was read."""
+
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from leeward.adapters.aws.batches import chunks
+from leeward.adapters.aws.table import Item, Table
+from leeward.model.maximum import RaisedMaximum
+from leeward.model.times import format_instant, parse_instant
+
+MAXIMUM = "maximum"  # first part of an item's key
+READ_TOGETHER = 100  # keys, as many as BatchGetItem takes
+
+
+class DynamoMaxima:
+    """Raised maximum sizes in the table `leeward`. Items stay: a version that begins again would be met twice."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def read(self, group: str) -> RaisedMaximum | None:
+        """One GetItem, strongly consistent."""
+        item = self._table.get(_key(group))
+        return _made(item) if item is not None else None
+
+    def read_all(self, groups: Iterable[str]) -> Mapping[str, RaisedMaximum]:
+        """BatchGetItem, a hundred at a time."""
+        keys = chunks(map(_key, groups), READ_TOGETHER)
+        items = [_made(item) for some in keys for item in self._table.get_all(some, consistent=True)]
+        return {item.group: item for item in items}
+
+    def write(self, item: RaisedMaximum) -> RaisedMaximum | None:
+        """One conditional PutItem. A writer whose answer got lost on the way is told so by its own mark when botocore
+        repeats the write.
+        """
+        written, mark = replace(item, version=item.version + 1), uuid.uuid4().hex
+        condition, values = "attribute_not_exists(pk)", dict[str, Any]()
+        if item.version:
+            condition, values = "#version = :version", {":version": item.version}
+        done, there = self._table.put({**_item(written), "by": mark}, condition=condition, values=values)
+        return written if done or (there is not None and there.get("by") == mark) else None
+
+
+def _key(group: str) -> str:
+    return f"{MAXIMUM}#{group}"
+
+
+def _item(raised: RaisedMaximum) -> Item:
+    item: Item = {
+        "pk": _key(raised.group),
+        "before": raised.before,
+        "raised": list(raised.raised),
+        "holders": list(raised.holders),
+        "version": raised.version,
+    }
+    return {**item, "restoring": format_instant(raised.restoring)} if raised.restoring is not None else item
+
+
+def _made(item: Mapping[str, Any]) -> RaisedMaximum:
+    restoring = item.get("restoring")
+    return RaisedMaximum(
+        group=str(item["pk"]).removeprefix(f"{MAXIMUM}#"),
+        before=item["before"],
+        raised=tuple(item["raised"]),
+        holders=tuple(item["holders"]),
+        restoring=parse_instant(restoring) if restoring else None,
+        version=item["version"],
+    )

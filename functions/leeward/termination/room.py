@@ -1,0 +1,165 @@
+"""Room in the group for a replacement: a group at MaxSize is raised by one for each, and put back afterwards.
+
+Killed anywhere, the owner's MaxSize is not forgotten: it is in the table before the first call that changes it, and
+stays there until a call has put it back, in the step that closes a record or in the minute sweep."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from leeward.errors import ObjectGoneError, TerminalError
+from leeward.model.maximum import RaisedMaximum
+from leeward.model.termination import Replacement, Status, TerminationRecord
+
+if TYPE_CHECKING:
+    from leeward.model.group import Group
+    from leeward.ports import Ports
+    from leeward.upgrade.record import UpgradeRecord
+
+TRIES = 20  # where other replacements change MaxSize or take the room at the same moment
+LOOKS = 3  # a second apart, while MaxSize is being put back
+ABANDONED = timedelta(minutes=2)  # longer than an invocation: the caller that was putting MaxSize back has died
+BUSY = "MaxSize of the group is being put back"
+LOST = "others change MaxSize of the group at the same moment"
+
+
+def launch(record: TerminationRecord, group: Group, subnet: str, token: str, ports: Ports) -> Replacement:
+    """LaunchInstances, with MaxSize raised where that refuses it. Idempotent: the token gives the same instance, and a
+    group that has room is not raised. The maximum of a managed node group is EKS' own and stays.
+    """
+    if group.nodegroup:
+        return ports.groups.launch(group=group.name, subnet=subnet, token=token)
+    refused: Replacement | None = None
+    for number in range(TRIES):
+        try:
+            lacking = _make_room(record, group.name, ports, refused)
+        except TerminalError as error:
+            lacking = f"MaxSize of {group.name} could not be raised: {error}"
+        if lacking == LOST:
+            ports.clock.sleep(0.05 * number)
+            continue
+        if lacking:
+            return refused or Replacement(reason=lacking)
+        refused = ports.groups.launch(group=group.name, subnet=subnet, token=token)
+        if refused.owed or refused.no_capacity:
+            return refused
+    return refused or Replacement(reason=LOST)
+
+
+def _make_room(record: TerminationRecord, name: str, ports: Ports, refused: Replacement | None) -> str:
+    """Empty once the launch may be tried; else why it may not. A launch is tried before MaxSize is looked at, unless
+    other replacements have raised it: then the instance is written down as a holder first.
+    """
+    item = _read_at_rest(name, ports)
+    if item is None:
+        return BUSY
+    holds = record.instance in item.holders
+    if refused is None and (holds or not item.active):
+        return ""
+    noted = _recorded(name, record.subject.cluster, ports)  # before and after the look at the group
+    group = ports.groups.describe([name]).get(name)
+    if group is None:
+        return f"no Auto Scaling group {name}"
+    has_room = group.desired < group.maximum
+    if has_room and (holds or not item.explains(group.maximum)):
+        return refused.reason if refused is not None else ""  # refused for another reason than MaxSize
+    if not item.explains(group.maximum):
+        noted = noted or _recorded(name, record.subject.cluster, ports)
+        owners = noted[0] if noted and group.maximum <= noted[1] else group.maximum
+        item = replace(item, before=owners, raised=())
+    holders = tuple(dict.fromkeys((*item.holders, record.instance)))
+    most = group.maximum if has_room else max(group.desired + 1, item.before + len(holders))
+    added = (most,) if most > group.maximum else ()
+    raised = tuple(dict.fromkeys((*item.raised, *added)))
+    if ports.maxima.write(replace(item, holders=holders, raised=raised)) is None:
+        return LOST
+    if added:
+        ports.group_changes.raise_to(name, maximum=most)
+    return ""
+
+
+def _read_at_rest(name: str, ports: Ports) -> RaisedMaximum | None:
+    """The group's item; None while a caller puts MaxSize back, which a launch at that moment would make a scale-in."""
+    for looked in range(LOOKS):
+        if looked:
+            ports.clock.sleep(1)
+        item = ports.maxima.read(name) or RaisedMaximum(group=name)
+        if item.restoring is None:
+            return item
+    return None
+
+
+def _recorded(name: str, cluster: str, ports: Ports) -> tuple[int, int] | None:
+    """The owner's MaxSize as an upgrade or a disruption run of the group has recorded it, and the most that it set."""
+    upgrade = ports.upgrades.read(name)
+    if upgrade is not None and upgrade.raised_maximum:
+        return upgrade.maximum, upgrade.raised_to or sys.maxsize
+    run = ports.rounds.read(cluster)
+    return (run.raised[name], sys.maxsize) if run is not None and name in run.raised else None
+
+
+def owners_maximum(name: str, ports: Ports) -> int:
+    """MaxSize as the group's owner chose it, also while replacements have raised it. The item is read before and after
+    the group, for it may be raised or put back in between. Raises ObjectGoneError.
+    """
+    before = ports.maxima.read(name)
+    group = ports.groups.describe([name]).get(name)
+    if group is None:
+        raise ObjectGoneError(f"no Auto Scaling group {name}")
+    for item in (before, ports.maxima.read(name)):
+        if item is not None and group.maximum in item.raised:
+            return item.before
+    return group.maximum
+
+
+def put_back(
+    item: RaisedMaximum,
+    cluster: str,
+    ports: Ports,
+    works: Callable[[UpgradeRecord], bool] = lambda upgrade: upgrade.ended is None,
+) -> bool:
+    """Put the owner's MaxSize back once no replacement needs the room and the desired size fits; whether that is done.
+
+    Idempotent. An item at whose group the MaxSize is none of ours any more is settled without a call: the owner has
+    chosen another. While an upgrade or a disruption run of the group is open, it waits: they launch into the same room.
+    """
+    name, now = item.group, ports.clock.now()
+    if not item.active or (item.restoring is not None and now - item.restoring < ABANDONED):
+        return False
+    records = ports.claims.read_all(item.holders)
+    holders = tuple(holder for holder in item.holders if _needs_room(records.get(holder)))
+    if holders != item.holders or item.restoring is not None:
+        written = ports.maxima.write(replace(item, holders=holders, restoring=None))
+        if written is None:
+            return False
+        item = written
+    group = ports.groups.describe([name]).get(name)
+    if holders or group is None or group.maximum not in item.raised:
+        if not holders:
+            ports.maxima.write(item.settled())
+        return False
+    if group.desired > item.before or _in_use(name, cluster, ports, works):
+        return False
+    marked = ports.maxima.write(replace(item, restoring=now))
+    if marked is None:
+        return False
+    done = ports.group_changes.put_back_maximum(name, item.before)
+    ports.maxima.write(marked.settled() if done else replace(marked, restoring=None))
+    return done
+
+
+def _needs_room(record: TerminationRecord | None) -> bool:
+    """A launch that may have been made and is not paid for."""
+    return record is not None and record.status is Status.OPEN and not record.surge_accounted
+
+
+def _in_use(name: str, cluster: str, ports: Ports, works: Callable[[UpgradeRecord], bool]) -> bool:
+    upgrade = ports.upgrades.read(name)
+    if upgrade is not None and works(upgrade):
+        return True
+    run = ports.rounds.read(cluster)
+    return run is not None and run.open and name in run.groups

@@ -1,0 +1,29 @@
+"""`ports_sizes.Maxima` in memory: one item a group, with the table's conditional writes."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from leeward.model.maximum import RaisedMaximum
+
+
+class SimMaxima:
+    """`items` by group."""
+
+    def __init__(self) -> None:
+        self.items: dict[str, RaisedMaximum] = {}
+
+    def read(self, group: str) -> RaisedMaximum | None:
+        """As it stands."""
+        return self.items.get(group)
+
+    def read_all(self, groups: Iterable[str]) -> Mapping[str, RaisedMaximum]:
+        """As they stand."""
+        return {name: self.items[name] for name in groups if name in self.items}
+
+    def write(self, item: RaisedMaximum) -> RaisedMaximum | None:
+        """Only at the version that the caller read."""
+        there = self.items.get(item.group)
+        if item.version != (there.version if there is not None else 0):
+            return None
+        self.items[item.group] = replace(item, version=item.version + 1)
+        return self.items[item.group]

@@ -1,0 +1,58 @@
+"""Answers to hooks of ours, and launches that never join: each rule is broken once and told, and kept in the next."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from leeward.policy.document import DrainPolicy
+from simulation.hook_rules import BOOTS_WITHIN, SWEEPS
+from simulation.invariants import Rule
+from tests.fakes.builders import GROUP, a_policy, policies
+from tests.fakes.clock import START
+from tests.simulation.view_stand_in import INSTANCE, a_record, rules
+
+HOOK = "leeward-terminate"
+LATE = BOOTS_WITHIN - SWEEPS
+
+
+@pytest.mark.parametrize(
+    ("after", "joined", "found"),
+    [(LATE, False, []), (LATE, True, [Rule.ANSWER]), (LATE - 1, False, [Rule.ANSWER])],
+)
+def test_the_launch_hook_of_an_instance_that_never_joins_may_time_out(world, checker, after, joined, found):
+    world.launch_hooks.add(HOOK)
+    world.launched_at[INSTANCE] = world.now - after
+    if not joined:
+        world.unjoined.add(INSTANCE)
+    world.timed_out.append((GROUP, HOOK, INSTANCE))
+    assert rules(checker.after_event(world)) == found
+
+
+def test_a_terminate_hook_may_not_time_out_however_late_it_is(world, checker):
+    world.launched_at[INSTANCE] = world.now - LATE
+    world.unjoined.add(INSTANCE)
+    world.timed_out.append((GROUP, HOOK, INSTANCE))
+    assert rules(checker.after_event(world)) == [Rule.ANSWER]
+
+
+@pytest.mark.parametrize(
+    ("lifecycle", "asked_by_us", "found"),
+    [
+        ("Terminating:Proceed", False, []),
+        ("Terminating:Proceed", True, [Rule.DRAINED]),
+        ("InService", False, [Rule.DRAINED]),
+    ],
+)
+def test_a_forced_upgrade_holds_only_what_it_ends_itself(world, checker, lifecycle, asked_by_us, found):
+    world.policies = policies(replace(a_policy(), drain=DrainPolicy(timeout=timedelta(minutes=2))))
+    world.records[INSTANCE] = a_record(at=START + timedelta(hours=1))
+    members = [replace(one, lifecycle=lifecycle) for one in world.groups[GROUP].instances]
+    world.groups[GROUP] = replace(world.groups[GROUP], instances=members)
+    world.pods("web-1")
+    world.work(seconds_ago=180)
+    world.forced_ones.add(INSTANCE)
+    if asked_by_us:
+        world.asked_by_us.add(INSTANCE)
+    world.completed_hooks.append((GROUP, HOOK, INSTANCE, True))
+    assert rules(checker.after_event(world)) == found
