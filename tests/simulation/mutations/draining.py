@@ -270,4 +270,17 @@ OF_DRAINS = (
         rules=frozenset({Rule.NOTICE}),
         scenario=with_features(Feature.WARM_POOL),
     ),
+    Mutation(
+        name="another team's hook that times out deletes pods while ours holds the instance",
+        story="counts the time-out of every hook for the end of the instance",
+        breaks=edited(
+            edit(
+                "leeward.termination.deadlines._foreign_hooks",
+                "if not ours or cause.hook_default is HookResult.ABANDON",
+                "if True",
+            )
+        ),
+        rules=frozenset({Rule.DELETION}),
+        scenario=with_features(Feature.NO_FAULTS, Feature.LONG_GRACE),
+    ),
 )
