@@ -13,6 +13,7 @@ import pytest
 
 from simulation.case import Case
 from simulation.faults import Faults
+from simulation.features import Feature
 from simulation.outcome import Outcome
 from simulation.view import Rule
 
@@ -23,7 +24,9 @@ OURS = ("leeward", "simulation")
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """Which worlds of the generator a build is tried in. The first two are enough for most."""
+    """Which worlds of the generator a build is tried in. The first two are enough for most; `features` name what a
+    world must have to reach a build (`simulation/features.py`).
+    """
 
     name: str
     hours: float = 0.5
@@ -32,6 +35,7 @@ class Scenario:
     faults: Faults = field(default_factory=Faults.all)
     upgrades: float = 0
     disruption: bool = False
+    features: tuple[Feature, ...] = ()
 
     def case(self, seed: int) -> Case:
         return Case(
@@ -42,6 +46,7 @@ class Scenario:
             faults=self.faults,
             upgrades=self.upgrades,
             disruption=self.disruption,
+            features=tuple(feature.value for feature in self.features),
         )
 
 
@@ -58,6 +63,11 @@ ROLLING = Scenario(name="upgrades", per_hour=20, upgrades=12)
 ROLLING_HARSH = Scenario(name="upgrades, calls fail often", per_hour=20, upgrades=12, faults=_HARSH)
 ROUNDS = Scenario(name="disruption runs", per_hour=20, disruption=True, hours=1)
 ROUNDS_HARSH = Scenario(name="disruption runs, calls fail often", per_hour=20, disruption=True, hours=1, faults=_HARSH)
+
+
+def with_features(*features: Feature, **given: Any) -> Scenario:
+    """Worlds of half an hour in which these features meet, named after them; `given` as in Scenario."""
+    return Scenario(name=", ".join(features), features=features, **given)
 
 
 class Workshop:

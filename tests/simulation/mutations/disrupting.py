@@ -63,7 +63,9 @@ OF_DISRUPTION = (
         name="nodes of commands that fell keep the taint",
         story="leaves it to the reconciler, which knows them as the run's",
         breaks=edited(
-            edit(f"{DISRUPTION}.telling.give_back", "kubernetes.unmark(node, keys.DISRUPTED_TAINT)", "pass"),
+            edit(
+                f"{DISRUPTION}.telling.give_back", "kubernetes.unmark(node, disruption_taint(ports.deployment))", "pass"
+            ),
             edit(f"{DISRUPTION}.sweep.sweep_round", "if record.open:", "if True:"),
         ),
         rules=frozenset({Rule.MARK}),

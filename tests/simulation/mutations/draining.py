@@ -5,10 +5,13 @@ from dataclasses import replace
 
 from leeward.errors import ClusterUnreachableError, ThrottledError
 from leeward.ports import EvictionRefusedError
+from leeward.termination.evicting import _Step
 from leeward.termination.run import Next
 from leeward.termination.situation import find_node, read
+from simulation.features import Feature
 from simulation.view import Rule
-from tests.simulation.mutations.build import CALM, Mutation, Workshop
+from tests.simulation.mutations.build import CALM, Mutation, Workshop, with_features
+from tests.simulation.mutations.editing import edit, edited
 
 STEPS = "leeward.termination.steps"
 DRAINING = "leeward.termination.draining"
@@ -22,30 +25,24 @@ def _no_answer(shop: Workshop) -> None:
     shop.replace(f"{STEPS}._answer", lambda *_: True)
 
 
-def _delete_instead(shop: Workshop) -> None:
-    def send_away(eviction, progress, _surging, kubernetes):
-        kubernetes.delete_pod(eviction.pod, eviction.grace_seconds)
-        progress.evicted += 1
-
-    shop.replace(f"{EVICTING}._send_away", send_away)
-
-
 def _refused_is_evicted(shop: Workshop) -> None:
     sent = set()
 
-    def send_away(eviction, progress, _surging, kubernetes):
+    def send_away(self, eviction, _now):
         try:
-            kubernetes.evict(eviction.pod)
+            self._kubernetes.evict(eviction.pod)
         except EvictionRefusedError:
             sent.add(eviction.pod.uid)
-        progress.evicted += 1
+        self.progress.evicted += 1
 
-    def plan(original, *arguments):
-        found = original(*arguments)
+    original = _Step.look
+
+    def look(self):
+        found = original(self)
         return replace(found, evict=tuple(one for one in found.evict if one.pod.uid not in sent))
 
-    shop.replace(f"{EVICTING}._send_away", send_away)
-    shop.wrap(f"{EVICTING}.plan_now", plan)
+    shop.method(f"{EVICTING}._Step._send_away", send_away)
+    shop.method(f"{EVICTING}._Step.look", look)
 
 
 def _no_deadline(shop: Workshop) -> None:
@@ -143,7 +140,9 @@ OF_DRAINS = (
     Mutation(
         name="pods are deleted instead of evicted",
         story="uses the call that always works",
-        breaks=_delete_instead,
+        breaks=edited(
+            edit(f"{EVICTING}._Step._send_away", "if eviction.how is How.DELETE or (forced and known):", "if True:")
+        ),
         rules=frozenset({Rule.DELETION}),
     ),
     Mutation(
@@ -231,5 +230,57 @@ OF_DRAINS = (
         story="counts what was raised and never lowers it",
         breaks=_puts_nothing_back,
         rules=frozenset({Rule.REPLICAS}),
+    ),
+    Mutation(
+        name="an instance is let go at its hook's time-out although EC2 takes it later",
+        story="takes the earliest of all deadlines for the moment when EC2 takes the instance",
+        breaks=edited(
+            edit(
+                "leeward.termination.deadlines.release_at",
+                "taken = taken_at(record)",
+                "taken = min((cause.deadline for cause in record.causes if cause.deadline), default=None)",
+            )
+        ),
+        rules=frozenset({Rule.NOTICE}),
+        scenario=with_features(Feature.TWO_HOOKS),
+    ),
+    Mutation(
+        name="a drain ends at its time-out although its grace period is longer",
+        story="gives up at drain.timeout, whatever terminationGracePeriod says",
+        breaks=edited(
+            edit(
+                "leeward.termination.deadlines.drain_end",
+                "(started + policy.timeout, *_chosen(record, policy, started))",
+                "(started + policy.timeout,)",
+            )
+        ),
+        rules=frozenset({Rule.DRAINED}),
+        scenario=with_features(Feature.LONG_GRACE),
+    ),
+    Mutation(
+        name="an instance that returns to its warm pool is not drained",
+        story="takes whatever enters or leaves a warm pool for an instance without pods",
+        breaks=edited(
+            edit(
+                "leeward.model.message.HookAction.without_pods",
+                "self.destination == WARM_POOL if self.launching else self.origin == WARM_POOL",
+                "WARM_POOL in {self.origin, self.destination}",
+            )
+        ),
+        rules=frozenset({Rule.NOTICE}),
+        scenario=with_features(Feature.WARM_POOL),
+    ),
+    Mutation(
+        name="another team's hook that times out deletes pods while ours holds the instance",
+        story="counts the time-out of every hook for the end of the instance",
+        breaks=edited(
+            edit(
+                "leeward.termination.deadlines._foreign_hooks",
+                "if not ours or cause.hook_default is HookResult.ABANDON",
+                "if True",
+            )
+        ),
+        rules=frozenset({Rule.DELETION}),
+        scenario=with_features(Feature.NO_FAULTS, Feature.LONG_GRACE),
     ),
 )

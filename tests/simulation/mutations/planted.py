@@ -2,17 +2,22 @@
 
 from tests.simulation.mutations.plant import Planted
 from tests.simulation.mutations.planted_adapters import OF_ADAPTERS, OF_THE_COMMAND_LINE, OF_THE_LOCAL_STACK
+from tests.simulation.mutations.planted_emulator import OF_THE_EMULATOR
 from tests.simulation.mutations.planted_healing import OF_FINALIZERS, OF_NOTIFICATIONS, OF_REPAIR, OF_SYNC
-from tests.simulation.mutations.planted_periods import OF_PERIODS
+from tests.simulation.mutations.planted_periods import OF_PERIODS, OF_STEPS
 from tests.simulation.mutations.planted_planning import OF_PLANNING
+from tests.simulation.mutations.planted_requests import OF_REQUESTS
 from tests.simulation.mutations.planted_upgrades import OF_UPGRADE_EDGES
 
 PLANTED: tuple[Planted, ...] = (
     *OF_ADAPTERS,
+    *OF_REQUESTS,
     *OF_THE_LOCAL_STACK,
+    *OF_THE_EMULATOR,
     *OF_THE_COMMAND_LINE,
     *OF_UPGRADE_EDGES,
     *OF_PERIODS,
+    *OF_STEPS,
     *OF_REPAIR,
     *OF_FINALIZERS,
     *OF_SYNC,

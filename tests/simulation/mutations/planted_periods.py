@@ -106,3 +106,96 @@ OF_PERIODS = (
         tests=("tests/unit/sync/test_hooks.py",),
     ),
 )
+
+OF_STEPS = (
+    Planted(
+        name="one failing eviction starves the other pods of a node",
+        story="lets the error of one pod end the turn of all",
+        edits=(
+            edit(
+                "leeward.termination.evicting._Step._ask",
+                "except (ClusterUnreachableError, ThrottledError) as error:",
+                "except ArithmeticError as error:",
+            ),
+        ),
+        tests=("tests/state_machines/test_partial_failure.py",),
+    ),
+    Planted(
+        name="the heartbeat goes to the group's first hook",
+        story="knows groups with one hook",
+        edits=(
+            edit(
+                "leeward.termination.heartbeats.keep_waiting",
+                "group=group, hook=hook.name, instance=record.instance",
+                "group=group, hook=ports.groups.hooks(group)[0].name, instance=record.instance",
+            ),
+        ),
+        tests=("tests/state_machines/test_two_hooks.py",),
+    ),
+    Planted(
+        name="a launch hook is heartbeaten for ever",
+        story="waits until the node joins, which it never does",
+        edits=(
+            edit(
+                "leeward.termination.hooks._may_boot",
+                "now + timedelta(seconds=hook.heartbeat_timeout) < instance.launched + BOOTS_WITHIN",
+                "True",
+            ),
+        ),
+        tests=("tests/unit/termination", "tests/state_machines/test_two_hooks.py"),
+    ),
+    Planted(
+        name="a cause that joins a drain asks for no replacement",
+        story="decides about the replacement once, when the record is opened",
+        edits=(
+            edit(
+                "leeward.termination.verdict.back_to_replacement",
+                "if record.replacement is None:",
+                "return None\n    if record.replacement is None:",
+            ),
+        ),
+        tests=("tests/state_machines/test_joining_causes.py",),
+    ),
+    Planted(
+        name="a cause that joins wakes nothing",
+        story="leaves it to the next look, which may be ten minutes away",
+        edits=(edit("leeward.termination.starting.start", "if record.token and len(record.causes) > 1:", "if False:"),),
+        tests=("tests/handlers/interruption/test_messages.py",),
+    ),
+    Planted(
+        name="warnings of capacity reservations are ignored",
+        story="leaves reservations to their owners",
+        edits=(
+            edit(
+                "leeward.interruption.parse._capacity_reservation",
+                "event.message(Kind.CAPACITY_RESERVATION, ",
+                'event.noop("a capacity reservation", ',
+            ),
+        ),
+        tests=("tests/handlers/interruption",),
+    ),
+    Planted(
+        name="force deletes pods before the drain's time is over",
+        story="takes force for the way in which pods leave, and not for the last one",
+        edits=(
+            edit(
+                "leeward.termination.evicting._Step._forces",
+                "return policy.force and deadlines.out_of_time(record, policy, self._started, now) is not None",
+                "return policy.force",
+            ),
+        ),
+        tests=("tests/state_machines", "tests/unit/termination"),
+    ),
+    Planted(
+        name="stale taints are taken off at first sight",
+        story="takes a node without a record for one that nothing terminates",
+        edits=(
+            edit(
+                "leeward.termination.sweep._unmark_stale",
+                'if ports.claims.once(f"stale-mark#{node.uid}", SECOND_SIGHT, ports.clock.now()):',
+                "if False:",
+            ),
+        ),
+        tests=("tests/unit/termination/test_sweep.py", "tests/unit/termination/test_two_deployments.py"),
+    ),
+)

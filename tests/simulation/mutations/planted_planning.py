@@ -42,4 +42,67 @@ OF_PLANNING = (
         edits=(edit("leeward.scheduling.rules.Away.narrow", "nodes &= ~term.nodes()", "pass"),),
         tests=("tests/unit/scheduling/test_pod_affinity.py",),
     ),
+    Planted(
+        name="a draining node is no topology domain",
+        story="takes the node out of the fleet with its pods, although its Node object is still there",
+        edits=(
+            edit(
+                "leeward.scheduling.tallies.Tally._counted",
+                "fleet.present | fleet.draining if self._draining else fleet.present",
+                "fleet.present",
+            ),
+        ),
+        tests=("tests/unit/scheduling/test_spread_during_a_drain.py",),
+    ),
+    Planted(
+        name="free capacity counts on selected nodes alone",
+        story="asks the policies where kube-scheduler asks none",
+        edits=(
+            edit(
+                "leeward.disruption.free_capacity.specs_by_free_capacity",
+                "(why := why_closed(node))",
+                '(why := why_closed(node) or ("" if snapshot.group_of(node) and'
+                ' snapshot.policy_of(snapshot.group_of(node)) else "node(s) were not selected"))',
+            ),
+        ),
+        tests=("tests/unit/disruption/test_consolidation.py",),
+    ),
+    Planted(
+        name="a replacement goes to a zone that is closed",
+        story="takes the zone with the fewest cores, which is the one that has just failed",
+        edits=(
+            edit(
+                "leeward.placement.zones.zone_order",
+                "(zone in closed, allocated.get(zone, 0))",
+                "allocated.get(zone, 0)",
+            ),
+        ),
+        tests=("tests/unit/placement/test_zones.py",),
+    ),
+    Planted(
+        name="every zone is open to replacements",
+        story="looks at the nodes of a zone and not whether they take pods",
+        edits=(edit("leeward.placement.scene.closed_zones", "if not open_to_pods", "if False"),),
+        tests=("tests/unit/placement/test_zones.py",),
+    ),
+    Planted(
+        name="a question mark stays in a cron line",
+        story="takes the syntax of EventBridge and Quartz for an error",
+        edits=(edit("leeward.policy.schedule.parse_schedule", '"*" if field == "?" else field', "field"),),
+        tests=("tests/unit/policy/test_schedule.py",),
+    ),
+    Planted(
+        name="safe-to-evict is ignored by drains",
+        story="asks the policy alone what may be deleted",
+        edits=(edit("leeward.termination.drain._refused", "(options.voluntary and pod.safe_to_evict)", "False"),),
+        tests=("tests/unit/termination/test_drain.py",),
+    ),
+    Planted(
+        name="safe-to-evict false does not keep a node from disruption",
+        story="knows do-not-disrupt and no annotation of Cluster Autoscaler",
+        edits=(
+            edit("leeward.disruption.opt_outs.pod_opt_outs", "pod.annotations.get(SAFE_TO_EVICT) == FALSE", "False"),
+        ),
+        tests=("tests/unit/disruption/test_candidates.py",),
+    ),
 )

@@ -2,25 +2,14 @@
 
 from dataclasses import replace
 
-from leeward.errors import LeewardError
-from leeward.interruption.fields import MalformedMessageError
 from leeward.termination.draining import mark
 from leeward.termination.situation import find_node, read
 from simulation.view import Rule
 from tests.simulation.mutations.build import CROWDED, Mutation, Workshop
+from tests.simulation.mutations.editing import edit, edited
 
 BATCH = "leeward.interruption.batch"
 SWEEP = "leeward.termination.sweep"
-
-
-def _one_fails_all(shop: Workshop) -> None:
-    def parse(original, record):
-        found = original(record)
-        if isinstance(found, MalformedMessageError):
-            raise found
-        return found
-
-    shop.wrap(f"{BATCH}._parse", parse)
 
 
 def _malformed_is_dropped(shop: Workshop) -> None:
@@ -32,16 +21,6 @@ def _closes_over_a_join(shop: Workshop) -> None:
         return original(replace(run, version=read(run.instance, ports).version), call, ports)
 
     shop.wrap("leeward.termination.steps.finish", finish)
-
-
-def _failure_is_swallowed(shop: Workshop) -> None:
-    def attempt(effect):
-        try:
-            return effect()
-        except LeewardError as error:
-            return f"not done: {error}"
-
-    shop.replace(f"{BATCH}._attempt", attempt)
 
 
 def _never_adopts(shop: Workshop) -> None:
@@ -71,7 +50,13 @@ OF_SWEEPS = (
     Mutation(
         name="a malformed message fails its batch for ever",
         story="lets the parser's error fly",
-        breaks=_one_fails_all,
+        breaks=edited(
+            edit(
+                f"{BATCH}.process_batch",
+                "attempt(partial(parse, record.body, received=record.received))",
+                "parse(record.body, received=record.received)",
+            )
+        ),
         rules=frozenset({Rule.MALFORMED}),
     ),
     Mutation(
@@ -83,7 +68,14 @@ OF_SWEEPS = (
     Mutation(
         name="a message is acknowledged although its claim failed",
         story="turns every error into a warning in the log",
-        breaks=_failure_is_swallowed,
+        breaks=edited(
+            edit(
+                f"{BATCH}._Batch._run",
+                "dict(zip(effects, self.each(attempt, tuple(effects.values()), self.workers), strict=True))",
+                "{key: one if isinstance(one, Done) else Done() for key, one in"
+                " zip(effects, self.each(attempt, tuple(effects.values()), self.workers))}",
+            )
+        ),
         rules=frozenset({Rule.CAUSE}),
     ),
     Mutation(

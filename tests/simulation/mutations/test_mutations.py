@@ -34,6 +34,12 @@ def test_every_planted_build_fails_the_tests_that_it_names(build):
     assert caught_by(build), f"an engineer {build.story}, and no test of {', '.join(build.tests)} fails"
 
 
+def test_every_broken_build_fits_the_source(monkeypatch):
+    for mutation in EVERY:
+        with monkeypatch.context() as patch:
+            mutation.breaks(Workshop(patch))
+
+
 def test_every_planted_build_fits_the_source(monkeypatch):
     for build in PLANTED:
         with monkeypatch.context() as patch:
