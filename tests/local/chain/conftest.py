@@ -162,9 +162,15 @@ def crew(stack: LocalStack, network: Network) -> Callable[..., Crew]:
     """Make a group of Ready nodes: `crew(2, spot=True, hook=True)`."""
 
     def build(
-        size: int, *, spot: bool = False, hook: bool = False, name: str = "web", within: Network | None = None
+        size: int,
+        *,
+        spot: bool = False,
+        hook: bool = False,
+        name: str = "web",
+        within: Network | None = None,
+        maximum: int = 12,
     ) -> Crew:
-        plan = GroupPlan(name=f"{name}-{next(NUMBERS)}", size=size, spot=spot)
+        plan = GroupPlan(name=f"{name}-{next(NUMBERS)}", size=size, spot=spot, maximum=maximum)
         fleet.build_group(stack, within or network, plan)
         if hook:
             called(stack, "sync")

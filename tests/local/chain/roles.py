@@ -32,6 +32,10 @@ RARELY = {
     ("sweep", "autoscaling:RecordLifecycleActionHeartbeat"): "a launch whose node is not Ready, a run that rests",
     ("interruption", "autoscaling:CompleteLifecycleAction"): "a hook of ours whose instance is gone or in a warm pool",
     ("interruption", "autoscaling:RecordLifecycleActionHeartbeat"): "a run that died three times while a hook waits",
+    **{
+        (function, "autoscaling:DescribeAutoScalingInstances"): "an instance of a warm pool; no local group has one"
+        for function in ("interruption", "drain", "sweep")
+    },
     ("sweep", "autoscaling:UpdateAutoScalingGroup"): "an upgrade that was stopped while MaxSize was raised",
     ("drain", "autoscaling:UpdateAutoScalingGroup"): "a replacement in a group at MaxSize",
     ("drain", "dynamodb:PutItem"): "a replacement in a group at MaxSize",

@@ -17,6 +17,11 @@ def lifecycle(stack, instance):
     return next((found["LifecycleState"] for found in answer["AutoScalingInstances"]), None)
 
 
+def maximum(stack, group):
+    answer = stack.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[group])
+    return answer["AutoScalingGroups"][0]["MaxSize"]
+
+
 def test_a_spot_warning_travels_the_whole_way(stack, crew):
     team = crew(2, spot=True, hook=True)
     victim = team.instances[0]
@@ -74,8 +79,8 @@ def test_a_hook_is_heartbeaten_for_as_long_as_a_budget_holds_the_drain(stack, cr
     assert "leeward-terminate" not in record.hooks
 
 
-def test_a_rebalance_recommendation_replaces_first_and_then_drains(stack, crew):
-    team = crew(1, spot=True)
+def test_a_rebalance_recommendation_replaces_first_and_then_drains_where_the_group_is_at_its_maximum(stack, crew):
+    team = crew(1, spot=True, maximum=1)
     victim = team.instances[0]
     stack.emit(
         scenario.envelope(
@@ -90,6 +95,7 @@ def test_a_rebalance_recommendation_replaces_first_and_then_drains(stack, crew):
     assert len(record.launched) == 1
     assert record.times["replacement"] <= record.times["draining"]
     team.until(lambda: ledger.group_size(stack, team.group) == (1, 1), "the group at its size")
+    team.until(lambda: maximum(stack, team.group) == 1, "MaxSize as its owner chose it")
 
 
 def test_a_launch_that_the_old_instances_end_does_not_pay_for_is_paid_by_the_youngest_member(stack, crew):
