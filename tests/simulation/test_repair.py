@@ -28,12 +28,13 @@ def test_its_replacement_comes_first():
     assert record.times["replacement"] <= record.times["draining"] <= record.times["terminating"]
 
 
-def test_a_group_at_its_maximum_replaces_it_itself():
+def test_a_group_at_its_maximum_gets_one_more_for_the_replacement_and_its_maximum_back():
     full = GroupPlan(name=GROUP, size=9, maximum=9, spot=False)
     clinic = Clinic(groups=(full,)).silence(4).run()
     assert clinic.ended() == {4}
     assert clinic.sizes == FULL
-    assert list(clinic.world.launches) == []
+    assert len(clinic.world.launches) == 1
+    assert clinic.world.groups[GROUP].maximum == 9
 
 
 def test_a_node_that_comes_back_in_time_stays():

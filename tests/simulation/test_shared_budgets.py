@@ -33,7 +33,7 @@ def side_by_side(*reasons):
 
 def test_an_upgrade_waits_while_a_round_of_another_group_holds_all_that_the_budget_allows():
     world, met = side_by_side("Upgrade", "Drifted")
-    assert "the budgets for Upgrade allow none now" in world.story
+    assert "the budgets for Upgrade are held by" in world.story
     assert met == set()
     assert "execution upgrade: SUCCEEDED Upgraded" in world.story
     assert world.ends == ["RoundDone"] * 3

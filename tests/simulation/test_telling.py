@@ -32,7 +32,7 @@ def test_every_record_is_told_from_its_first_cause_to_its_end(told):
     assert len(world.records) >= 3
     for instance, record in world.records.items():
         assert turns[instance][0] is Turn.DETECTED
-        assert turns[instance].count(Turn.DETECTED) == len(record.causes)
+        assert turns[instance].count(Turn.DETECTED) == len(record.all_causes)
         if record.status is Status.CLOSED and record.outcome is Outcome.TERMINATED:
             assert turns[instance][-1] is Turn.FINISHED
 

@@ -63,7 +63,13 @@ class Upgraded:
 
     def start(self, name="first", at=BEGIN, **asked):
         document = {"group": GROUP, **asked}
-        return self.at(at, lambda: self.machine.start(name, document))
+
+        def begin():
+            if asked.get("force"):
+                self.world.forced_upgrades.append((GROUP, self.world.timeline.now()))
+            self.machine.start(name, document)
+
+        return self.at(at, begin)
 
     def run(self, hours=1.0, rest=QUIET):
         self.outcome = self.world.run(hours, rest)
