@@ -5,7 +5,7 @@ from datetime import timedelta
 from leeward.policy.document import Canary, Window
 from tests.simulation.fleet_stand_in import budget, deployment
 from tests.simulation.upgrade_stand_in import BEGIN, FIRST, GROUP, a_fleet
-from tests.simulation.upgrade_story import LONG, Story, an_upgrade, broken, full, robbed
+from tests.simulation.upgrade_story import LONG, Story, an_upgrade, broken, full, robbed, stalled
 
 IMPOSSIBLE = (deployment("web", 8), budget("web", 0))
 
@@ -164,6 +164,28 @@ SELF_MANAGED: dict[str, Story] = {
         hours=1.8,
     ),
     "robbed before note-failure": Story(plan=robbed("note-failure", _blocked), ends=AGAIN, hours=1.8),
+    "no instance comes for the raised size": Story(
+        plan=stalled("scale-down", "creation-failure"),
+        ends={"first": "NodeCreationFailure", "again": "Upgraded"},
+        hours=2,
+    ),
+    "no node pays for a launch": Story(
+        plan=stalled("scale-down", "eviction-failure"),
+        ends={"first": "PodEvictionFailure", "again": "Upgraded"},
+        hours=2,
+    ),
+    "no instance comes while it is undone": Story(
+        plan=stalled("undo", "creation-failure", _abort),
+        ends={"first": "NodeCreationFailure", "abort": "WishWrittenDown", "again": "Aborted"},
+        versions=("1", "2"),
+        hours=2,
+    ),
+    "nodes do not finish while it is undone": Story(
+        plan=stalled("undo", "eviction-failure", _abort),
+        ends={"first": "PodEvictionFailure", "abort": "WishWrittenDown", "again": "Aborted"},
+        versions=("1", "2"),
+        hours=2,
+    ),
     "full at the gate": Story(plan=full("gate"), ends=CONTINUED),
     "full, and nobody can go on": Story(
         plan=lambda patch: broken("continue", lambda: full("gate")(patch))(patch), ends=MENDED, hours=3

@@ -138,6 +138,23 @@ def broken(step, world=an_upgrade, also=(), **asked):
     return plan
 
 
+def stalled(step, failure, world=an_upgrade):
+    """A step finds for the first time that what it waits for does not come; the upgrade is started again later."""
+
+    def plan(patch):
+        found, left, real = world(), [failure], functions.step
+
+        def stepped(called, call, ports):
+            answer = real(called, call, ports)
+            waits = (called, call["step"]) == ("upgrade", step) and left
+            return {**answer, "next": left.pop()} if waits else answer
+
+        patch.setattr(functions, "step", stepped)
+        return found.start("again", at=BEGIN + LONG)
+
+    return plan
+
+
 def full(step, world=an_upgrade):
     """The history of the execution is full once it has taken the step; the next one's is not."""
 
