@@ -18,9 +18,13 @@ class HookRules:
         self._told: set[tuple[str, str]] = set()
 
     def answers(self, view: WorldView) -> Iterator[str]:
-        """A hook of ours times out only for a launch that does not join (docs/designs/which-hooks-are-ours.md)."""
+        """A hook of ours times out only for a launch that does not join, and where it was kept waiting for as long as
+        Auto Scaling allows (docs/designs/which-hooks-are-ours.md).
+        """
         for group, hook, instance in self._new("timed out", view.timed_out):
-            if view.ours(hook, group) and (view.ends(hook, group) or not _never_joined(instance, view)):
+            if not view.ours(hook, group) or view.held_to_the_end(group, hook, instance):
+                continue
+            if view.ends(hook, group) or not _never_joined(instance, view):
                 yield f"{hook} of {group} for {instance} timed out"
 
     def misdirected(self, view: WorldView) -> Iterator[str]:

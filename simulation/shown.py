@@ -12,6 +12,7 @@ from local.cluster.objects import is_ready
 from simulation.aws.books import Book
 from simulation.aws.compute import IN_SERVICE
 from simulation.aws.fleet import SimFleet
+from simulation.aws.hook_waits import global_time_out
 from simulation.aws.queue import DeadLetter, Queue
 from simulation.aws.table import SimClaims
 from simulation.definitions import DISRUPTION_ROUND, NODE_GROUP_UPGRADE
@@ -233,6 +234,14 @@ class Shown:
         return Hold(
             hook=hook.name, ours=ours, launching=launching, since=since, timeout=timeout, ends=ends, default=default
         )
+
+    def held_to_the_end(self, group: str, hook: str, instance: str) -> bool:
+        """The global time-out, counted from the action's begin."""
+        since = self.fleet.waited_since(group, hook, instance)
+        known = self.fleet.groups[group].hooks.get(hook) if group in self.fleet.groups else None
+        if since is None or known is None:
+            return False
+        return self.now >= since + global_time_out(known[0].heartbeat_timeout)
 
     @property
     def misdirected(self) -> Sequence[tuple[str, str, str]]:

@@ -224,6 +224,10 @@ class WorldView(Protocol):
         """(group, hook, instance) of every action that nobody answered in time."""
         ...
 
+    def held_to_the_end(self, group: str, hook: str, instance: str) -> bool:
+        """Whether the action has waited for as long as Auto Scaling lets heartbeats keep it."""
+        ...
+
     @property
     def heartbeats(self) -> Sequence[HookCall]:
         """Heartbeats that had an effect."""

@@ -36,6 +36,12 @@ def test_a_terminate_hook_may_not_time_out_however_late_it_is(world, checker):
     assert rules(checker.after_event(world)) == [Rule.ANSWER]
 
 
+def test_a_hook_that_was_kept_waiting_for_as_long_as_auto_scaling_allows_may_time_out(world, checker):
+    world.held_long.add((GROUP, HOOK, INSTANCE))
+    world.timed_out.append((GROUP, HOOK, INSTANCE))
+    assert checker.after_event(world) == []
+
+
 @pytest.mark.parametrize(
     ("lifecycle", "asked_by_us", "found"),
     [

@@ -67,6 +67,7 @@ class World:
     unjoined: set = field(default_factory=set)
     launched_at: dict = field(default_factory=dict)
     launch_hooks: set = field(default_factory=set)
+    held_long: set = field(default_factory=set)
     forced_ones: set = field(default_factory=set)
     only_kubernetes_fails: bool = False
 
@@ -113,6 +114,9 @@ class World:
 
     def launched(self, instance):
         return self.launched_at.get(instance)
+
+    def held_to_the_end(self, group, hook, instance):
+        return (group, hook, instance) in self.held_long
 
     def ours(self, hook, group):
         return hook in OURS
