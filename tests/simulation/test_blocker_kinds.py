@@ -19,6 +19,7 @@ NODE, GROUP = f"node-{INSTANCE}", "app"
 HERE = {"kubernetes.io/hostname": NODE}
 CHOSEN = 510.0  # seconds until the group takes the node
 TIME_OUT = timedelta(minutes=15)
+HOOK_WAITS = timedelta(hours=48) / 100  # the HeartbeatTimeout that fn sync gives it, for a policy without `until`
 
 
 def workload(name, replicas=1, annotations=None, **spec):
@@ -131,7 +132,7 @@ def test_before_the_drain_what_ends_by_itself_says_when(run):
 def test_during_the_drain_each_says_when_nobody_waits_any_longer_and_the_hook_when_it_runs_out(run):
     world, _, during = run
     gives_up = world.records[INSTANCE].times["draining"] + TIME_OUT
-    hook = {("lifecycle-hook", f"AutoScalingGroup/{GROUP}"): MIDNIGHT + timedelta(seconds=CHOSEN + 300)}
+    hook = {("lifecycle-hook", f"AutoScalingGroup/{GROUP}"): MIDNIGHT + timedelta(seconds=CHOSEN) + HOOK_WAITS}
     assert during == dict.fromkeys(HELD_PODS, gives_up) | VOLUME | hook
 
 
