@@ -15,6 +15,7 @@ from simulation.world import CONVERGE, World
 SEEDS = int(os.environ.get("HEALTH_SEEDS", "4"))
 HOURS = 1.0
 OF_EACH = 5  # illnesses and deletions in that time
+OURS = 0.75  # of these, where members of a group that a policy selects are there
 
 
 def guarded(fleet):
@@ -28,8 +29,9 @@ def guarded(fleet):
 class Trouble:
     """Whom it befalls is decided when it comes."""
 
-    def __init__(self, world, seed):
+    def __init__(self, world, seed, groups):
         self._world, self._dice = world, Random(seed)
+        self._selected = {plan.name for plan in groups if plan.selected}
         for _ in range(OF_EACH):
             for what in (self._falls_ill, self._is_deleted):
                 world.timeline.after(200 + self._dice.uniform(0, HOURS * 3000), what, "trouble")
@@ -52,7 +54,8 @@ class Trouble:
 
     def _one_of(self, lifecycle=None):
         alive = [m for m in self._world.fleet.instances.values() if not m.gone and lifecycle in {None, m.lifecycle}]
-        return self._dice.choice(alive) if alive else None
+        ours = [m for m in alive if m.group in self._selected] if self._dice.random() < OURS else []
+        return self._dice.choice(ours or alive) if alive else None
 
     def _say(self, member, status):
         if not member.gone and self._world.cluster.store.find("nodes", member.node) is not None:
@@ -64,7 +67,7 @@ def test_no_invariant_is_broken_and_no_deleted_node_stays_but_for_what_its_pods_
     case = Case(seed=seed, hours=HOURS, per_hour=60, nodes=12)
     fleet = guarded(fleets.generate(Random(seed), nodes=12))
     world = World(seed, fleet, case.faults, case.planned())
-    Trouble(world, seed)
+    Trouble(world, seed, fleet.groups)
     outcome = world.run(HOURS, CONVERGE)
     assert (outcome.violations, outcome.unexpected) == ((), ())
     kinds = {cause.kind.value for record in world.records.values() for cause in record.causes}
