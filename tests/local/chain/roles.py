@@ -37,6 +37,10 @@ RARELY = {
         for function in ("interruption", "drain", "sweep")
     },
     ("sweep", "autoscaling:UpdateAutoScalingGroup"): "an upgrade that was stopped while MaxSize was raised",
+    ("drain", "autoscaling:UpdateAutoScalingGroup"): "a replacement in a group at MaxSize",
+    ("drain", "dynamodb:PutItem"): "a replacement in a group at MaxSize",
+    ("terminate", "autoscaling:UpdateAutoScalingGroup"): "a replacement in a group that was at MaxSize",
+    ("terminate", "dynamodb:BatchGetItem"): "a replacement in a group that was at MaxSize",
     ("sweep", "autoscaling:ResumeProcesses"): "an upgrade that was stopped while AZRebalance was suspended",
     ("upgrade", "states:DescribeExecution"): "an upgrade that another execution holds, or was left behind",
     ("upgrade", "cloudwatch:DescribeAlarms"): "a policy with a canary",
