@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +17,8 @@ from importlib.metadata import distribution
 from local.cluster.resources import Resource
 
 _PACKAGE = "lightkube-models"
+# Python 3.11 counts the depth of a syntax tree in one place for all threads: parses side by side fail with SystemError.
+_PARSER = threading.Lock()
 _PARAMETER = re.compile(r"^\s*\* \*\*(\w+)\*\* ``.*?`` - ?(.*)$")
 _WRAPPER = re.compile(r"^(Optional|List)\[(.*)\]$")
 _MODULES = {
@@ -68,7 +71,8 @@ def package_version() -> str:
 @cache
 def _models(module: str) -> dict[str, Model]:
     source = distribution(_PACKAGE).locate_file(f"lightkube/models/{module}.py")
-    tree = ast.parse(source.read_text())
+    with _PARSER:
+        tree = ast.parse(source.read_text())
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     return {f"{module}.{node.name}": _model(module, node) for node in classes}
 

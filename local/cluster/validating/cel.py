@@ -7,7 +7,6 @@ Missing: arithmetic, the ternary, macros (`all`, `exists`, `map`), types, option
 
 from __future__ import annotations
 
-import ast
 import operator
 import re
 from collections.abc import Callable, Mapping
@@ -18,6 +17,8 @@ Expression = Callable[[Mapping[str, Any]], Any]
 _TOKEN = re.compile(
     r"""\s*(?:(\d+\.\d+|\d+)|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|([A-Za-z_]\w*)|(&&|\|\||[=!<>]=|[-!<>()\[\].,]))"""
 )
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPED = {"n": "\n", "r": "\r", "t": "\t"} | {sign: sign for sign in "\\'\"`?"}
 _CONSTANTS = {"true": True, "false": False, "null": None}
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
@@ -120,8 +121,10 @@ class _Parser:
         if token == "[":
             items = self._arguments("]")
             return lambda variables: [item(variables) for item in items]
-        if token[0] in "\"'0123456789":
-            return _constant(ast.literal_eval(token))
+        if token[0] in "\"'":
+            return _constant(_ESCAPE.sub(_unescaped, token[1:-1]))
+        if token[0].isdigit():
+            return _constant(float(token) if "." in token else int(token))
         if token in _CONSTANTS:
             return _constant(_CONSTANTS[token])
         return self._named(token)
@@ -164,6 +167,12 @@ class _Parser:
                 self._take(",")
         self._take(end)
         return found
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    if found.group(1) not in _ESCAPED:
+        raise CelSyntaxError(f"the escape {found.group()} is not supported")
+    return _ESCAPED[found.group(1)]
 
 
 def _constant(value: Any) -> Expression:

@@ -52,6 +52,8 @@ VARIABLES = {
         ("has(object.metadata.annotations)", False),
         ("object.metadata.name.startsWith('web-') && object.metadata.name.matches('[0-9]$')", True),
         ("size(object.spec.taints) == 0 && object.metadata.name.size() == 5", True),
+        (r"object.metadata.name.matches('^web\\-\\d$')", True),
+        (r"""'it\'s' == "it's" && 1.5 < 2""", True),
         ("object.spec.missing == 1 || true", True),
         ("object.spec.missing == 1 && false", False),
     ],
@@ -65,7 +67,7 @@ def test_an_absent_field_is_an_error():
         compiled("object.metadata.annotations.team == 'web'")(VARIABLES)
 
 
-@pytest.mark.parametrize("text", ["1 +", "a ? b : c", "object.items.all(i, true)", "size(", "a b", "'open", ""])
+@pytest.mark.parametrize("text", ["1 +", "a ? b : c", "object.items.all(i, true)", "size(", "'open", r"'\d'", ""])
 def test_an_expression_outside_the_supported_part_is_a_syntax_error(text):
     with pytest.raises(CelSyntaxError):
         compiled(text)

@@ -1,8 +1,12 @@
 """The types of every kind: known, decoded, and published as OpenAPI."""
 
+import gc
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
-from local.cluster import openapi
+from local.cluster import openapi, schemas
 from local.cluster.decoding import Decoder, WrongTypeError
 from local.cluster.resources import BY_KIND, BY_PLURAL
 from local.cluster.schemas import model_of
@@ -10,6 +14,32 @@ from local.cluster.schemas import model_of
 
 def test_every_kind_has_a_model():
     assert [kind for kind, resource in BY_KIND.items() if model_of(resource) is None] == []
+
+
+@pytest.fixture
+def restless_threads():
+    """Threads that are switched inside C code too: a collection of garbage runs Python code, as some test tools do."""
+    interval, thresholds = sys.getswitchinterval(), gc.get_threshold()
+    gc.callbacks.append(_run_some_code)
+    gc.set_threshold(50)
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
+    gc.set_threshold(*thresholds)
+    gc.callbacks.remove(_run_some_code)
+
+
+def _run_some_code(_phase, _info):
+    for _ in range(300):
+        pass
+
+
+@pytest.mark.usefixtures("restless_threads")
+def test_requests_side_by_side_read_the_types_of_different_kinds():
+    modules = ["core_v1", "apps_v1", "batch_v1", "rbac_v1", "policy_v1", "storage_v1"] * 4
+    schemas._models.cache_clear()
+    with ThreadPoolExecutor(len(modules)) as threads:
+        assert all(threads.map(schemas._models, modules))
 
 
 def test_unknown_fields_are_named_by_their_path():
