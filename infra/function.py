@@ -92,7 +92,6 @@ class LeewardFunction(Construct):
     def _own_environment(self) -> dict[str, str]:
         return {
             "KUBERNETES_ACCESS": self.shape.access.value,
-            "POWERTOOLS_SERVICE_NAME": self.shape.room,
             "AWS_SDK_UA_APP_ID": names.function(self.shape.name),
         }
 
@@ -163,6 +162,5 @@ def function_environment(stack: Stack, scopes: Scopes, *, table: str, queue: str
         "POLICY_PREFIX": names.POLICY_PREFIX,
         "HOOK_TOPICS": stack.to_json_string(list(scopes.settings.sender_topics)),
         "LOG_LEVEL": scopes.settings.log_level,
-        "POWERTOOLS_METRICS_NAMESPACE": names.METRICS,
         "AWS_DATA_PATH": f"/var/task/{MODELS}",
     }

@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from infra import names
 from infra.asset import MODELS
 from infra.permissions import PERMISSIONS
+from leeward import telemetry
 from leeward.adapters.settings import KubernetesAccess, Settings
 from tests.infra.conftest import EVERYTHING, LONG_NAME, TOPIC
 
@@ -24,8 +26,6 @@ ACCESS = {
 FUNCTION = "AWS::Lambda::Function"
 FOR_LIBRARIES = {
     "LOG_LEVEL",
-    "POWERTOOLS_SERVICE_NAME",
-    "POWERTOOLS_METRICS_NAMESPACE",
     "AWS_SDK_UA_APP_ID",
     "AWS_DATA_PATH",
 }
@@ -65,10 +65,12 @@ def test_the_code_reads_its_whole_environment_and_nothing_else(template, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_calls_metrics_and_logs_say_whose_they_are(template, name):
-    given = environment(template, name)
-    assert given["AWS_SDK_UA_APP_ID"] == f"leeward-{name}"
-    assert given["POWERTOOLS_METRICS_NAMESPACE"] == "Leeward"
+def test_calls_say_whose_they_are(template, name):
+    assert environment(template, name)["AWS_SDK_UA_APP_ID"] == f"leeward-{name}"
+
+
+def test_alarms_and_dashboard_read_the_namespace_that_the_functions_write():
+    assert names.METRICS == telemetry.NAMESPACE
 
 
 @pytest.mark.parametrize("name", NAMES)

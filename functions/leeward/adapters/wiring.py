@@ -26,6 +26,7 @@ from leeward.adapters.kubernetes.telemetry import event_lost
 from leeward.adapters.late import late
 from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
 from leeward.ports import Clock, LaunchSources, Nodegroups, Ports
+from leeward.telemetry import Telemetry
 from leeward.time_budget import TimeBudget
 
 if TYPE_CHECKING:  # a function starts cold without what only the command line reads
@@ -187,9 +188,7 @@ def _beside(state_machine_arn: str, name: str) -> str:
 
 
 def _log(sentence: str) -> None:
-    from aws_lambda_powertools.logging import Logger  # late: the command line has no log
-
-    Logger(service="node-template").warning(sentence)
+    Telemetry("node-template").warning(sentence)
 
 
 def _print(sentence: str) -> None:

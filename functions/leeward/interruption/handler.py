@@ -26,7 +26,7 @@ def handle(event: Mapping[str, Any], context: object) -> dict[str, list[dict[str
     late = redeliver_soon(result, world)
     metrics.handled(result)
     if late:
-        metrics.logger.warning(late)
+        metrics.telemetry.warning(late)
     return {"batchItemFailures": [{"itemIdentifier": failed} for failed in result.failures]}
 
 

@@ -2,12 +2,10 @@
 
 from typing import Any
 
-from aws_lambda_powertools.logging import Logger
-from aws_lambda_powertools.metrics import Metrics, MetricUnit
-
 from leeward.interruption.batch import BatchResult, RecordResult
 from leeward.interruption.decision import RecordOutcome
 from leeward.model.times import format_instant
+from leeward.telemetry import Telemetry
 
 MESSAGES = "InterruptionMessages"
 DEAD_LETTERED = "InterruptionMessagesDeadLettered"
@@ -16,8 +14,7 @@ NODES_MARKED = "NodesMarked"
 
 LOG_KEYS = ("messageId", "eventId", "kind", "instances", "action", "outcome", "hook", "deadline", "warnings")
 
-logger = Logger(service="interruption")
-metrics = Metrics(namespace="Leeward", service="interruption")
+telemetry = Telemetry("interruption")
 
 
 def handled(result: BatchResult) -> None:
@@ -25,21 +22,20 @@ def handled(result: BatchResult) -> None:
     for record in result.results:
         _log(record)
     outcomes = [record.decision.outcome for record in result.results]
-    counts = {
-        MESSAGES: len(outcomes),
-        DEAD_LETTERED: outcomes.count(RecordOutcome.POISON),
-        RETRIED: outcomes.count(RecordOutcome.RETRY),
-        NODES_MARKED: len(result.marked),
-    }
-    for name, value in counts.items():
-        metrics.add_metric(name=name, unit=MetricUnit.Count, value=value)
-    metrics.flush_metrics()
+    telemetry.count(
+        {
+            MESSAGES: len(outcomes),
+            DEAD_LETTERED: outcomes.count(RecordOutcome.POISON),
+            RETRIED: outcomes.count(RecordOutcome.RETRY),
+            NODES_MARKED: len(result.marked),
+        }
+    )
 
 
 def _log(result: RecordResult) -> None:
     done = result.decision.outcome is RecordOutcome.DONE and not result.warnings
-    write = logger.info if done else logger.warning
-    write(result.decision.reason, extra=log_fields(result))
+    write = telemetry.info if done else telemetry.warning
+    write(result.decision.reason, log_fields(result))
 
 
 def log_fields(result: RecordResult) -> dict[str, Any]:

@@ -3,19 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-from aws_lambda_powertools.logging import Logger
-from aws_lambda_powertools.metrics import Metrics, MetricUnit
-
 from leeward.adapters import wiring
 from leeward.errors import LeewardError
 from leeward.sync.once import sync_once
+from leeward.telemetry import Telemetry
 
 HOOKS_PUT = "HooksPut"
 NODES_LABELLED = "NodesLabelled"
 FACTS_NOT_KEPT = "FactsNotKept"
 
-logger = Logger(service="sync")
-metrics = Metrics(namespace="Leeward", service="sync")
+telemetry = Telemetry("sync")
 
 
 def handle(_event: Mapping[str, Any], context: object) -> dict[str, Any]:
@@ -27,14 +24,14 @@ def handle(_event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """
     synced = sync_once(wiring.invocation_ports(context))
     outcome = synced.to_json()
-    (logger.warning if synced.warnings else logger.info)("synced", extra=outcome)
-    for name, value in (
-        (HOOKS_PUT, len(synced.hooks)),
-        (NODES_LABELLED, len(synced.labelled)),
-        (FACTS_NOT_KEPT, len(synced.warnings)),
-    ):
-        metrics.add_metric(name=name, unit=MetricUnit.Count, value=value)
-    metrics.flush_metrics()
+    (telemetry.warning if synced.warnings else telemetry.info)("synced", outcome)
+    telemetry.count(
+        {
+            HOOKS_PUT: len(synced.hooks),
+            NODES_LABELLED: len(synced.labelled),
+            FACTS_NOT_KEPT: len(synced.warnings),
+        }
+    )
     if synced.errors:
         raise LeewardError("; ".join(synced.errors))
     return dict(outcome)

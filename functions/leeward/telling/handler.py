@@ -4,21 +4,18 @@ from collections.abc import Mapping
 from functools import cache, partial
 from typing import Any
 
-from aws_lambda_powertools.logging import Logger
-from aws_lambda_powertools.metrics import Metrics, MetricUnit
-
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.event_bus import EventBridgeBus
 from leeward.adapters.aws.record_stream import RecordChange, UnreadableChange, changes_of
 from leeward.errors import LeewardError
 from leeward.isolation import isolate_errors
+from leeward.telemetry import Telemetry
 from leeward.telling.tidings import Tiding, tidings
 
 EVENTS_TOLD = "EventsTold"
 CHANGES_UNREADABLE = "ChangesUnreadable"
 
-logger = Logger(service="telling")
-metrics = Metrics(namespace="Leeward", service="telling")
+telemetry = Telemetry("telling")
 
 
 @cache
@@ -37,13 +34,11 @@ def handle(event: Mapping[str, Any], _context: object) -> dict[str, int]:
         with isolate_errors(partial(_unreadable, unreadable, change)):
             found += tidings(change.before, change.after, change.at)
     for one in unreadable:
-        logger.error("a record that cannot be read tells nothing", extra={"key": one.key, "why": one.why})
+        telemetry.error("a record that cannot be read tells nothing", {"key": one.key, "why": one.why})
     bus().tell(found)
     for tiding in found:
-        logger.info(tiding.turn.value, extra={"id": tiding.id, "instance": tiding.record.instance, "why": tiding.why})
-    for name, count in ((EVENTS_TOLD, len(found)), (CHANGES_UNREADABLE, len(unreadable))):
-        metrics.add_metric(name=name, unit=MetricUnit.Count, value=count)
-    metrics.flush_metrics()
+        telemetry.info(tiding.turn.value, {"id": tiding.id, "instance": tiding.record.instance, "why": tiding.why})
+    telemetry.count({EVENTS_TOLD: len(found), CHANGES_UNREADABLE: len(unreadable)})
     return {"told": len(found)}
 
 

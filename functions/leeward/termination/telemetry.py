@@ -1,8 +1,6 @@
 """Log lines and metrics of the termination room, each name declared once (docs/operations.md lists them)."""
 
-from aws_lambda_powertools.logging import Logger
-from aws_lambda_powertools.metrics import Metrics, MetricUnit
-
+from leeward.telemetry import Telemetry
 from leeward.termination.found import Found
 from leeward.termination.run import Next, NoticeKind, Run
 
@@ -26,13 +24,12 @@ NOTICES = {
     NoticeKind.NOWHERE: REPLACEMENTS_NOWHERE,
 }
 
-logger = Logger(service="termination")
-metrics = Metrics(namespace="Leeward", service="termination")
+telemetry = Telemetry("termination")
 
 
 def stepped(step: str, result: Run) -> None:
     """One line a step, one metric where the operator wants to know."""
-    logger.info(result.why or result.next.value, extra={"step": step, **result.to_json()})
+    telemetry.info(result.why or result.next.value, {"step": step, **result.to_json()})
     name = {
         ("finish", Next.DONE): NODES_TERMINATED,
         ("drain", Next.WAIT): DRAINS_BLOCKED if any(word in result.why for word in BLOCKED) else None,
@@ -41,18 +38,17 @@ def stepped(step: str, result: Run) -> None:
     }.get((step, result.next))
     counted = {name: 1} if name else {}
     for notice in result.notices:
-        logger.warning(notice.text, extra={"step": step, "instance": result.instance, "notice": notice.kind.value})
+        telemetry.warning(notice.text, {"step": step, "instance": result.instance, "notice": notice.kind.value})
         counted[NOTICES[notice.kind]] = 1
-    if counted:
-        _count(counted)
+    telemetry.count(counted)
 
 
 def swept(found: Found) -> None:
     """The sweep's own heartbeat, and what it had to mend."""
-    logger.info("swept", extra=found.to_json())
+    telemetry.info("swept", found.to_json())
     for node in found.foreign:
-        logger.warning(f"another deployment of Leeward is terminating node {node}")
-    _count(
+        telemetry.warning(f"another deployment of Leeward is terminating node {node}")
+    telemetry.count(
         {
             SWEEPS: 1,
             EXECUTIONS_RESTARTED: len(found.restarted),
@@ -61,9 +57,3 @@ def swept(found: Found) -> None:
             FOREIGN_TAINTS: len(found.foreign),
         }
     )
-
-
-def _count(values: dict[str, int]) -> None:
-    for name, value in values.items():
-        metrics.add_metric(name=name, unit=MetricUnit.Count, value=value)
-    metrics.flush_metrics()

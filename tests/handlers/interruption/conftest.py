@@ -2,12 +2,11 @@
 
 import json
 from collections.abc import Callable, Sequence
-from io import StringIO
 from typing import Any
 
 import pytest
 
-from leeward.interruption import handler, metrics
+from leeward.interruption import handler
 from tests.fakes.builders import GROUP, a_group, a_node, a_policy, an_instance, our_hook, policies
 from tests.fakes.system import FakeSystem
 
@@ -17,10 +16,9 @@ SENT = 1772445600000  # 2026-03-02T10:00:00Z in milliseconds
 class Queue:
     """Delivers bodies to the handler and remembers what it said; message ids are m0, m1 …"""
 
-    def __init__(self, system: FakeSystem, capsys: pytest.CaptureFixture[str], log: StringIO) -> None:
+    def __init__(self, system: FakeSystem, capsys: pytest.CaptureFixture[str]) -> None:
         self.system = system
         self.receives = 1
-        self._log = log
         self._capsys = capsys
         self.lines: list[dict[str, Any]] = []
 
@@ -37,10 +35,7 @@ class Queue:
         ]
         answer = handler.handle({"Records": records}, None)
         assert set(answer) == {"batchItemFailures"}
-        printed = [*self._log.getvalue().splitlines(), *self._capsys.readouterr().out.splitlines()]
-        self._log.seek(0)
-        self._log.truncate()
-        self.lines += [json.loads(line) for line in printed]
+        self.lines += [json.loads(line) for line in self._capsys.readouterr().out.splitlines()]
         return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
 
     @property
@@ -50,7 +45,7 @@ class Queue:
 
     def metric(self, name: str) -> float:
         """The sum of a metric over all batches."""
-        return sum(sum(line[name]) for line in self.lines if name in line)
+        return sum(line[name] for line in self.lines if name in line)
 
 
 def a_system(**changes: Any) -> FakeSystem:
@@ -71,10 +66,7 @@ def connect(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
     def build(**changes: Any) -> Queue:
         system = a_system(**changes)
-        log = StringIO()
         monkeypatch.setattr(handler, "ports", lambda _context: system.ports)
-        for written in metrics.logger.handlers:  # their stream was taken at import
-            monkeypatch.setattr(written, "stream", log)
-        return Queue(system, capsys, log)
+        return Queue(system, capsys)
 
     return build

@@ -9,8 +9,7 @@ from leeward.termination.run import Next, Notice, NoticeKind, Run
 @pytest.fixture
 def counted(monkeypatch):
     found = {}
-    monkeypatch.setattr(telemetry.metrics, "add_metric", lambda *, name, unit, value: found.update({name: value}))
-    monkeypatch.setattr(telemetry.metrics, "flush_metrics", lambda: None)
+    monkeypatch.setattr(telemetry.telemetry, "count", found.update)
     return found
 
 
@@ -28,7 +27,7 @@ def a_run(*notices, **more):
 )
 def test_a_notice_is_a_warning_in_the_log_and_counted(counted, monkeypatch, kind, metric):
     lines = []
-    monkeypatch.setattr(telemetry.logger, "warning", lambda text, extra: lines.append((text, extra)))
+    monkeypatch.setattr(telemetry.telemetry, "warning", lambda *said: lines.append(said))
     telemetry.stepped("replace", a_run(Notice(kind=kind, text="why")))
     assert counted == {metric: 1}
     assert lines == [("why", {"step": "replace", "instance": "i-0abc", "notice": kind.value})]

@@ -1,0 +1,70 @@
+"""Log lines as JSON, and metric points as CloudWatch's embedded metric format wants them."""
+
+import json
+from datetime import datetime
+
+import pytest
+
+from leeward.telemetry import Telemetry
+
+
+@pytest.fixture
+def lines(capsys):
+    return lambda: [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_a_line_has_its_level_its_time_its_service_and_what_was_given(lines):
+    Telemetry("termination").warning("taint lost", {"instance": "i-0abc", "hook": None, "attempt": 2})
+    (line,) = lines()
+    assert datetime.fromisoformat(line.pop("timestamp")).tzinfo is not None
+    assert line == {
+        "level": "WARNING",
+        "service": "termination",
+        "message": "taint lost",
+        "instance": "i-0abc",
+        "attempt": 2,
+    }
+
+
+def test_no_field_takes_the_place_of_the_message_and_no_text_breaks_the_line(lines):
+    Telemetry("termination").error("one\ntwo\x1b[31m", {"message": "another", "level": "none", "service": "none"})
+    (line,) = lines()
+    assert (line["message"], line["level"], line["service"]) == ("one\ntwo\x1b[31m", "ERROR", "termination")
+
+
+def test_control_characters_are_never_written_raw(capsys):
+    Telemetry("termination").info("\x1b[31m\u202e", {"why": "\x07"})
+    assert all(character.isprintable() for character in capsys.readouterr().out.rstrip("\n"))
+
+
+@pytest.mark.parametrize(
+    ("level", "kept"),
+    [("DEBUG", 3), ("INFO", 3), ("warning", 2), ("ERROR", 1), ("LOUD", 3), ("", 3)],
+)
+def test_the_level_that_the_deployment_sets_leaves_out_what_is_below(lines, monkeypatch, level, kept):
+    monkeypatch.setenv("LOG_LEVEL", level)
+    telemetry = Telemetry("sync")
+    telemetry.info("a")
+    telemetry.warning("b")
+    telemetry.error("c")
+    telemetry.count({"HooksPut": 1})
+    assert len(lines()) == kept + 1
+
+
+def test_points_are_in_the_embedded_metric_format(lines):
+    Telemetry("sync").count({"HooksPut": 2, "NodesLabelled": 5})
+    (point,) = lines()
+    (directive,) = point["_aws"]["CloudWatchMetrics"]
+    assert directive["Namespace"] == "Leeward"
+    assert directive["Metrics"] == [{"Name": "HooksPut", "Unit": "Count"}, {"Name": "NodesLabelled", "Unit": "Count"}]
+    for dimension in directive["Dimensions"][0]:
+        assert isinstance(point[dimension], str)
+    assert [point[metric["Name"]] for metric in directive["Metrics"]] == [2, 5]
+    assert 1.7e12 < point["_aws"]["Timestamp"] < 1e13
+
+
+def test_a_point_of_zero_is_not_sent(lines):
+    Telemetry("sync").count({"HooksPut": 0, "NodesLabelled": 5})
+    Telemetry("sync").count({"HooksPut": 0})
+    (point,) = lines()
+    assert "HooksPut" not in json.dumps(point)
