@@ -17,6 +17,7 @@ from pathlib import Path
 
 import botocore
 
+from infra.bytecode import RUNTIME, compile_asset, runtime_python
 from leeward.errors import InvalidInputError
 
 # Wheels that run anywhere: no compiled file, so the machine that synthesizes need not be like the one that runs it.
@@ -24,7 +25,7 @@ _PIP = (
     "--platform=any",
     "--implementation=py",
     "--abi=none",
-    "--python-version=3.13",
+    f"--python-version={RUNTIME}",
     "--only-binary=:all:",
     "--no-compile",
 )
@@ -45,10 +46,13 @@ _LAYOUT = "2"  # raise it when this file changes what an asset looks like
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asset:
-    """A folder ready to be zipped; `digest` follows from the sources alone, not from who made it or when."""
+    """A folder ready to be zipped; `digest` follows from the sources and from whether they are `compiled`, not from who
+    made it or when.
+    """
 
     folder: Path
     digest: str
+    compiled: bool
 
 
 def build_asset(root: Path) -> Asset:
@@ -61,15 +65,19 @@ def build_asset(root: Path) -> Asset:
     source = root / "functions" / "leeward"
     packages = _packages(requirements, root / "build" / "packages")
     models = {path: (_botocore_data() / path).read_bytes() for path in _NEWER_APIS}
-    digest = _digest([packages.name, *_LEFT_OUT, *(sha256(model).hexdigest() for model in models.values())], source)
+    python = runtime_python()
+    parts = [packages.name, *_LEFT_OUT, *(sha256(model).hexdigest() for model in models.values())]
+    digest = _digest([*parts, RUNTIME if python else "not compiled"], source)
     folder = root / "build" / "asset" / digest
     if not folder.exists():
         with _appearing(folder) as fresh:
             shutil.copytree(packages, fresh, dirs_exist_ok=True)
             shutil.copytree(source, fresh / "leeward", ignore=shutil.ignore_patterns(*_LEFT_OUT))
             _write_models(fresh / MODELS, models)
+            if python is not None:
+                compile_asset(fresh, python)
         _forget_old(folder.parent)
-    return Asset(folder=folder, digest=digest)
+    return Asset(folder=folder, digest=digest, compiled=python is not None)
 
 
 def _botocore_data() -> Path:

@@ -11,6 +11,7 @@ import pytest
 
 from infra import asset as asset_module
 from infra.asset import build_asset
+from infra.bytecode import runtime_python
 from leeward.errors import InvalidInputError
 from tests.infra.conftest import ROOT
 
@@ -35,8 +36,24 @@ def test_all_functions_run_from_the_same_asset(template):
     assert sum(file["source"]["packaging"] == "zip" for file in assets.values()) == 1
 
 
-def test_nothing_in_it_is_compiled(asset):
-    assert not [path for path in files(asset) if path.suffix in {".so", ".pyc", ".pyd", ".dylib"}]
+def test_nothing_in_it_is_native(asset):
+    assert not [path for path in files(asset) if path.suffix in {".so", ".pyd", ".dylib"}]
+
+
+def test_every_module_is_compiled_for_the_runtime_and_valid_without_its_modification_time(asset):
+    """PEP 552: the word after the magic number is 1 for a hash that is not checked."""
+    if runtime_python() is None:
+        pytest.skip("not run: no Python 3.13, the functions' runtime, is installed")
+    compiled = {path: path.parent / "__pycache__" / f"{path.stem}.cpython-313.pyc" for path in asset.rglob("*.py")}
+    assert [path for path, cached in compiled.items() if not cached.exists()] == []
+    assert {cached.read_bytes()[4:8] for cached in compiled.values()} == {b"\x01\0\0\0"}
+    assert b"/var/task/leeward/telemetry.py" in compiled[asset / "leeward" / "telemetry.py"].read_bytes()
+
+
+def test_without_the_runtime_s_python_the_asset_is_not_compiled_and_says_so(tree, pip):
+    made = build_asset(tree)
+    assert not made.compiled
+    assert not list(made.folder.rglob("*.pyc"))
 
 
 def test_it_leaves_out_what_lambda_brings_and_what_stays_home(asset):
@@ -106,6 +123,7 @@ def pip(monkeypatch):
         return subprocess.CompletedProcess(command, 0, "", "")
 
     monkeypatch.setattr(asset_module.subprocess, "run", install)
+    monkeypatch.setattr(asset_module, "runtime_python", lambda: None)
     return calls
 
 

@@ -3,32 +3,17 @@ installed. Isolated: the asset, that SDK and the standard library are all that t
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from infra.asset import MODELS, build_asset
+from infra.bytecode import RUNTIME, runtime_python
 from infra.permissions import PERMISSIONS
 from tests.infra.conftest import ROOT
 
 OLDEST = ROOT / "build" / "oldest-sdk"
-RUNTIME = "3.13"
-
-
-def runtime_python():
-    """An interpreter of the functions' runtime: on the PATH, or one of pyenv's."""
-    candidates = [
-        shutil.which(f"python{RUNTIME}"),
-        *sorted((Path.home() / ".pyenv/versions").glob(f"{RUNTIME}*/bin/python")),
-    ]
-    for candidate in filter(None, candidates):
-        asked = subprocess.run([candidate, "--version"], capture_output=True, text=True, check=False)
-        if asked.returncode == 0 and asked.stdout.startswith(f"Python {RUNTIME}"):
-            return str(candidate)
-    return None
 
 
 @pytest.fixture(scope="module", params=["this-python", "python3.13"])

@@ -1,0 +1,44 @@
+"""Bytecode of the asset for the functions' runtime.
+
+Lambda's code folder is read-only: what is not compiled in the asset is compiled again by every cold start. Bytecode
+fits one minor version of Python, so that it needs an interpreter of the runtime's; without one the asset works, and
+starts more slowly."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from leeward.errors import InvalidInputError
+
+RUNTIME = "3.13"
+TASK_ROOT = "/var/task"  # where Lambda unpacks the asset; tracebacks name files under it
+
+
+def runtime_python() -> str | None:
+    """An interpreter of the functions' runtime: on the PATH, or one of pyenv's; None where there is none."""
+    for candidate in _candidates():
+        asked = subprocess.run([candidate, "--version"], capture_output=True, text=True, check=False)
+        if asked.returncode == 0 and asked.stdout.startswith(f"Python {RUNTIME}."):
+            return candidate
+    return None
+
+
+def compile_asset(folder: Path, python: str) -> None:
+    """Write `__pycache__` for every module. Lambda keeps no modification times, so that the files are valid by
+    themselves (unchecked hashes, PEP 552). Raises InvalidInputError for a module that does not compile.
+    """
+    options = ["-q", "--invalidation-mode", "unchecked-hash", "-s", str(folder), "-p", TASK_ROOT]
+    done = subprocess.run(
+        [python, "-I", "-m", "compileall", *options, str(folder)], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise InvalidInputError(f"Python {RUNTIME} cannot compile the functions' code: {done.stdout.strip()}")
+
+
+def _candidates() -> Iterator[str]:
+    found = shutil.which(f"python{RUNTIME}")
+    if found is not None:
+        yield found
+    for path in sorted((Path.home() / ".pyenv" / "versions").glob(f"{RUNTIME}*/bin/python")):
+        yield str(path)
