@@ -388,6 +388,27 @@ class TestSingleReplicas:
         assert each_second(system, ready_after(system, 10)).run(I).ended == "PodEvictionFailure"
         assert system.kubernetes.done == ["scale shop/web 2", "scale shop/web 1"]
 
+    @pytest.mark.parametrize("leaves", ["deleted", "told to end"])
+    def test_a_pod_that_others_end_leaves_no_second_one_while_the_node_is_still_blocked(self, leaves):
+        refused, policy = replace(a_pod("cache"), empty_dir=True), replace(SURGE, force=True, delete_local_data=False)
+        system = a_surging_system(a_lone_pod(), refused, drain=policy)
+        claim(system, CauseKind.MANUAL)
+        pods, put_back = system.kubernetes.by_key, []
+
+        def look(passed):
+            if passed == timedelta(seconds=30):
+                lone = pods.pop("shop/web-1")
+                if leaves == "told to end":
+                    pods["shop/web-1"] = replace(lone, deletion=START + timedelta(hours=1))
+            if not put_back and system.kubernetes.done[-1:] == ["scale shop/web 1"]:
+                put_back.append(passed)
+            if passed >= timedelta(minutes=30):
+                pods.clear()
+
+        assert each_second(system, look).run(I).ended == "Terminated"
+        assert system.kubernetes.done == ["scale shop/web 2", "scale shop/web 1"]
+        assert put_back[0] < timedelta(minutes=2)
+
     def test_an_instance_that_vanishes_meanwhile_leaves_no_second_one_behind(self):
         system = a_surging_system()
         claim(system, CauseKind.MANUAL)

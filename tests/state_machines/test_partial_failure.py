@@ -125,6 +125,21 @@ def test_force_evicts_a_later_wave_whose_turn_comes_after_the_time_out():
     assert system.kubernetes.done[-2:] == ["delete aaa/guarded", "evict shop/dns"]
 
 
+def test_force_looks_seldom_at_a_pod_that_the_policy_keeps():
+    """As long as nothing moves the pauses grow: a standard execution may have 25,000 events."""
+    local = replace(a_pod("cache"), empty_dir=True)
+    system = a_system(pods=[local], drain=DrainPolicy(force=True, delete_local_data=False))
+    claim(system, CauseKind.MANUAL)
+
+    def look(*_):
+        if system.clock.now() >= START + timedelta(hours=12):
+            system.kubernetes.by_key.clear()
+
+    walk = Walker(system, before=look).run(I)
+    assert walk.ended == "Terminated"
+    assert len(walk.states) < 1000
+
+
 def test_the_order_of_waves_stays_behind_a_pod_whose_eviction_fails():
     system = a_guarded_system()
     critical = replace(a_pod("dns", labels={"app": "dns"}), priority_class="system-cluster-critical")

@@ -215,7 +215,8 @@ def _unfinished(
             return replace(run, next=Next.FAILED, why=f"PodEvictionFailure: {over}: {why}"[:500])
         case _:
             if policy.force:
-                return _pause(run, situation, started, f"{over}, deleting: {why}", ports, hint=2)
+                hint = 2 if progress.moved else None
+                return _pause(run, situation, started, f"{over}, deleting: {why}", ports, hint=hint)
             kubernetes.event(node, reason="PodEvictionFailure", message=f"{over}: {why}", warning=True, now=now)
             return _pause(run, situation, started, f"{over}, our hook holds it: {why}", ports, hint=None)
 

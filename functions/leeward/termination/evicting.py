@@ -56,6 +56,8 @@ def work(
     there: set[str] | None = None
     while True:
         plan = step.look()
+        if there is None:
+            step.put_back(plan)
         left = {eviction.pod.uid for eviction in plan.evict}
         step.progress.moved |= there is not None and bool(there - left)
         there = left
@@ -110,6 +112,11 @@ class _Step:
             ),
             options=replace(asked, voluntary=situation.record.has(*VOLUNTARY)),
         )
+
+    def put_back(self, plan: DrainPlan) -> None:
+        """Second replicas whose pod has left, or is on its way out."""
+        refused, staying = (one.pod for one in plan.refuse), (one.pod for one in plan.evict)
+        self._surging.no_longer_needed(pod for pod in (*refused, *staying) if pod.deletion is None)
 
     def take_turn(self, plan: DrainPlan) -> None:
         """Ask each pod whose turn it is to leave; one that cannot be sent away delays no other. A turn ends where the

@@ -94,6 +94,16 @@ class Surging:
             with suppress(ClusterUnreachableError, ThrottledError):
                 put_back(self._record.instance, self._kubernetes, self._ports, only=key)
 
+    def no_longer_needed(self, there: Iterable[Pod]) -> None:
+        """Put back what was raised for pods that are not `there` any more: others may have ended them, or a step whose
+        answer was lost. The node may stay for hours with pods that cannot leave.
+        """
+        owners = {f"{pod.namespace}/{pod.owner.name.rpartition('-')[0]}" for pod in there if pod.owner}
+        for key in self._surges.keys() - owners:  # a Deployment's ReplicaSets are named after it
+            self._surges.pop(key)
+            with suppress(ClusterUnreachableError, ThrottledError):
+                put_back(self._record.instance, self._kubernetes, self._ports, only=key)
+
     def cannot_tell(self, error: Exception) -> str | None:
         """What a pod waits for whose Deployment cannot be read or scaled: as long as for a second replica."""
         if self._ports.clock.now() >= self._until:
