@@ -402,7 +402,7 @@ class TestSingleReplicas:
                     pods["shop/web-1"] = replace(lone, deletion=START + timedelta(hours=1))
             if not put_back and system.kubernetes.done[-1:] == ["scale shop/web 1"]:
                 put_back.append(passed)
-            if passed >= timedelta(minutes=30):
+            if passed >= timedelta(minutes=10):
                 pods.clear()
 
         assert each_second(system, look).run(I).ended == "Terminated"

@@ -125,10 +125,29 @@ def test_force_evicts_a_later_wave_whose_turn_comes_after_the_time_out():
     assert system.kubernetes.done[-2:] == ["delete aaa/guarded", "evict shop/dns"]
 
 
-def test_force_looks_seldom_at_a_pod_that_the_policy_keeps():
-    """As long as nothing moves the pauses grow: a standard execution may have 25,000 events."""
+def test_force_gives_the_node_back_where_only_pods_are_left_that_the_policy_keeps():
     local = replace(a_pod("cache"), empty_dir=True)
-    system = a_system(pods=[local], drain=DrainPolicy(force=True, delete_local_data=False))
+    policy = DrainPolicy(force=True, delete_local_data=False, timeout=timedelta(minutes=2))
+    system = a_system(pods=[local, a_pod("web-1")], budgets=[a_budget(0)], drain=policy)
+    claim(system, CauseKind.MANUAL)
+    assert Walker(system).run(I).ended == "PodEvictionFailure"
+    assert ended(system)[1] is Outcome.GIVEN_BACK
+    assert system.kubernetes.done == ["delete shop/web-1"]
+    assert "shop/cache: it keeps data in an emptyDir" in _told_of_failure(system)
+
+
+def _told_of_failure(system):
+    return next(event.message for event in system.kubernetes.events if event.reason == "PodEvictionFailure")
+
+
+def test_force_looks_seldom_at_a_pod_whose_deletion_fails():
+    """As long as nothing moves the pauses grow: a standard execution may have 25,000 events."""
+    system = a_system(pods=[a_pod()], budgets=[a_budget(0)], drain=DrainPolicy(force=True))
+
+    def fail(*_):
+        raise ClusterUnreachableError("delete pods: webhook guard.example.com fails")
+
+    system.kubernetes.delete_pod = fail
     claim(system, CauseKind.MANUAL)
 
     def look(*_):

@@ -207,14 +207,16 @@ def _unfinished(
     if told and verdict.may_wait(situation.record, situation.lifecycle, situation.state, now):
         return _pause(run, situation, started, f"{over}, but {why}", ports, hint=_longest_grace(plan, now))
     retains = situation.group is not None and situation.group.retains
-    match verdict.after_time_out(situation.record, policy, situation.lifecycle, situation.state, now, retains=retains):
+    deletes = policy.force and bool(plan.evict)
+    record, lifecycle, state = situation.record, situation.lifecycle, situation.state
+    match verdict.after_time_out(record, lifecycle, state, now, deletes=deletes, retains=retains):
         case Next.DRAINED:
             kubernetes.event(node, reason="PodEvictionFailure", message=f"{over}: {why}", warning=True, now=now)
             return _drained(run, situation, f"{over}, let go although {why}", ports)
         case Next.FAILED:
             return replace(run, next=Next.FAILED, why=f"PodEvictionFailure: {over}: {why}"[:500])
         case _:
-            if policy.force:
+            if deletes:
                 hint = 2 if progress.moved else None
                 return _pause(run, situation, started, f"{over}, deleting: {why}", ports, hint=hint)
             kubernetes.event(node, reason="PodEvictionFailure", message=f"{over}: {why}", warning=True, now=now)

@@ -10,7 +10,7 @@ from math import ceil
 from leeward.model.deadlines import ABRUPT, maintenance
 from leeward.model.group import Group, LifecycleHook
 from leeward.model.termination import CauseKind, TerminationRecord
-from leeward.policy.document import DrainPolicy, Heartbeat, NodePolicy, Rebalance
+from leeward.policy.document import Heartbeat, NodePolicy, Rebalance
 from leeward.termination import deadlines
 from leeward.termination.ledger import debts
 from leeward.termination.run import Next
@@ -125,22 +125,23 @@ def may_wait(record: TerminationRecord, lifecycle: str | None, state: str, now: 
 
 def after_time_out(
     record: TerminationRecord,
-    policy: DrainPolicy,
     lifecycle: str | None,
     state: str,
     now: datetime,
     *,
+    deletes: bool,
     retains: bool = False,
 ) -> Next:
     """What an unfinished drain leads to when its time is over.
 
     An instance that leaves anyway (its group, EC2 or its owner is ending it) is let go, so that its hooks are
-    answered; any other node goes back into service with PodEvictionFailure. Forced drains go on until empty, and so do
-    those of an upgrade that had told the group first: without force no pod of an upgrade is deleted. A group that
+    answered; any other node goes back into service with PodEvictionFailure. A forced drain goes on as long as it
+    `deletes`: a pod that the policy keeps (localData, unmanagedPods) leaves by force neither. So do drains
+    of an upgrade that had told the group first: without force no pod of an upgrade is deleted. A group that
     `retains` lets no instance end undrained: our hook holds it, and when that may not be heartbeaten any longer the
     group keeps the instance (docs/designs/which-hooks-are-ours.md).
     """
-    if policy.force:
+    if deletes:
         return Next.WAIT
     release = deadlines.release_at(record)
     taken = release is not None and now >= release
