@@ -2,10 +2,11 @@
 
 from collections import Counter
 from datetime import timedelta
-from itertools import pairwise
+from itertools import cycle, pairwise
 
 import pytest
 
+from leeward.errors import ClusterUnreachableError
 from leeward.model.group import TERMINATING, HookResult, LifecycleHook
 from leeward.model.termination import CauseKind
 from leeward.termination.sweep import sweep_once
@@ -52,6 +53,31 @@ def test_each_hook_is_heartbeaten_before_its_own_time_out(hooks):
         gaps = [later - earlier for earlier, later in pairwise(moments)]
         assert max(gaps) < timedelta(seconds=hook.heartbeat_timeout)
     assert Counter(hook for _, hook, _, _ in system.groups.answered) == {"leeward-terminate": 1, "short": 1}
+
+
+def test_a_hook_of_a_minute_outlasts_steps_that_hang_for_all_of_their_time():
+    """An admission webhook that never answers costs fn drain its 53 s, one step after another."""
+    hook = our_hook(heartbeat_timeout=60)
+    system = a_system(hooks=[hook], pods=[a_pod()])
+    system.groups.begin_terminating(GROUP, I)
+    join(system, CauseKind.ASG_TERMINATE, id="token-1", minutes=1, hook=hook.name, hook_ours=True)
+    heartbeat, listed, beaten = system.groups.heartbeat, system.kubernetes.pods_on, [START]
+    hangs = cycle((12, 53))  # one that fails soon leaves the heartbeat for the next
+
+    def beat(**asked):
+        beaten.append(system.clock.now())
+        return heartbeat(**asked)
+
+    def hang(node):
+        passed = system.clock.now() - START
+        if passed > timedelta(minutes=10):
+            return listed(node)
+        system.clock.advance(seconds=next(hangs))
+        raise ClusterUnreachableError("list pods: no answer")
+
+    system.groups.heartbeat, system.kubernetes.pods_on = beat, hang
+    assert Walker(system).run(I).ended == "Terminated"
+    assert max(later - earlier for earlier, later in pairwise(beaten)) < timedelta(seconds=60)
 
 
 @pytest.mark.parametrize("left", ["leeward-terminate", "short"])

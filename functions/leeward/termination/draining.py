@@ -23,7 +23,7 @@ from leeward.termination import deadlines, deregistering, detaching, verdict
 from leeward.termination.deregistering import Awaited
 from leeward.termination.drain import DrainPlan, last_calls
 from leeward.termination.evicting import Progress, plan_now, work
-from leeward.termination.heartbeats import beat
+from leeward.termination.heartbeats import BEFORE_A_STEP, beat
 from leeward.termination.ledger import only_surplus
 from leeward.termination.parting import give_back, remove_node
 from leeward.termination.run import Next, Run
@@ -59,7 +59,7 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     situation = replace(situation, record=replace(situation.record, times=times))
     until = deadlines.drain_end(situation.record, situation.policy.drain, started)
     ports.claims.note(run.instance, times={"begun": started, "draining": started, "until": until})
-    situation = replace(situation, record=beat(situation, ports))
+    situation = replace(situation, record=beat(situation, ports, BEFORE_A_STEP))
     try:
         return _drain_node(run, situation, started, ports)
     except (ClusterUnreachableError, ThrottledError) as error:

@@ -26,7 +26,7 @@ from leeward.model.times import format_instant
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.termination import verdict
-from leeward.termination.heartbeats import beat
+from leeward.termination.heartbeats import AT_EVERY_CHANCE, beat
 from leeward.termination.ledger import debts, only_surplus
 from leeward.termination.maximum_size import put_back
 from leeward.termination.run import Next, Run
@@ -156,7 +156,7 @@ def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     failure = f"{call.get('error') or 'unknown error'}: {call.get('cause') or ''}"[:500]
     ports.claims.failed(record.instance, failure)
     ports.claims.note(record.instance, times={"retry": again})
-    beat(survey(record, ports), ports)
+    beat(survey(record, ports), ports, AT_EVERY_CHANCE)
     return replace(run, version=record.version, next=Next.FAILED, why=f"{failure}; tried again at {again:%H:%M:%SZ}")
 
 
