@@ -15,6 +15,7 @@ from leeward.policy.schedule import any_active
 from leeward.snapshot.cluster import ClusterSnapshot
 
 HELD = "Terminating:Wait"
+NOT_IN_SERVICE = ("Pending", "Terminated", "Standby", "EnteringStandby")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +55,9 @@ def why_disrupting(node: Node) -> str:
 
 
 def counted(snapshot: ClusterSnapshot, policy: NodePolicy) -> tuple[Counted, ...]:
-    """The nodes of the policy's groups. Instances that have not joined, and those that are ending already, are in
-    neither number; a marked node that a terminate hook holds is still being drained and counts. One that an upgrade or
-    a round has told to go counts before its mark is there.
+    """The nodes of the policy's groups. Instances that have not joined, that are ending already or that their owner has
+    put into Standby are in neither number; a marked node that a terminate hook holds is still being drained and counts.
+    One that an upgrade or a round has told to go counts before its mark is there.
     """
     return tuple(
         Counted(
@@ -70,10 +71,10 @@ def counted(snapshot: ClusterSnapshot, policy: NodePolicy) -> tuple[Counted, ...
 
 
 def _passing(snapshot: ClusterSnapshot, node: Node) -> bool:
-    """Its instance is coming up or ending."""
+    """Its instance is coming up, ending, or not in service."""
     instance, group = snapshot.instance_of(node), snapshot.group_of(node)
     lifecycle = (group.lifecycle_of(node.instance_id) if group else None) or ""
-    if (instance is not None and instance.ended) or lifecycle.startswith(("Pending", "Terminated")):
+    if (instance is not None and instance.ended) or lifecycle.startswith(NOT_IN_SERVICE):
         return True
     marked = any(taint.key in MARKS for taint in node.taints)
     return lifecycle.startswith("Terminating") and not (lifecycle == HELD and marked)

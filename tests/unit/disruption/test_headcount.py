@@ -36,6 +36,8 @@ def ten(**rest):
         ({"lifecycle": "Terminating:Wait"}, (3, 0, 9)),
         ({"lifecycle": "Terminating:Wait", "taints": DISRUPTED}, (2, 1, 10)),
         ({"lifecycle": "Terminating:Proceed", "taints": DISRUPTED}, (3, 0, 9)),
+        ({"lifecycle": "Standby"}, (3, 0, 9)),
+        ({"lifecycle": "EnteringStandby"}, (3, 0, 9)),
         ({"lifecycle": "Pending:Wait", "ready": False}, (3, 0, 9)),
         ({"state": "shutting-down"}, (3, 0, 9)),
     ],
