@@ -65,7 +65,11 @@ def _gone(view: WorldView) -> Iterator[str]:
 
 
 def _hooks(view: WorldView) -> Iterator[str]:
+    """A launch hook of an instance that does not join is left to its own result (`Rule.LAUNCH_HOOK`)."""
     for group, hook, instance in sorted(view.waiting):
+        launching = any(hold.launching for hold in view.holds(instance) if hold.hook == hook)
+        if launching and not view.joined(instance):
+            continue
         if view.ours(hook, group) and instance not in view.open_since:
             yield f"{hook} of {group} holds {instance}"
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from leeward.model.group import HookResult
 from leeward.policy.document import DrainPolicy, NodePolicy
 from simulation.asked import Asked, AskedOf
+from simulation.drained import deletable
 from simulation.facts import group_of, policy_of
 from simulation.view import WorldView
 
@@ -55,7 +56,7 @@ class DrainTimes:
     def may_let_go(self, instance: str, view: WorldView) -> bool:
         """Whether an instance may be let go with pods on it that could still leave: EC2 takes it now, or the drain's
         time is over. Not the latter where EC2 takes it later, where we have asked for its end ourselves so that a hook
-        of ours holds it, or where the policy forces: then it is held until it is empty.
+        of ours holds it, or where the policy forces: then it is held until no pod is left that force deletes.
         """
         taken = self.asked.taken_at(instance, view.now)
         if taken is not None and view.now >= taken - MARGIN - CLOCKS:
@@ -64,7 +65,11 @@ class DrainTimes:
         if policy is None or self.unsettled(view):
             return True
         forced = policy.drain.force or (view.forced(instance) and not _ended_by_others(instance, view))
-        if forced or instance in view.asked_by_us or self._waits(instance, view):
+        if (
+            (forced and deletable(instance, policy.drain, view))
+            or instance in view.asked_by_us
+            or self._waits(instance, view)
+        ):
             return False
         over = self.over(instance, policy.drain, view)
         return over is not None and view.now >= over - CLOCKS

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from leeward.model.instance import instance_id_of
 from leeward.model.times import as_instant
-from local.cluster.objects import Obj, path_name
+from leeward.policy.document import DrainPolicy
+from local.cluster.objects import Obj, controller_of, path_name
 from local.cluster.selectors import label_selector_matches
 from simulation.view import WorldView
 
@@ -22,6 +23,14 @@ def left_behind(instance: str, view: WorldView) -> list[str]:
     if node is None or _came_late(node, instance, view):
         return []
     return [path_name(pod) for pod in _leaving(node, view) if not _stuck(pod, now)]
+
+
+def deletable(instance: str, drain: DrainPolicy, view: WorldView) -> bool:
+    """Whether force may delete a pod of the node: not one that the policy keeps, as kubectl without
+    `--delete-emptydir-data` and `--force`.
+    """
+    node = _node(instance, view)
+    return node is not None and any(not _kept(pod, drain) for pod in _leaving(node, view))
 
 
 def untouched(instance: str, since: float, view: WorldView) -> list[str]:
@@ -44,6 +53,12 @@ def _leaving(node: Obj, view: WorldView) -> Iterator[Obj]:
         finished = (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
         if not (of_daemon_set or finished or MIRROR in (pod["metadata"].get("annotations") or {})):
             yield pod
+
+
+def _kept(pod: Obj, drain: DrainPolicy) -> bool:
+    local = any("emptyDir" in volume for volume in pod["spec"].get("volumes") or ())
+    unmanaged = controller_of(pod) is None
+    return (local and not drain.delete_local_data) or (unmanaged and not drain.evict_unmanaged)
 
 
 def _node(instance: str, view: WorldView) -> Obj | None:
