@@ -31,5 +31,5 @@ class Book:
         self.least = max(self.least - 1, 0)
 
     def resized_by_owner(self) -> None:
-        """An owner set a smaller size: meant absolutely, so that everything may be forgiven."""
+        """An owner set a size: meant absolutely, so that all may be forgiven (docs/designs/capacity-ledger.md)."""
         self.least = 0

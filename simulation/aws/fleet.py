@@ -132,8 +132,7 @@ class SimFleet:
     def resize(self, group: SimGroup, desired: int) -> None:
         """SetDesiredCapacity by somebody: the group launches, or chooses whom to end."""
         group.history.resized(group.desired, desired, self._timeline.now())
-        if desired < group.desired or "AZRebalance" in group.suspended:  # an upgrade leaves a size that others choose
-            group.book.resized_by_owner()
+        group.book.resized_by_owner()
         group.desired = desired
         self.reconcile_soon(group)
 

@@ -18,8 +18,9 @@ def launches(preflight: Preflight, record: UpgradeRecord, *, rolling: bool = Fal
     """Zones of new nodes to launch now, one entry for each; None where INCREMENTAL has come to its end in vain.
 
     `rolling`: the target has proven to work and no canary is watched: from then on more come ahead than the surge.
+    None come while somebody else seems to have scaled the group up: what was launched then is never paid for.
     """
-    if not with_decrement(record):
+    if not with_decrement(record) or record.others_seen is not None:
         return ()
     old = waiting(preflight, record)
     alive = record.alive

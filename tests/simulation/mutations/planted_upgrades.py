@@ -37,6 +37,12 @@ OF_UPGRADE_EDGES = (
         tests=("tests/unit/upgrade/test_managed.py",),
     ),
     Planted(
+        name="an upgrade launches ahead of time although an owner has scaled the group up",
+        story="finds out about the owner while the drains go on",
+        edits=(edit(f"{UPGRADE}.ahead.launches", " or record.others_seen is not None", ""),),
+        tests=("tests/unit/upgrade/test_early_starts.py",),
+    ),
+    Planted(
         name="an upgrade terminates instances in Standby",
         story="takes whatever is not leaving for a member",
         edits=(edit(f"{UPGRADE}.members._absence", 'lifecycle in {"Standby", "EnteringStandby"}', "False"),),

@@ -148,6 +148,12 @@ def test_for_a_target_that_has_proven_to_work_those_of_three_turns_come_ahead_an
     assert launches(rolling(old=3, new=("n1", "n2"), booting=()), record, rolling=True) == ("a",)
 
 
+def test_none_come_while_somebody_else_seems_to_have_scaled_the_group_up():
+    """Once that is certain nothing is paid for any more: the group would keep what was launched meanwhile."""
+    record, many = a_record(surge=2, **owing("n1", "n2")), rolling(old=9, new=("n1", "n2"), booting=())
+    assert launches(many, replace(record, others_seen=NOON), rolling=True) == ()
+
+
 def test_no_more_come_ahead_than_the_budgets_let_go():
     one = Budget(nodes=1, percent=False, reasons=("Upgrade",))
     policy = a_policy(UpdatePolicy(max_unavailable=4), disruption=DisruptionPolicy(budgets=(one,)))
