@@ -90,7 +90,9 @@ class DrainTimes:
             return False
         drain, now = policy.drain, view.now + CLOCKS
         forced = drain.force or view.forced(instance)
-        if forced and now >= begun + drain.timeout.total_seconds():
+        taken = self.asked.taken_at(instance, view.now)
+        over = begun + drain.timeout.total_seconds()
+        if forced and now >= min(over, over if taken is None else taken - MARGIN):
             return True
         if not (forced or drain.termination_grace_period is not None or at_deadline_deletes(drain)):
             return False
