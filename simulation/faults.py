@@ -299,6 +299,11 @@ class Injector:
         crowd = self.crowded.get(zone)
         return crowd.left if self.active and crowd is not None and self._timeline.now() < crowd.until else None
 
+    def troubled(self, within: float) -> bool:
+        """Whether the Kubernetes API has been away, hung or slow in the last `within` seconds."""
+        ended = max(self.api_down_until, self.api_hangs_until, self.api_slow_until)
+        return ended > 0 and self._timeline.now() < ended + within
+
     def stop(self) -> None:
         """Faults are over: what comes now has to converge."""
         self.active = False

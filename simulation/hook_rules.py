@@ -33,9 +33,11 @@ class HookRules:
             yield f"{hook} of {group} for {instance}"
 
     def launches(self, view: WorldView) -> Iterator[str]:
-        """Looked at after each heartbeat: nothing else keeps a hook waiting."""
+        """Looked at after each heartbeat: nothing else keeps a hook waiting. An API server that does not answer says
+        nothing about the Node.
+        """
         for _, hook, instance, by_us in self._new("heartbeats", view.heartbeats):
-            if not by_us or (hook, instance) in self._told or view.joined(instance):
+            if not by_us or (hook, instance) in self._told or view.joined(instance) or view.troubled(SWEEPS):
                 continue
             for hold in view.holds(instance):
                 if hold.hook == hook and hold.launching and view.now - hold.since > hold.timeout + NEVER_JOINS:

@@ -154,6 +154,10 @@ class Shown:
         """(instance, plan)."""
         return self.claims.plans
 
+    def troubled(self, within: float) -> bool:
+        """As the faults say."""
+        return self.injector.troubled(within)
+
     @property
     def crowded(self) -> Mapping[str, Crowd]:
         """By zone."""

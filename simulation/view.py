@@ -287,6 +287,10 @@ class WorldView(Protocol):
         """(instance, plan) whenever we wrote down where a replacement is to be launched."""
         ...
 
+    def troubled(self, within: float) -> bool:
+        """Whether the Kubernetes API has been away, hung or slow in the last `within` seconds."""
+        ...
+
     @property
     def crowded(self) -> Mapping[str, Crowd]:
         """By zone: subnets that others leave few addresses."""

@@ -133,8 +133,11 @@ def test_a_heartbeat_for_a_hook_that_never_held_the_instance_is_told(world, chec
     assert rules(checker.after_event(world)) == [Rule.HEARTBEAT]
 
 
-@pytest.mark.parametrize(("joined", "found"), [(False, [Rule.LAUNCH_HOOK]), (True, [])])
-def test_the_launch_hook_of_an_instance_that_does_not_join_may_give_up(world, checker, joined, found):
+@pytest.mark.parametrize(
+    ("joined", "trouble", "found"), [(False, False, [Rule.LAUNCH_HOOK]), (False, True, []), (True, False, [])]
+)
+def test_the_launch_hook_of_an_instance_that_does_not_join_may_give_up(world, checker, joined, trouble, found):
+    world.api_in_trouble = trouble
     world.unjoined = set() if joined else {INSTANCE}
     world.hold("leeward-terminate", launching=True, timeout=300)
     world.clock.sleep(300 + NEVER_JOINS)

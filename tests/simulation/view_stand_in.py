@@ -70,6 +70,7 @@ class World:
     held_long: set = field(default_factory=set)
     forced_ones: set = field(default_factory=set)
     only_kubernetes_fails: bool = False
+    api_in_trouble: bool = False
 
     def __post_init__(self):
         self.cluster = Cluster(clock=lambda: self.now, settings=ClusterSettings(pod_start=0.0))
@@ -108,6 +109,9 @@ class World:
 
     def rested_since(self, instance):
         return self.rested.get(instance)
+
+    def troubled(self, within):
+        return self.api_in_trouble
 
     def joined(self, instance):
         return instance not in self.unjoined
