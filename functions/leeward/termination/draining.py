@@ -88,7 +88,7 @@ def _drain_node(run: Run, situation: Situation, started: datetime, ports: Ports)
     node = find_node(record, kubernetes)
     if node is None:
         return replace(run, next=Next.DRAINED, pause=0, why="no Node of the cluster stands for it: nothing to drain")
-    if only_surplus(record) and not node.marked:
+    if only_surplus(record) and not node.marked and "terminating" not in record.times:
         blocked = _blocked(plan_now(node, situation, started, kubernetes, ports))
         if blocked:
             return replace(run, next=Next.FAILED, why=f"another node pays, here pods are blocked: {blocked}"[:500])

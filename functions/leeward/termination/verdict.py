@@ -18,6 +18,7 @@ from leeward.termination.run import Next
 REPLACED_FIRST = (*ABRUPT, CauseKind.SCHEDULED_CHANGE)
 FAR_AHEAD = timedelta(days=1)  # a scheduled change further away is paced by the budgets
 SHORTEST_PAUSE = 2  # seconds
+JOIN_PAUSE = 10  # seconds between two looks for the Node of an instance that EC2 takes within minutes
 LONG_PAUSE = 30  # seconds, what a pause grows to within minutes
 LONGEST_PAUSE = 600  # what it grows to within hours: two days of a held hook are some thousand history events
 LONG_WAIT = timedelta(minutes=5)
@@ -149,6 +150,13 @@ def after_time_out(
         return Next.WAIT
     leaving = held or state not in {"pending", "running"}
     return Next.DRAINED if taken or leaving else Next.FAILED
+
+
+def may_join_late(record: TerminationRecord, state: str) -> bool:
+    """Whether a Node may still join for an instance that runs on while its end is awaited: no drain has found one that
+    it could empty. Pods would start there, and end with the instance unasked.
+    """
+    return "drained" not in record.times and state in {"pending", "running"}
 
 
 def comes_again(record: TerminationRecord, now: datetime) -> bool:

@@ -8,6 +8,18 @@ DEADLINES = "leeward.termination.deadlines"
 
 OF_PERIODS = (
     Planted(
+        name="a Node that joins late is not looked for",
+        story="takes an instance without a Node for drained, as long as another team's hook holds it",
+        edits=(
+            edit(
+                "leeward.termination.verdict.may_join_late",
+                '"drained" not in record.times and state in {"pending", "running"}',
+                "False",
+            ),
+        ),
+        tests=("tests/state_machines/test_late_nodes.py",),
+    ),
+    Planted(
         name="the time-out of a hook of ours is a detach deadline",
         story="takes the earliest deadline of all causes for the moment when EC2 takes the instance",
         edits=(edit("leeward.model.deadlines.taken_at", "if cause.kind in TAKEN", "if True"),),
