@@ -21,6 +21,9 @@ SHORTEST_PAUSE = 2  # seconds
 JOIN_PAUSE = 10  # seconds between two looks for the Node of an instance that EC2 takes within minutes
 LONG_PAUSE = 30  # seconds, what a pause grows to within minutes
 LONGEST_PAUSE = 600  # what it grows to within hours: two days of a held hook are some thousand history events
+UNATTENDED = timedelta(
+    seconds=90
+)  # until the next chance: a step may hang for 55 s and be retried, sweeps are 60 s apart
 LONG_WAIT = timedelta(minutes=5)
 GROWTH = 20  # after a long wait a pause is this part of what was waited
 DETACHED_AFTER = timedelta(minutes=5)  # running, and in no group for so long: somebody detached it
@@ -202,12 +205,21 @@ def held_since(record: TerminationRecord, hook: LifecycleHook) -> datetime | Non
 def heartbeats_due(
     hooks: Iterable[LifecycleHook], record: TerminationRecord, heartbeat: Heartbeat, now: datetime, ahead: timedelta
 ) -> tuple[LifecycleHook, ...]:
-    """The waiting hooks of ours that need a heartbeat within `ahead`; none once `until` has passed since the hook began
-    to hold the instance.
+    """The waiting hooks of ours that need a heartbeat within `ahead`, or that would end before the next chance to send
+    one; none once `until` has passed since the hook began to hold the instance.
     """
     return tuple(
-        hook for hook in hooks if (due := _next_heartbeat(hook, record, heartbeat, now)) and due <= now + ahead
+        hook
+        for hook in hooks
+        if (due := _next_heartbeat(hook, record, heartbeat, now)) is not None
+        and (due <= now + ahead or _ends(hook, record, now) <= now + UNATTENDED)
     )
+
+
+def _ends(hook: LifecycleHook, record: TerminationRecord, now: datetime) -> datetime:
+    """When Auto Scaling ends it without another heartbeat."""
+    began = record.heartbeats.get(hook.name, held_since(record, hook) or now)
+    return began + timedelta(seconds=hook.heartbeat_timeout)
 
 
 def next_heartbeats(

@@ -8,6 +8,18 @@ DEADLINES = "leeward.termination.deadlines"
 
 OF_PERIODS = (
     Planted(
+        name="a step that hangs outlasts a short hook",
+        story="heartbeats at half of the time-out, however long the step or the minute until the next look may last",
+        edits=(
+            edit(
+                "leeward.termination.verdict.heartbeats_due",
+                "or _ends(hook, record, now) <= now + UNATTENDED",
+                "",
+            ),
+        ),
+        tests=("tests/state_machines/test_two_hooks.py", "tests/unit/termination/test_sweep.py"),
+    ),
+    Planted(
         name="a Node that joins late is not looked for",
         story="takes an instance without a Node for drained, as long as another team's hook holds it",
         edits=(
