@@ -38,13 +38,15 @@ BLOCKED_AFTER = timedelta(seconds=30)  # in which no pod has moved: until then a
 def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Mark the node, evict what has to go, wait for it, heartbeat the hooks that hold the instance meanwhile.
 
-    Answers drained (with what is left of the settle time as pause), wait, gone, failed, or replace where a cause that
-    has joined calls for another instance first.
+    Answers drained (with what is left of the settle time as pause), wait, gone, failed, spare where a person has
+    detached the instance, or replace where a cause that has joined calls for another instance first.
     """
     situation = survey(read(run.instance, ports), ports)
     run = replace(run, version=situation.record.version)
     if situation.ended:
         return replace(run, next=Next.GONE, why=f"EC2 says {situation.state}")
+    if verdict.left_its_group(situation.record, situation.instance, situation.lifecycle):
+        return replace(run, next=Next.SPARE, why="it was detached from its group, and nothing else ends it")
     joined = verdict.back_to_replacement(
         situation.record,
         situation.group,

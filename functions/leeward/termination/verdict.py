@@ -9,6 +9,7 @@ from math import ceil
 
 from leeward.model.deadlines import ABRUPT, maintenance
 from leeward.model.group import Group, LifecycleHook
+from leeward.model.instance import Instance
 from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.policy.document import DrainPolicy, Heartbeat, NodePolicy, Rebalance
 from leeward.termination import deadlines
@@ -16,6 +17,13 @@ from leeward.termination.ledger import debts
 from leeward.termination.run import Next
 
 REPLACED_FIRST = (*ABRUPT, CauseKind.SCHEDULED_CHANGE)
+ENDS_OUTSIDE = (  # causes that do not need the group to end the instance, or that a person has asked for
+    *REPLACED_FIRST,
+    CauseKind.STATE_CHANGE,
+    CauseKind.ASG_TERMINATE,
+    CauseKind.MANUAL,
+    CauseKind.NODE_DELETED,
+)
 FAR_AHEAD = timedelta(days=1)  # a scheduled change further away is paced by the budgets
 SHORTEST_PAUSE = 2  # seconds
 JOIN_PAUSE = 10  # seconds between two looks for the Node of an instance that EC2 takes within minutes
@@ -153,6 +161,14 @@ def after_time_out(
         return Next.WAIT
     leaving = held or state not in {"pending", "running"}
     return Next.DRAINED if taken or leaving else Next.FAILED
+
+
+def left_its_group(record: TerminationRecord, instance: Instance | None, lifecycle: str | None) -> bool:
+    """Whether a person has detached the instance, by the word of both Auto Scaling and EC2's tag, and nothing else ends
+    it: then a drain moves its pods, or deletes them at a deadline, for an instance that stays.
+    """
+    detached = record.subject.group is not None and lifecycle is None and instance is not None and not instance.group
+    return detached and deadlines.release_at(record) is None and not record.has(*ENDS_OUTSIDE)
 
 
 def may_join_late(record: TerminationRecord, state: str) -> bool:

@@ -20,6 +20,18 @@ OF_PERIODS = (
         tests=("tests/state_machines/test_two_hooks.py", "tests/unit/termination/test_sweep.py"),
     ),
     Planted(
+        name="a detached instance is drained to its deadline",
+        story="learns that the instance has left its group only when it is to be terminated",
+        edits=(
+            edit(
+                "leeward.termination.verdict.left_its_group",
+                "return detached and",
+                "return False and",
+            ),
+        ),
+        tests=("tests/state_machines/test_detached.py",),
+    ),
+    Planted(
         name="a Node that joins late is not looked for",
         story="takes an instance without a Node for drained, as long as another team's hook holds it",
         edits=(
