@@ -133,7 +133,7 @@ def _hooks(features: frozenset[Feature], random: Random) -> list[HookPlan]:
     if Feature.SHORT_HOOK in features:
         found.append(HookPlan(name="our-short", timeout=60))
     if Feature.LAUNCH_HOOK in features:
-        found.append(HookPlan(name="our-launch", timeout=random.choice((120, 300, 600)), launching=True))
+        found.append(HookPlan(name="our-launch", timeout=random.choice((300, 600)), launching=True))
     return found
 
 

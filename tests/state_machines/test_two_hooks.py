@@ -80,6 +80,30 @@ def test_a_hook_of_a_minute_outlasts_steps_that_hang_for_all_of_their_time():
     assert max(later - earlier for earlier, later in pairwise(beaten)) < timedelta(seconds=60)
 
 
+def test_a_step_that_hangs_until_its_function_ends_does_not_outlast_a_hook_of_a_minute(monkeypatch):
+    system = a_system(hooks=[our_hook(heartbeat_timeout=60)], pods=[a_pod()])
+    system.groups.begin_terminating(GROUP, I)
+    system.clock.advance(seconds=2)
+    join(system, CauseKind.ASG_TERMINATE, id="token-1", minutes=1, hook=our_hook().name, hook_ours=True)
+    beaten, heartbeat, mark = [START], system.groups.heartbeat, system.kubernetes.mark
+
+    def noted(**given):
+        beaten.append(system.clock.now())
+        return heartbeat(**given)
+
+    def hangs(*given, **options):
+        if system.clock.now() > START + timedelta(minutes=5):
+            return mark(*given, **options)
+        system.clock.advance(seconds=53)
+        raise ClusterUnreachableError("mark: no answer within 53.0 s")
+
+    monkeypatch.setattr(system.groups, "heartbeat", noted)
+    monkeypatch.setattr(system.kubernetes, "mark", hangs)
+    assert Walker(system).run(I).ended == "Terminated"
+    assert len(beaten) > 5
+    assert all(later - earlier < timedelta(seconds=60) for earlier, later in pairwise(beaten))
+
+
 @pytest.mark.parametrize("left", ["leeward-terminate", "short"])
 def test_the_hook_that_still_waits_is_the_one_that_is_heartbeaten(left):
     """The other one was answered by hand."""

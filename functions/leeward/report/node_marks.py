@@ -74,7 +74,11 @@ def _waits(steps: Iterable[Step], node: str) -> Iterator[Mark]:
     """What a drain or an end waited for beside pods that are blocked: each thing once."""
     known: set[str] = set()
     for step in steps:
-        waiting = step.state in {"Drain", "AnswerHooks", "RemoveNode", "Finish"} and step.next in {"wait", "drained"}
+        waiting = step.state in {"Drain", "AnswerHooks", "RemoveNode", "Finish"} and step.next in {
+            "wait",
+            "drain",
+            "drained",
+        }
         if step.left is None or not step.why or not waiting or BlockedLine.read(step.why.split("; ")[0]).pod:
             continue
         told = f"{step.state}: {shape(step.why)}"

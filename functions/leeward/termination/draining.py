@@ -23,7 +23,7 @@ from leeward.termination import deadlines, deregistering, detaching, verdict
 from leeward.termination.deregistering import Awaited
 from leeward.termination.drain import DrainPlan, last_calls
 from leeward.termination.evicting import Progress, plan_now, work
-from leeward.termination.heartbeats import BEFORE_A_STEP, beat
+from leeward.termination.heartbeats import beat
 from leeward.termination.ledger import only_surplus
 from leeward.termination.parting import give_back, remove_node
 from leeward.termination.run import Next, Run
@@ -38,13 +38,15 @@ BLOCKED_AFTER = timedelta(seconds=30)  # in which no pod has moved: until then a
 def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Mark the node, evict what has to go, wait for it, heartbeat the hooks that hold the instance meanwhile.
 
-    Answers drained (with what is left of the settle time as pause), wait, gone, failed, or replace where a cause that
-    has joined calls for another instance first.
+    Answers drained (with what is left of the settle time as pause), wait, gone, failed, spare where a person has
+    detached the instance, or replace where a cause that has joined calls for another instance first.
     """
     situation = survey(read(run.instance, ports), ports)
     run = replace(run, version=situation.record.version)
     if situation.ended:
         return replace(run, next=Next.GONE, why=f"EC2 says {situation.state}")
+    if verdict.left_its_group(situation.record, situation.instance, situation.lifecycle):
+        return replace(run, next=Next.SPARE, why="it was detached from its group, and nothing else ends it")
     joined = verdict.back_to_replacement(
         situation.record,
         situation.group,
@@ -59,7 +61,7 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     situation = replace(situation, record=replace(situation.record, times=times))
     until = deadlines.drain_end(situation.record, situation.policy.drain, started)
     ports.claims.note(run.instance, times={"begun": started, "draining": started, "until": until})
-    situation = replace(situation, record=beat(situation, ports, BEFORE_A_STEP))
+    situation = replace(situation, record=beat(situation, ports))
     try:
         return _drain_node(run, situation, started, ports)
     except (ClusterUnreachableError, ThrottledError) as error:
@@ -88,7 +90,7 @@ def _drain_node(run: Run, situation: Situation, started: datetime, ports: Ports)
     node = find_node(record, kubernetes)
     if node is None:
         return replace(run, next=Next.DRAINED, pause=0, why="no Node of the cluster stands for it: nothing to drain")
-    if only_surplus(record) and not node.marked:
+    if only_surplus(record) and not node.marked and "terminating" not in record.times:
         blocked = _blocked(plan_now(node, situation, started, kubernetes, ports))
         if blocked:
             return replace(run, next=Next.FAILED, why=f"another node pays, here pods are blocked: {blocked}"[:500])

@@ -11,7 +11,6 @@ from leeward.ports import Ports
 from leeward.termination import verdict
 from leeward.termination.situation import UNSELECTED, Situation
 
-BEFORE_A_STEP = timedelta(seconds=30)  # a step may hang for its function's 55 s: even a hook of 60 s outlasts it
 AT_EVERY_CHANCE = timedelta(minutes=2)  # before a heartbeat is due: two sweeps may fail
 
 

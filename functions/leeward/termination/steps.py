@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from leeward.errors import AccessDeniedError, InvalidInputError, LeewardError, RecordChangedError, TerminalError
+from leeward.model.deadlines import ABRUPT
 from leeward.model.group import RETAINED, HookResult
 from leeward.model.instance import cluster_of
 from leeward.model.termination import (
@@ -95,6 +96,9 @@ def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 def answer_hooks(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Complete each terminate hook of ours as soon as the group waits, by instance id: the event that announces it is
     only best effort. Then wait until EC2 says that the instance ends. Hooks that are not ours are never touched.
+
+    While another team's hook holds an instance whose Node has not joined, the kubelet may still register it: the drain
+    step looks for the Node again after each pause.
     """
     if run.next is Next.SPARE:
         return run
@@ -112,10 +116,18 @@ def answer_hooks(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         return replace(run, next=Next.SPARE, why="no group holds the instance any more: it was detached meanwhile")
     if situation.lifecycle == RETAINED and not record.has(CauseKind.MANUAL):
         return replace(run, next=Next.SPARE, why=WHY_RETAINED)
-    pause = 1 if answered else verdict.pause_seconds(waited=waited, now=now)
     held = f"the group says {situation.lifecycle}, EC2 {situation.state}"
     why = f"answered {', '.join(answered)}" if answered else held
-    return replace(run, version=record.version, next=Next.WAIT, pause=pause, why=why)
+    pause = 1 if answered else verdict.pause_seconds(waited=waited, now=now)
+    return _look_again(replace(run, version=record.version, pause=pause, why=why), situation)
+
+
+def _look_again(run: Run, situation: Situation) -> Run:
+    """After a pause: at the hooks, or for the Node that has not joined yet, every few seconds where EC2 takes it."""
+    if not verdict.may_join_late(situation.record, situation.state):
+        return replace(run, next=Next.WAIT)
+    pause = min(run.pause, verdict.JOIN_PAUSE) if situation.record.has(*ABRUPT) else run.pause
+    return replace(run, next=Next.DRAIN, pause=pause, why=f"{run.why}; no Node has joined yet")
 
 
 def finish(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:

@@ -9,6 +9,7 @@ from math import ceil
 
 from leeward.model.deadlines import ABRUPT, maintenance
 from leeward.model.group import Group, LifecycleHook
+from leeward.model.instance import Instance
 from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.policy.document import Heartbeat, NodePolicy, Rebalance
 from leeward.termination import deadlines
@@ -16,10 +17,19 @@ from leeward.termination.ledger import debts
 from leeward.termination.run import Next
 
 REPLACED_FIRST = (*ABRUPT, CauseKind.SCHEDULED_CHANGE)
+ENDS_OUTSIDE = (  # causes that do not need the group to end the instance, or that a person has asked for
+    *REPLACED_FIRST,
+    CauseKind.STATE_CHANGE,
+    CauseKind.ASG_TERMINATE,
+    CauseKind.MANUAL,
+    CauseKind.NODE_DELETED,
+)
 FAR_AHEAD = timedelta(days=1)  # a scheduled change further away is paced by the budgets
 SHORTEST_PAUSE = 2  # seconds
+JOIN_PAUSE = 10  # seconds between two looks for the Node of an instance that EC2 takes within minutes
 LONG_PAUSE = 30  # seconds, what a pause grows to within minutes
 LONGEST_PAUSE = 600  # what it grows to within hours: two days of a held hook are some thousand history events
+UNATTENDED = timedelta(seconds=90)  # until the next chance: a step may hang for 55 s, sweeps are 60 s apart
 LONG_WAIT = timedelta(minutes=5)
 GROWTH = 20  # after a long wait a pause is this part of what was waited
 DETACHED_AFTER = timedelta(minutes=5)  # running, and in no group for so long: somebody detached it
@@ -152,6 +162,21 @@ def after_time_out(
     return Next.DRAINED if taken or leaving else Next.FAILED
 
 
+def left_its_group(record: TerminationRecord, instance: Instance | None, lifecycle: str | None) -> bool:
+    """Whether a person has detached the instance, by the word of both Auto Scaling and EC2's tag, and nothing else ends
+    it: then a drain moves its pods, or deletes them at a deadline, for an instance that stays.
+    """
+    detached = record.subject.group is not None and lifecycle is None and instance is not None and not instance.group
+    return detached and deadlines.release_at(record) is None and not record.has(*ENDS_OUTSIDE)
+
+
+def may_join_late(record: TerminationRecord, state: str) -> bool:
+    """Whether a Node may still join for an instance that runs on while its end is awaited: no drain has found one that
+    it could empty. Pods would start there, and end with the instance unasked.
+    """
+    return "drained" not in record.times and state in {"pending", "running"}
+
+
 def comes_again(record: TerminationRecord, now: datetime) -> bool:
     """Whether an instance that was given back has to go all the same: maintenance lies ahead, of whatever event, or its
     Node was deleted, which cannot be undone. It is tried again later, and its record stays open until then.
@@ -195,12 +220,21 @@ def held_since(record: TerminationRecord, hook: LifecycleHook) -> datetime | Non
 def heartbeats_due(
     hooks: Iterable[LifecycleHook], record: TerminationRecord, heartbeat: Heartbeat, now: datetime, ahead: timedelta
 ) -> tuple[LifecycleHook, ...]:
-    """The waiting hooks of ours that need a heartbeat within `ahead`; none once `until` has passed since the hook began
-    to hold the instance.
+    """The waiting hooks of ours that need a heartbeat within `ahead`, or that would end before the next chance to send
+    one; none once `until` has passed since the hook began to hold the instance.
     """
     return tuple(
-        hook for hook in hooks if (due := _next_heartbeat(hook, record, heartbeat, now)) and due <= now + ahead
+        hook
+        for hook in hooks
+        if (due := _next_heartbeat(hook, record, heartbeat, now)) is not None
+        and (due <= now + ahead or _ends(hook, record, now) <= now + UNATTENDED)
     )
+
+
+def _ends(hook: LifecycleHook, record: TerminationRecord, now: datetime) -> datetime:
+    """When Auto Scaling ends it without another heartbeat."""
+    began = record.heartbeats.get(hook.name, held_since(record, hook) or now)
+    return began + timedelta(seconds=hook.heartbeat_timeout)
 
 
 def next_heartbeats(

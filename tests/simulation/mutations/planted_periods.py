@@ -8,6 +8,42 @@ DEADLINES = "leeward.termination.deadlines"
 
 OF_PERIODS = (
     Planted(
+        name="a step that hangs outlasts a short hook",
+        story="heartbeats at half of the time-out, however long the step or the minute until the next look may last",
+        edits=(
+            edit(
+                "leeward.termination.verdict.heartbeats_due",
+                "or _ends(hook, record, now) <= now + UNATTENDED",
+                "",
+            ),
+        ),
+        tests=("tests/state_machines/test_two_hooks.py", "tests/unit/termination/test_sweep.py"),
+    ),
+    Planted(
+        name="a detached instance is drained to its deadline",
+        story="learns that the instance has left its group only when it is to be terminated",
+        edits=(
+            edit(
+                "leeward.termination.verdict.left_its_group",
+                "return detached and",
+                "return False and",
+            ),
+        ),
+        tests=("tests/state_machines/test_detached.py",),
+    ),
+    Planted(
+        name="a Node that joins late is not looked for",
+        story="takes an instance without a Node for drained, as long as another team's hook holds it",
+        edits=(
+            edit(
+                "leeward.termination.verdict.may_join_late",
+                '"drained" not in record.times and state in {"pending", "running"}',
+                "False",
+            ),
+        ),
+        tests=("tests/state_machines/test_late_nodes.py",),
+    ),
+    Planted(
         name="the time-out of a hook of ours is a detach deadline",
         story="takes the earliest deadline of all causes for the moment when EC2 takes the instance",
         edits=(edit("leeward.model.deadlines.taken_at", "if cause.kind in TAKEN", "if True"),),

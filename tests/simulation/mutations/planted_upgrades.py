@@ -7,6 +7,18 @@ UPGRADE = "leeward.upgrade"
 
 OF_UPGRADE_EDGES = (
     Planted(
+        name="an old instance whose Node is deleted is available",
+        story="counts Nodes, and takes an instance without one for gone",
+        edits=(
+            edit(
+                "leeward.upgrade.busy.busy_nodes",
+                "found = _without_a_node(preflight, old | record.under_way.keys())",
+                "found = []",
+            ),
+        ),
+        tests=("tests/unit/upgrade/test_busy.py",),
+    ),
+    Planted(
         name="an upgrade waits without an end for nodes that others terminate",
         story="polls until the node is gone",
         edits=(edit(f"{UPGRADE}.drains._stalled", "if not stands:", "if True:"),),

@@ -103,6 +103,22 @@ def test_a_hook_that_notifies_a_topic_of_the_settings_will_do(patient):
     assert patient.troubles() == []
 
 
+@pytest.mark.parametrize(("seconds", "warned"), [(120, True), (299, True), (300, False), (900, False)])
+def test_a_launch_hook_of_ours_that_outlasts_no_failed_sweep(seconds, warned):
+    patient = Patient(written=policies(a_policy(hooks=["joins"])))
+    launch = replace(our_hook(transition=LAUNCHING, heartbeat_timeout=seconds), name="joins", metadata=None)
+    patient.system.groups.hooks_of[GROUP].append(launch)
+    found = [one for one in patient.findings() if one.object == f"group {GROUP}" and "joins waits" in one.found]
+    assert [one.state for one in found] == ([State.WARNING] if warned else [])
+    assert all("--lifecycle-hook-name joins --heartbeat-timeout 300" in one.fix for one in found)
+
+
+def test_a_short_launch_hook_of_another_team_is_left_to_them(patient):
+    theirs = replace(our_hook(transition=LAUNCHING, heartbeat_timeout=60), name="theirs", metadata=None)
+    patient.system.groups.hooks_of[GROUP].append(theirs)
+    assert not any("theirs" in one.found for one in patient.findings())
+
+
 def test_our_hook_on_a_group_that_nothing_selects(patient):
     patient.system.groups.by_name["batch"] = a_group("batch")
     patient.system.groups.hooks_of["batch"] = [our_hook("batch")]

@@ -290,6 +290,17 @@ def test_a_hook_whose_run_is_held_up_is_heartbeaten_once_that_is_due():
     assert system.groups.heartbeats == [(GROUP, "leeward-terminate", NODE)]
 
 
+def test_a_hook_of_a_minute_is_heartbeaten_by_the_sweep_although_its_execution_runs():
+    """Its step may hang on an API server that does not answer, and the next sweep would come too late."""
+    system = a_system(hooks=[our_hook(heartbeat_timeout=60)])
+    system.groups.begin_terminating(GROUP, NODE)
+    claim(system, CauseKind.ASG_TERMINATE)
+    system.executions.start(NODE, 1)
+    system.clock.advance(seconds=10)
+    sweep_once(system.ports)
+    assert system.groups.heartbeats == [(GROUP, "leeward-terminate", NODE)]
+
+
 def test_a_sweep_that_dies_over_its_records_has_settled_the_hooks_before():
     """A zone that ends at once leaves hundreds of both: a hook that times out is lost, the rest is done next minute."""
     system = a_system(ids=(NODE, "i-0def"), hooks=[our_hook()])

@@ -1,4 +1,5 @@
-"""Our terminate hook on each selected group, as fn sync puts it there: the same rule decides here what is missing."""
+"""Our terminate hook on each selected group, as fn sync puts it there: the same rule decides here what is missing.
+Launch hooks that are ours to answer have to outlast sweeps that fail."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,17 +8,20 @@ from leeward.doctor.checks.chosen import selected, tagged
 from leeward.doctor.facts import Facts, Inside, Read, Refused, Unread
 from leeward.doctor.finding import About, Check, Finding
 from leeward.model import keys
-from leeward.model.group import TERMINATING, Group, LifecycleHook
+from leeward.model.group import LAUNCHING, TERMINATING, Group, LifecycleHook
 from leeward.policy.document import ClusterPolicies, NodePolicy
 from leeward.policy.selection import is_ours
 from leeward.sync.hooks import left_over_hook, missing_hook
 
+SHORTEST_LAUNCH = 300  # seconds: the sweep alone heartbeats a launch hook, once a minute, and some sweeps fail
 _NOW = "aws lambda invoke --function-name leeward-sync /dev/stdout"
 _PUT = f"fn sync puts it there within five minutes; if it does not, {_NOW} says why"
 
 
 def hooks(facts: Facts, inside: Inside) -> Iterator[Finding]:
-    """Our terminate hook is there as fn sync puts it: without it a scale-in ends nodes undrained."""
+    """Our terminate hook is there as fn sync puts it: without it a scale-in ends nodes undrained. No launch hook of
+    ours is too short.
+    """
     policies = inside.policies
     if isinstance(policies, (Unread, Refused)):
         return
@@ -31,6 +35,21 @@ def hooks(facts: Facts, inside: Inside) -> Iterator[Finding]:
             yield about.unknown(found)
         else:
             yield _hook(about, inside, _Case(group=group, policy=policy, policies=policies, hooks=found))
+            yield from _short_launches(about, inside, policy, found)
+
+
+def _short_launches(
+    about: About, inside: Inside, policy: NodePolicy, found: tuple[LifecycleHook, ...]
+) -> Iterator[Finding]:
+    for hook in found:
+        ours = hook.transition == LAUNCHING and is_ours(hook, policy, inside.queue_arns)
+        if ours and hook.heartbeat_timeout < SHORTEST_LAUNCH:
+            put = f"--auto-scaling-group-name {hook.group} --lifecycle-hook-name {hook.name}"
+            yield about.warning(
+                f"launch hook {hook.name} waits {hook.heartbeat_timeout} s: an instance that boots longer ends where a "
+                f"sweep fails, expected at least {SHORTEST_LAUNCH} s",
+                f"aws autoscaling put-lifecycle-hook {put} --heartbeat-timeout {SHORTEST_LAUNCH}",
+            )
 
 
 def _left_over(
