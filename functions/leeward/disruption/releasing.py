@@ -17,8 +17,9 @@ from leeward.termination.starting import start
 
 
 def release(record: RoundRecord, ports: Ports) -> RoundRecord:
-    """The record as written. Done twice it is done once."""
-    give_back(record, record.released, ports)
+    """The record as written. Done twice it is done once. Who goes for a launch is claimed before the other nodes serve
+    again: one of this round would else take new pods and lose its taint, between two steps towards its end.
+    """
     surplus = record.surplus()
     if surplus:
         payers = dict(record.handed)
@@ -26,6 +27,7 @@ def release(record: RoundRecord, ports: Ports) -> RoundRecord:
             payers[new] = _payer(new, record, {*payers.values(), *record.going.values()}, ports)
         record = written(replace(record, handed=payers), ports)
     _ask(record, ports)
+    give_back(record, record.released, ports)
     return record
 
 
