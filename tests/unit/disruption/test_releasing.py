@@ -80,6 +80,22 @@ def test_where_the_new_node_is_gone_a_member_that_stays_is_asked_one_for_each_la
     assert sorted(record.handed.values()) == sorted([OLD, OTHER]) == payers(system)
 
 
+def test_nothing_goes_for_a_new_node_that_left_its_group_with_decrement(system):
+    """Cluster Autoscaler terminates a node so that does not register: the group is as large as it was."""
+    system.groups.terminate(instance=NEW, decrement=True)
+    ended(system, NEW)
+    record = release(a_record(system), system.ports)
+    assert (record.handed, record.surplus(), payers(system)) == ({NEW: ""}, (), [])
+
+
+def test_a_member_goes_for_a_new_node_that_its_group_has_replaced(system):
+    system.groups.begin_terminating(GROUP, NEW)
+    ended(system, NEW)
+    record = release(a_record(system), system.ports)
+    assert record.handed[NEW] in {OLD, OTHER, SECOND}
+    assert payers(system) == [record.handed[NEW]]
+
+
 def test_a_node_of_the_round_that_goes_for_a_launch_keeps_the_taint_and_the_others_serve_again(system):
     ended(system, NEW)
     ended(system, SECOND)
