@@ -57,6 +57,7 @@ DECIDE = (*_LOOKING, START_ROUND, LOOK_AT_ROUND)
 
 DISRUPT = (
     *_LOOKING,
+    Permission(action="autoscaling:DescribeScalingActivities", on=Scope.ANYTHING, reason=_LIST_ONLY),
     Permission(action="dynamodb:UpdateItem", on=Scope.TABLE),
     *(
         Permission(action=f"autoscaling:{action}", on=Scope.CLUSTER_GROUPS, reason=_ONLY_TAGGED)

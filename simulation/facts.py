@@ -54,8 +54,8 @@ def policy_of(view: WorldView, group: Group | None) -> NodePolicy | None:
 
 
 def always(budget: Budget) -> bool:
-    """Whether the budget holds for every reason, in every zone, at any time."""
-    return not budget.reasons and budget.window is None and budget.zone is None
+    """Whether the budget holds for every reason at any time, in its zone or in all of them."""
+    return not budget.reasons and budget.window is None
 
 
 def is_paced(instance: str, asked: AskedOf, view: WorldView) -> bool:

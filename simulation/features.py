@@ -12,7 +12,7 @@ from typing import Any
 
 from leeward.policy.document import Budget, ClusterPolicies, DrainPolicy, NodePolicy, Window
 from simulation.faults import Faults
-from simulation.fleets import Fleet, GroupPlan, HookPlan
+from simulation.fleets import REGION, Fleet, GroupPlan, HookPlan
 
 
 class Feature(StrEnum):
@@ -45,7 +45,7 @@ class Feature(StrEnum):
 
     FINALIZER = "finalizer"
     REPAIR = "repair with short limits"
-    BUDGETS = "budgets with windows and reasons"
+    BUDGETS = "budgets with windows and reasons"  # one of a zone
     LONG_GRACE = "grace period beyond the time-out"
     REFUSING = "unmanaged pods and local data are refused"
     POLICIES_CHANGE = "policies change"
@@ -62,6 +62,7 @@ WEIGHTS: Mapping[Feature, float] = {
     Feature.TWO_HOOKS: 4,
     Feature.FLAGS: 4,
 }
+ZONES = tuple(f"{REGION}{letter}" for letter in "abc")  # those that every fleet has
 HOW_MANY = (0, 1, 2, 2, 3, 3, 4)
 TIMES: tuple[tuple[Feature, tuple[float, float], tuple[float, float]], ...] = (
     (Feature.QUICK_BOOT, (0.5, 2), (0.5, 2)),
@@ -161,6 +162,7 @@ def _budgets(policy: NodePolicy, random: Random) -> NodePolicy:
         Budget(nodes=random.choice((10, 50))),
         Budget(nodes=1, percent=False, reasons=("Drifted", "Upgrade")),
         Budget(nodes=0, percent=False, window=window, reasons=("Underutilized",)),
+        Budget(nodes=random.choice((1, 50)), percent=random.random() < 0.5, zone=random.choice(ZONES)),
     )
     return replace(policy, disruption=replace(policy.disruption, budgets=several))
 

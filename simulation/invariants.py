@@ -15,7 +15,7 @@ from simulation.leaving_rules import LeavingRules
 from simulation.message_rules import MessageRules, warned_by
 from simulation.node_rules import NodeRules
 from simulation.round_rules import Spent
-from simulation.upgrade_rules import Pace
+from simulation.upgrade_rules import Members, Pace
 from simulation.view import HookCall, Rule, Violation, WorldView
 
 __all__ = ["Checker", "HookCall", "Rule", "Violation", "WorldView", "check"]
@@ -47,7 +47,7 @@ class Checker:
         self._paid: set[str] = set()
         self._overpaid: dict[str, int] = {}
         self._overlaps: dict[str, float] = {}
-        self._pace, self._spent = Pace(), Spent()
+        self._pace, self._members, self._spent = Pace(), Members(), Spent()
         self._always = self._rules()
 
     def after_event(self, view: WorldView) -> list[Violation]:
@@ -59,6 +59,7 @@ class Checker:
             view.cluster.observe(self._nodes.watch)
             view.cluster.observe(self._spent.watch)
         self._times.read(view)
+        self._members.watch(view)
         for instance in warned_by(self._new("warnings known", view.acknowledged)):
             self._times.warned(instance, view.now)
         return [
@@ -70,10 +71,8 @@ class Checker:
     def at_the_end(self, view: WorldView) -> list[Violation]:
         """What has not come to rest; only once faults and arrivals have stopped and `STUCK_AFTER` has passed."""
         found = self.after_event(view)
-        found += [
-            Violation(seed=self.seed, at=view.now, rule=Rule.UPGRADE, text=t) for t in self._pace.at_the_end(view)
-        ]
-        for rule, rule_check in EVENTUAL:
+        of_upgrades = ((Rule.UPGRADE, self._pace.at_the_end), (Rule.TARGET, self._members.at_the_end))
+        for rule, rule_check in (*of_upgrades, *EVENTUAL):
             found += [Violation(seed=self.seed, at=view.now, rule=rule, text=text) for text in rule_check(view)]
         return found
 

@@ -111,12 +111,17 @@ class NodeRules:
         policy = policy_of(view, group)
         if group is None or policy is None:
             return None
-        members = {member.id for member in group.instances}
-        nodes = sum(_instance(node) in members for node in view.cluster.store.each("nodes"))
-        busy = [name for name in members & self._unavailable.keys() if self._counts(name, view)]
-        if all(len(busy) <= _limit(budget, nodes) for budget in policy.disruption.budgets if always(budget)):
-            return None
-        return f"{instance}: {len(busy)} of {nodes} nodes of {group.name} are unavailable"
+        zones = {member.id: member.zone for member in group.instances}
+        joined = [_instance(node) for node in view.cluster.store.each("nodes") if _instance(node) in zones]
+        busy = [name for name in zones if name in self._unavailable and self._counts(name, view)]
+        for budget in filter(always, policy.disruption.budgets):
+            if budget.zone in {None, zones[instance]}:
+                most = _limit(budget, sum(budget.zone in {None, zones[name]} for name in joined))
+                held = sum(budget.zone in {None, zones[name]} for name in busy)
+                if held > most:
+                    where = f"{group.name} in {budget.zone}" if budget.zone else group.name
+                    return f"{instance}: {held} nodes of {where} are unavailable, {most} may be"
+        return None
 
     def let_go(self, view: WorldView) -> Iterator[str]:
         """Our answer to the last hook, or our TerminateInstance where no hook of ours holds it, ends the instance."""

@@ -49,22 +49,29 @@ class Spent:
                 yield from self._over(record, view)
 
     def _over(self, record: RoundRecord, view: WorldView) -> Iterator[str]:
+        unavailable = {name for name, since in self._since.items() if view.now - since > SETTLED}
         for policy in view.policies.policies:
-            names = _nodes_of(policy, view)
-            going = set(record.going) & names
-            busy = {name for name, since in self._since.items() if name in names and view.now - since > SETTLED}
+            zones = _zones_of(policy, view)
             for budget in filter(always, policy.disruption.budgets):
+                names = {name for name, zone in zones.items() if budget.zone in {None, zone}}
+                going, busy = set(record.going) & names, unavailable & names
                 if going and len(going | busy) > _limit(budget, len(names)):
                     told = f"{', '.join(sorted(going))} go, {len(busy - going)} are unavailable already"
-                    yield f"round {record.number}: {told}, policy {policy.name} has {len(names)} nodes"
+                    where = f" in {budget.zone}" if budget.zone else ""
+                    yield f"round {record.number}: {told}, policy {policy.name} has {len(names)} nodes{where}"
 
 
-def _nodes_of(policy: NodePolicy, view: WorldView) -> set[str]:
+def _zones_of(policy: NodePolicy, view: WorldView) -> dict[str, str]:
+    """The zone of each node in service that the policy selects."""
     chain = view.policies.policies
     mine = [group for name, group in view.groups.items() if policy_for(chain, name, group.tags) is policy]
-    members = {one.id for group in mine for one in group.instances if one.lifecycle == "InService"}
-    nodes = view.cluster.store.each("nodes")
-    return {name_of(node) for node in nodes if instance_id_of(node["spec"].get("providerID") or "") in members}
+    members = {one.id: one.zone for group in mine for one in group.instances if one.lifecycle == "InService"}
+    nodes = ((name_of(node), _instance(node)) for node in view.cluster.store.each("nodes"))
+    return {name: members[instance] for name, instance in nodes if instance in members}
+
+
+def _instance(node: Obj) -> str:
+    return instance_id_of(node["spec"].get("providerID") or "")
 
 
 def _limit(budget: Budget, nodes: int) -> int:

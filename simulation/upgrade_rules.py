@@ -3,9 +3,11 @@
 The pace is that of the policy at the size that the group had when its upgrade began."""
 
 from collections.abc import Callable, Iterator
+from datetime import datetime
 
 from leeward.errors import InvalidInputError
 from leeward.model import keys
+from leeward.model.group import GroupInstance
 from leeward.model.instance import instance_id_of
 from leeward.policy.selection import policy_for
 from leeward.upgrade.record import UpgradeRecord, Wish
@@ -49,6 +51,42 @@ class Pace:
                 yield f"{name}: execution {record.execution} has got nowhere for {idle:.0f} s: {record.why}"
 
 
+class Members:
+    """Which instances an upgrade had to bring to its target: those in service when it ended. Not the ones that their
+    owner had put into Standby or protected by then, which may serve again afterwards.
+    """
+
+    def __init__(self) -> None:
+        self._ended: dict[str, datetime] = {}
+        self._left_out: dict[str, frozenset[str]] = {}
+
+    def watch(self, view: WorldView) -> None:
+        """Look at the group of each upgrade that has just ended."""
+        for name, record in view.upgrades.items():
+            if record.ended is not None and self._ended.get(name) != record.ended:
+                self._ended[name] = record.ended
+                out = (one.id for one in view.groups[name].instances if _out_of_service(one))
+                self._left_out[name] = frozenset(out)
+
+    def at_the_end(self, view: WorldView) -> Iterator[str]:
+        """Members that upgrades have left behind their target."""
+        for name, record in sorted(view.upgrades.items()):
+            wanted = record.target.template
+            if record.resumable or record.wish is Wish.ABORT or wanted is None:
+                continue
+            for member in view.groups[name].instances:
+                known = member.template
+                if member.id in self._left_out.get(name, ()) or _out_of_service(member):
+                    continue
+                if known is not None and not member.lifecycle.startswith(LEAVING) and known.version != wanted.version:
+                    yield f"{name}: {member.id} is of version {known.version}, the target was {wanted.version}"
+
+
+def _out_of_service(instance: GroupInstance) -> bool:
+    """Its owner keeps it from work, or from the group's scale-in."""
+    return instance.protected or instance.lifecycle.startswith(NO_MEMBER)
+
+
 def _most(record: UpgradeRecord, view: WorldView) -> int:
     group = view.groups[record.group]
     policy = policy_for(view.policies.policies, group.name, group.tags)
@@ -77,19 +115,6 @@ def owed_by_upgrade(group: str, view: WorldView) -> int:
     forgiven = record.launched if record.others_scaled is not None else 0
     held = record.alive if record.resumable else 0
     return held + forgiven
-
-
-def _on_target(view: WorldView) -> Iterator[str]:
-    for name, record in sorted(view.upgrades.items()):
-        wanted = record.target.template
-        if record.resumable or record.wish is Wish.ABORT or wanted is None:
-            continue
-        for member in view.groups[name].instances:
-            known = member.template
-            if member.protected or member.lifecycle.startswith(NO_MEMBER):
-                continue
-            if known is not None and not member.lifecycle.startswith(LEAVING) and known.version != wanted.version:
-                yield f"{name}: {member.id} is of version {known.version}, the target was {wanted.version}"
 
 
 def _restored(view: WorldView) -> Iterator[str]:
@@ -128,7 +153,6 @@ def _cordoned_for(node: Obj) -> str:
 
 
 UPGRADES_EVENTUAL: tuple[tuple[Rule, Callable[[WorldView], Iterator[str]]], ...] = (
-    (Rule.TARGET, _on_target),
     (Rule.RESTORED, _restored),
     (Rule.LIFTED, _cordons),
     (Rule.LIFTED, _kept),

@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.policy.document import DrainPolicy
+from leeward.policy.document import Budget, DisruptionPolicy, DrainPolicy
 from local.cluster.nodes import NodeSpec
 from simulation.asked import Kind
 from simulation.aws import events
 from simulation.invariants import Rule
 from simulation.node_rules import CLAIMED_WITHIN, IN_GOOD_TIME, NOTICE, SETTLED, TOLD_AFTER, UNMARKED
-from tests.fakes.builders import GROUP, a_group, a_policy, policies
+from tests.fakes.builders import GROUP, ZONE, a_group, a_policy, policies
 from tests.fakes.clock import START
 from tests.simulation.view_stand_in import INSTANCE, MARK, NODE, a_record, rules
 
@@ -81,6 +81,18 @@ def test_maintenance_far_ahead_may_take_one_node_of_ten_but_not_a_second(world, 
     world.mark()
     assert checker.after_event(world) == []
     assert rules(a_while(world, checker, TOLD_AFTER + 1)) == [Rule.UNAVAILABLE]
+
+
+@pytest.mark.parametrize(("zone", "found"), [(ZONE, [Rule.UNAVAILABLE]), ("us-east-1f", [])])
+def test_maintenance_far_ahead_waits_for_the_budget_of_its_zone_and_of_no_other(world, checker, zone, found):
+    budgets = (Budget(nodes=100), Budget(nodes=1, percent=False, zone=zone))
+    world.policies = policies(replace(a_policy(), disruption=DisruptionPolicy(budgets=budgets)))
+    maintained(world, 10)
+    world.cluster.set_node_ready("node-i-1", "Unknown")
+    assert a_while(world, checker, SETTLED + 1) == []
+    world.mark()
+    assert checker.after_event(world) == []
+    assert rules(a_while(world, checker, TOLD_AFTER + 1)) == found
 
 
 @pytest.mark.parametrize(("seconds", "told"), [(-5, []), (300, [Rule.UNAVAILABLE])])

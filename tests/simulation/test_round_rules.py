@@ -12,7 +12,7 @@ from simulation.aws.books import Book
 from simulation.aws.round_books import RoundBooks
 from simulation.invariants import Checker, Rule
 from simulation.round_rules import STUCK
-from tests.fakes.builders import GROUP
+from tests.fakes.builders import GROUP, ZONE
 from tests.fakes.rounds import a_round
 from tests.simulation.view_stand_in import INSTANCE, NODE, World
 
@@ -61,6 +61,15 @@ def test_more_nodes_than_the_budget_allows_are_found_when_they_are_told():
     world.rounds["blue"] = replace(world.rounds["blue"], told=True)
     assert broken(world, checker) == [Rule.SPENT]
     assert broken(world, checker) == []  # told once
+
+
+@pytest.mark.parametrize(("zone", "found"), [(ZONE, [Rule.SPENT]), ("us-east-1f", [])])
+def test_a_budget_of_a_zone_limits_the_nodes_there_and_no_others(zone, found):
+    world = a_world(told=True)
+    budgets = (Budget(nodes=100), Budget(nodes=0, percent=False, zone=zone))
+    chain = tuple(replace(one, disruption=DisruptionPolicy(budgets=budgets)) for one in world.policies.policies)
+    world.policies = replace(world.policies, policies=chain)
+    assert broken(world) == found
 
 
 def test_a_node_that_is_unavailable_already_counts_and_one_that_is_cordoned_does_not():

@@ -1,7 +1,9 @@
 """Each rule about upgrades finds what breaks it."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+
+import pytest
 
 from leeward.model import keys
 from leeward.model.group import GroupInstance
@@ -49,6 +51,30 @@ def test_a_node_of_another_version_after_the_end_is_found():
     old = GroupInstance(id=INSTANCE, zone=ZONE, lifecycle="InService", template=replace(WANTED, version="1"))
     world.groups[GROUP] = replace(world.groups[GROUP], instances=(old,))
     assert broken(world) == [Rule.TARGET]
+
+
+@pytest.mark.parametrize("out", [{"lifecycle": "Standby"}, {"protected": True}])
+def test_an_instance_that_was_out_of_service_when_the_upgrade_ended_may_serve_on_its_old_version(out):
+    world, began = a_world()
+    world.upgrades[GROUP] = replace(world.upgrades[GROUP], ended=began)
+    old = GroupInstance(id=INSTANCE, zone=ZONE, lifecycle="InService", template=replace(WANTED, version="1"))
+    world.groups[GROUP] = replace(world.groups[GROUP], instances=(replace(old, **out),))
+    checker = Checker()
+    checker.after_event(world)
+    world.groups[GROUP] = replace(world.groups[GROUP], instances=(old,))
+    assert broken(world, checker) == []
+
+
+def test_an_instance_that_served_when_the_last_upgrade_ended_is_found_whatever_an_earlier_one_left_out():
+    world, began = a_world()
+    world.upgrades[GROUP] = replace(world.upgrades[GROUP], ended=began)
+    old = GroupInstance(id=INSTANCE, zone=ZONE, lifecycle="Standby", template=replace(WANTED, version="1"))
+    world.groups[GROUP] = replace(world.groups[GROUP], instances=(old,))
+    checker = Checker()
+    checker.after_event(world)
+    world.groups[GROUP] = replace(world.groups[GROUP], instances=(replace(old, lifecycle="InService"),))
+    world.upgrades[GROUP] = replace(world.upgrades[GROUP], ended=began + timedelta(hours=1))
+    assert broken(world, checker) == [Rule.TARGET]
 
 
 def test_what_was_not_given_back_is_found():

@@ -44,7 +44,8 @@ class RoundRecord:
     `orders`: number of a command and of its replacement, `C.R` -> subnets that are still to be tried, `zone/subnet`
     each, the first one now. `launched`: new instance -> `C.R`, `places`: new instance -> `group/zone/subnet`.
     `told`: the nodes belong to their terminations now. `ends`: instance -> `gone`, or `stayed` where it was given back
-    or its group replaced it. `handed`: new instances that nothing went for -> who is asked to go.
+    or its group replaced it. `handed`: new instances that nothing went for -> who is asked to go, empty where
+    its own end has shrunk the group.
 
     `rests`: group -> when its last round ended, of this round and earlier ones. `retry`: not taken up again before.
     """

@@ -1,7 +1,8 @@
 """What a round gives back: nodes of commands that fell serve again, and what was launched for them goes.
 
 Who goes for a launch is chosen once and written down before anybody is asked: asked again after a step has died, the
-same node is. Chosen anew, the group would shrink twice for one launch (docs/designs/capacity-ledger.md)."""
+same node is. Chosen anew, the group would shrink twice for one launch (docs/designs/capacity-ledger.md). A new node
+that has left with decrement has undone its launch: Cluster Autoscaler terminates nodes so that do not register."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -15,30 +16,46 @@ from leeward.ports import Ports
 from leeward.termination import ledger
 from leeward.termination.starting import start
 
+UNDONE = ""  # in place of who goes for a launch: its own instance has left with decrement
+
 
 def release(record: RoundRecord, ports: Ports) -> RoundRecord:
-    """The record as written. Done twice it is done once."""
-    give_back(record, record.released, ports)
+    """The record as written. Done twice it is done once. Who goes for a launch is claimed before the other nodes serve
+    again: one of this round would else take new pods and lose its taint, between two steps towards its end.
+    """
     surplus = record.surplus()
     if surplus:
-        payers = dict(record.handed)
+        payers, undone = dict(record.handed), _undone(surplus, record, ports)
         for new in surplus:
-            payers[new] = _payer(new, record, {*payers.values(), *record.going.values()}, ports)
+            taken = {*payers.values(), *record.going.values()}
+            payers[new] = UNDONE if new in undone else _payer(new, record, taken, ports)
         record = written(replace(record, handed=payers), ports)
     _ask(record, ports)
+    give_back(record, record.released, ports)
     return record
 
 
 def _ask(record: RoundRecord, ports: Ports) -> None:
     """From then on the termination of whoever goes answers for the group's size."""
-    known = ports.instances.describe(record.handed.values()) if record.handed else {}
-    for new, payer in record.handed.items():
+    handed = {new: payer for new, payer in record.handed.items() if payer != UNDONE}
+    known = ports.instances.describe(handed.values()) if handed else {}
+    for new, payer in handed.items():
         now = ports.clock.now()
         reason = f"round {record.number} launched {new} ahead, and no node goes for it"
         cause = Cause(id=f"{ledger.DEBT}{new}/ahead", kind=CauseKind.SURPLUS, at=now, reason=reason)
         claimed = ports.claims.claim(_subject(record, new, payer, known.get(payer)), cause, now)
         if claimed.status is Status.OPEN:
             start(claimed, ports)
+
+
+def _undone(surplus: Collection[str], record: RoundRecord, ports: Ports) -> frozenset[str]:
+    """New instances that have ended, and by whose end their group says that it shrank: nothing goes for them."""
+    instances = ports.instances.describe(surplus)
+    ended = [new for new in surplus if new not in instances or instances[new].ended]
+    groups = {new: record.places[new].split("/")[0] for new in ended}
+    since = record.began - ledger.MARGIN
+    said = {group: ports.groups.activities(group, since) for group in sorted(set(groups.values()))}
+    return frozenset(new for new in ended if ledger.ending(new, said[groups[new]]) is ledger.Ending.SHRUNK)
 
 
 def _payer(new: str, record: RoundRecord, taken: Collection[str], ports: Ports) -> str:

@@ -24,6 +24,7 @@ from leeward.upgrade.rolling import adopted
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.scene import Scene, look, measured
 from leeward.upgrade.settling import nodes_finish, settled
+from leeward.upgrade.stalled import MOST_NAMED
 from leeward.upgrade.taking_back import still_allowed
 from leeward.upgrade.telling import ask_to_pay, tell
 from leeward.upgrade.templates import points_at
@@ -139,10 +140,19 @@ def restore(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     target = f", {record.target.template.told}" if record.target.template else ""
     why = f"{record.finished} nodes replaced, {len(scene.preflight.members)} members{target}"
     then = begin_next(record, ports) if how is Next.UPGRADED else ""
-    said = "; ".join(part for part in (why, then, *record.remarks) if part)
+    out = "" if how is Next.ABORTED else _left_out(scene)
+    said = "; ".join(part for part in (why, out, then, *record.remarks) if part)
     left = () if how is not Next.UPGRADED else record.then
     written(replace(record, ended=ports.clock.now(), error="", why=said[:500], then=left), ports)
     return replace(run, next=how, why=said)
+
+
+def _left_out(scene: Scene) -> str:
+    """Name the old instances that stay: one may have been put into Standby or protected after pre-flight."""
+    out = scene.preflight.left_out
+    told = ", ".join(f"{one.instance.id} {one.absence.value}" for one in out[:MOST_NAMED])
+    more = f" and {len(out) - MOST_NAMED} more" if len(out) > MOST_NAMED else ""
+    return f"not upgraded: {told}{more}" if out else ""
 
 
 def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:

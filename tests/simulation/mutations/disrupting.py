@@ -1,7 +1,7 @@
 """Broken builds: disruption runs. Those that no seed can reach are in `planted.py`."""
 
 from simulation.view import Rule
-from tests.simulation.mutations.build import ROUNDS, ROUNDS_HARSH, Mutation
+from tests.simulation.mutations.build import ROUNDS, ROUNDS_HARSH, ROUNDS_OF_ZONES, Mutation
 from tests.simulation.mutations.editing import edit, edited
 
 DISRUPTION = "leeward.disruption"
@@ -22,6 +22,19 @@ OF_DISRUPTION = (
         breaks=edited(edit(f"{DISRUPTION}.budgets.allowance", "min(limits) - disrupting", "min(limits)")),
         rules=frozenset({Rule.SPENT}),
         scenario=ROUNDS,
+    ),
+    Mutation(
+        name="disruption runs pass over the budgets of a zone",
+        story="counts the nodes of the policy and not those of the zone",
+        breaks=edited(
+            edit(
+                f"{DISRUPTION}.spending.Spending.of",
+                "for one in all_allowances(snapshot)",
+                "for one in all_allowances(snapshot) if one.zone is None",
+            )
+        ),
+        rules=frozenset({Rule.SPENT}),
+        scenario=ROUNDS_OF_ZONES,
     ),
     Mutation(
         name="MaxSize is not put back after a disruption run",

@@ -11,6 +11,24 @@ OF_PLANNING = (
         tests=("tests/unit/disruption",),
     ),
     Planted(
+        name="a disruption run charges for a launch that others have undone",
+        story="takes every launch without a node that goes for one to be paid for",
+        edits=(edit("leeward.disruption.releasing.release", "UNDONE if new in undone else ", ""),),
+        tests=("tests/unit/disruption/test_releasing.py",),
+    ),
+    Planted(
+        name="nodes of a disruption run serve again before one is claimed for a launch",
+        story="gives back first what is easy to give back",
+        edits=(
+            edit(
+                "leeward.disruption.releasing.release",
+                "surplus = record.surplus()",
+                "give_back(record, record.released, ports)\n    surplus = record.surplus()",
+            ),
+        ),
+        tests=("tests/unit/disruption/test_releasing.py",),
+    ),
+    Planted(
         name="consolidation ignores minimumSavings",
         story="takes every cent",
         edits=(edit("leeward.disruption.savings.why_not_worth", "if savings < least:", "if False:"),),

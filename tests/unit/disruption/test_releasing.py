@@ -11,11 +11,16 @@ from leeward.disruption.lease import written
 from leeward.disruption.record import RoundRecord
 from leeward.disruption.releasing import release
 from leeward.model.instance import CapacityType
+from leeward.model.node import disruption_taint
 from leeward.model.termination import CauseKind
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, an_instance
 from tests.fakes.system import FakeSystem
 
 OLD, NEW, SECOND, OTHER = "i-0abc", "i-0def", "i-0dee", "i-0aaa"
+
+
+MEMBERS = (f"node-{OLD}", f"node-{OTHER}")
+MARK = disruption_taint("leeward")
 
 
 class DiedError(Exception):
@@ -73,6 +78,35 @@ def test_where_the_new_node_is_gone_a_member_that_stays_is_asked_one_for_each_la
         ended(system, name)
     record = release(a_record(system, launched={NEW: "0.0", SECOND: "0.0"}), system.ports)
     assert sorted(record.handed.values()) == sorted([OLD, OTHER]) == payers(system)
+
+
+def test_nothing_goes_for_a_new_node_that_left_its_group_with_decrement(system):
+    """Cluster Autoscaler terminates a node so that does not register: the group is as large as it was."""
+    system.groups.terminate(instance=NEW, decrement=True)
+    ended(system, NEW)
+    record = release(a_record(system), system.ports)
+    assert (record.handed, record.surplus(), payers(system)) == ({NEW: ""}, (), [])
+
+
+def test_a_member_goes_for_a_new_node_that_its_group_has_replaced(system):
+    system.groups.begin_terminating(GROUP, NEW)
+    ended(system, NEW)
+    record = release(a_record(system), system.ports)
+    assert record.handed[NEW] in {OLD, OTHER, SECOND}
+    assert payers(system) == [record.handed[NEW]]
+
+
+def test_a_node_of_the_round_that_goes_for_a_launch_keeps_the_taint_and_the_others_serve_again(system):
+    ended(system, NEW)
+    ended(system, SECOND)
+    unmarked = []
+    system.kubernetes.unmark = lambda node, _: unmarked.append(node.instance_id)
+    for name in (OLD, OTHER):
+        system.kubernetes.mark(system.kubernetes.by_name[f"node-{name}"], MARK)
+    both = {"nodes": {f"node-{OLD}": OLD, f"node-{OTHER}": OTHER}, "members": dict.fromkeys(MEMBERS, GROUP)}
+    record = release(a_record(system, **both), system.ports)
+    (payer,) = record.handed.values()
+    assert unmarked == [({OLD, OTHER} - {payer}).pop()]
 
 
 def test_killed_once_it_has_asked_it_asks_nobody_else_afterwards(system, monkeypatch):

@@ -95,6 +95,16 @@ def test_a_cordoned_node_that_was_put_into_standby_meanwhile_serves_again_at_the
     assert not system.kubernetes.by_name[f"node-{OLD}"].unschedulable
 
 
+def test_an_upgrade_names_the_instances_that_it_leaves_on_their_old_version_when_it_ends():
+    system = a_rolling_group()
+    draining(system)
+    there = system.groups.by_name["web-a"]
+    states = {OLD: "Standby", NEW_ID: "InService"}
+    instances = tuple(replace(one, lifecycle=states[one.id]) for one in there.instances)
+    system.groups.by_name["web-a"] = replace(there, instances=instances)
+    assert f"not upgraded: {OLD} in Standby" in STEPS["restore"](RUN, {}, system.ports).why
+
+
 def test_no_protected_node_is_terminated_for_a_launch_that_no_old_node_is_left_to_pay():
     system = a_rolling_group()
     there = system.groups.by_name["web-a"]
