@@ -147,6 +147,8 @@ class Injector:
         said: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.faults = faults
+        self.faultless = faults == Faults.none()  # asked after every event
+        self.only_kubernetes_fails = faults.of_kubernetes() == faults
         self.active = True
         self.counts: Counter[str] = Counter()
         self.calls = 0

@@ -90,9 +90,10 @@ class SimKubernetes(SimWorkloads):
         lose: Callable[[str], None] = lambda _: None,
     ) -> None:
         super().__init__(cluster, clock, disturb, lose)
-        self._nodes = Parsed(cluster, "nodes", Node)
-        self._budgets = Parsed(cluster, "poddisruptionbudgets", PodDisruptionBudget)
-        self._pods = Parsed(cluster, "pods", Pod)
+        self._nodes = Parsed(cluster, "nodes", Node.from_json)
+        self._budgets = Parsed(cluster, "poddisruptionbudgets", PodDisruptionBudget.from_json)
+        self._pods = Parsed(cluster, "pods", Pod.from_json)
+        self._read: dict[Listed, Parsed[Any]] = {}  # with the parser that was last asked for
         cluster.observe(self._pods.forget)
         self.refusals = 0  # evictions that the API server did not allow
         self.deletions = Journal[Deletion]()
@@ -143,7 +144,10 @@ class SimKubernetes(SimWorkloads):
     def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], R]) -> Sequence[R]:
         """All objects of the resource, raw."""
         self._disturb(f"list {what.value}")
-        return tuple(parse(raw) for raw in self._cluster.store.sorted(what.value))
+        known = self._read.get(what)
+        if known is None or known.parse != parse:
+            known = self._read[what] = Parsed(self._cluster, what.value, parse)
+        return known.all()
 
     def seen_events(self, parse: Callable[[Mapping[str, Any]], R], fields: str) -> Sequence[R]:
         """Those that the selector selects."""

@@ -16,7 +16,7 @@ from simulation.aws.hook_waits import global_time_out
 from simulation.aws.queue import DeadLetter, Queue
 from simulation.aws.table import SimClaims
 from simulation.definitions import DISRUPTION_ROUND, NODE_GROUP_UPGRADE
-from simulation.faults import Crowd, Faults, Injector
+from simulation.faults import Crowd, Injector
 from simulation.kubernetes import Deletion, Eviction, Removal, SimKubernetes
 from simulation.machine import Execution
 from simulation.system import System
@@ -127,12 +127,12 @@ class Shown:
     @property
     def faultless(self) -> bool:
         """Only arrivals."""
-        return self.injector.faults == Faults.none()
+        return self.injector.faultless
 
     @property
     def only_kubernetes_fails(self) -> bool:
         """AWS and the functions do what they should."""
-        return self.injector.faults.of_kubernetes() == self.injector.faults
+        return self.injector.only_kubernetes_fails
 
     @property
     def queue_depth(self) -> int:

@@ -107,7 +107,9 @@ class Kubernetes(Workloads, Protocol):
         ...
 
     def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], T]) -> Sequence[T]:
-        """All objects of the resource, each parsed from its raw JSON."""
+        """All objects of the resource, each parsed from its raw JSON. `parse` is pure: a list that expires is parsed
+        again, and an adapter may keep the result of an unchanged object for the next call with an equal `parse`.
+        """
         ...
 
     def seen_events(self, parse: Callable[[Mapping[str, Any]], T], fields: str) -> Sequence[T]:

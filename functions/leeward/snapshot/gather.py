@@ -119,27 +119,48 @@ def _read_all(kubernetes: Kubernetes, *, specs_only: bool) -> _Objects:
     namespaces = dict(kubernetes.read(Listed.NAMESPACES, _named_labels))
     reader = PodReader(namespaces=namespaces, storage=storage)
     csi_nodes = {raw["metadata"]["name"]: raw for raw in kubernetes.read(Listed.CSI_NODES, _csi_node)}
-
-    def node(raw: Mapping[str, Any]) -> None:
-        found.nodes.append(Node.from_json(raw))
-        found.node_specs.append(NodeSpec.from_json(raw, csi_nodes.get(raw["metadata"]["name"])))
-
-    def pod(raw: Mapping[str, Any]) -> None:
-        if not specs_only:
-            found.pods.append(Pod.from_json(raw))
-        if (raw.get("status") or {}).get("phase") not in FINISHED:
-            found.pod_specs.append(reader.read(raw))
-
-    def daemon_set(raw: Mapping[str, Any]) -> None:
+    for node, node_spec in kubernetes.read(Listed.NODES, _NodeParser(csi_nodes=csi_nodes)):
+        found.nodes.append(node)
+        found.node_specs.append(node_spec)
+    parse = _PodParser(namespaces=namespaces, storage=storage, specs_only=specs_only, reader=reader)
+    for pod, pod_spec in kubernetes.read(Listed.PODS, parse):
+        if pod is not None:
+            found.pods.append(pod)
+        if pod_spec is not None:
+            found.pod_specs.append(pod_spec)
+    for raw in kubernetes.read(Listed.DAEMON_SETS, dict):
         found.daemon_sets.append(f"{raw['metadata'].get('namespace', 'default')}/{raw['metadata']['name']}")
         found.daemon_specs.append(reader.daemon(raw))
         if found.daemon_sets[-1] == DAEMON_SET:
             found.variables.update(variables_of(raw))
-
-    kubernetes.read(Listed.NODES, node)
-    kubernetes.read(Listed.PODS, pod)
-    kubernetes.read(Listed.DAEMON_SETS, daemon_set)
     return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NodeParser:
+    """Parses a raw node, with its CSINode. Equal parsers give equal results."""
+
+    csi_nodes: Mapping[str, Mapping[str, Any]]
+
+    def __call__(self, raw: Mapping[str, Any]) -> tuple[Node, NodeSpec]:
+        return Node.from_json(raw), NodeSpec.from_json(raw, self.csi_nodes.get(raw["metadata"]["name"]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PodParser:
+    """Parses a raw pod: no Pod where only specs are asked for, no PodSpec of a finished pod. Equal parsers give equal
+    results; `reader` reads against the same namespaces and storage.
+    """
+
+    namespaces: Mapping[str, Mapping[str, str]]
+    storage: Storage
+    specs_only: bool
+    reader: PodReader = field(compare=False)
+
+    def __call__(self, raw: Mapping[str, Any]) -> tuple[Pod | None, PodSpec | None]:
+        pod = None if self.specs_only else Pod.from_json(raw)
+        finished = (raw.get("status") or {}).get("phase") in FINISHED
+        return pod, None if finished else self.reader.read(raw)
 
 
 class _Launches:
