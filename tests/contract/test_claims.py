@@ -176,6 +176,7 @@ def test_a_new_attempt_starts_its_clocks_anew_and_keeps_the_rest(claims):
             "draining": NOW,
             "until": LATER,
             "evicting": NOW,
+            "unreached": NOW,
             "drained": NOW,
             "moved": NOW,
             "retry": NOW,

@@ -142,7 +142,7 @@ class TerminationRecord:
     `times` keys: claimed, tainted, replacement, draining, until (when its drain gives up), drained, terminating,
     terminated, removed, closed, retry; `evicting`: its load balancers have let go of it, or were not waited for;
     `begun`: the first drain of the period, from which a terminationGracePeriod counts; `held`: first heartbeat;
-    `moved`: when a pod of it last left or was on its way.
+    `moved`: when a pod of it last left or was on its way; `unreached`: when the load balancers' API first was not.
     `names_taken`: attempts that were passed over, because a closed execution of an earlier record had the name.
     `failure`: why the present attempt did not come to a good end. `surges`: Deployment (namespace/name) that has a
     second replica meanwhile -> whether that is known to be so, or only about to be.

@@ -24,6 +24,7 @@ from botocore.exceptions import ConnectionError as BotoConnectionError
 from leeward.errors import (
     AccessDeniedError,
     AwsUnavailableError,
+    AwsUnreachableError,
     InvalidInputError,
     LeewardError,
     ObjectGoneError,
@@ -133,6 +134,10 @@ _NO_CREDENTIALS = (
 )
 
 
+class OutOfTimeError(HTTPClientError):  # type: ignore[misc]  # botocore has no types
+    """A call that was not begun; botocore does not retry it, and `aws_call` makes it an AwsUnavailableError."""
+
+
 @contextmanager
 def aws_call(call: str, on: str) -> Iterator[None]:
     """Whatever botocore raises inside becomes a LeewardError that says `call` (`service:Operation`) and its object."""
@@ -189,6 +194,8 @@ def _of_transport(error: BotoCoreError, message: str) -> LeewardError:
         return AccessDeniedError(message)
     if isinstance(error, (NoRegionError, ParamValidationError, ProfileNotFound)):
         return InvalidInputError(message)
-    if isinstance(error, (BotoConnectionError, HTTPClientError)):
+    if isinstance(error, OutOfTimeError):
         return AwsUnavailableError(message)
+    if isinstance(error, (BotoConnectionError, HTTPClientError)):
+        return AwsUnreachableError(message)
     return TerminalError(message)
