@@ -94,13 +94,15 @@ class Subject:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replacement:
     """What came of asking for another instance. `launched` empty: none of ours, `reason` says why; else it says why it
-    is where it is. `no_capacity`: refused for want of room in that place alone, another may have it.
+    is where it is. `no_capacity`: refused for want of room in that place alone, another may have it. `refused`:
+    LaunchInstances does not serve the group, wherever it is asked for (`model.launch_refusal`).
     """
 
     launched: tuple[str, ...] = ()
     reason: str = ""
     subnet: str = ""
     no_capacity: bool = False
+    refused: bool = False
 
     @property
     def owed(self) -> bool:

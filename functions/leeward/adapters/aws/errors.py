@@ -103,10 +103,16 @@ GONE = frozenset(
         "StateMachineDoesNotExist",
     }
 )
+NOT_PERMITTED = frozenset(
+    {"AccessDenied", "AccessDeniedException", "NotAuthorized", "OptInRequired", "UnauthorizedOperation"}
+)
+"""Of the denials those that a policy decides; the others are about credentials."""
 LAUNCH_REFUSED = frozenset(
     {
         "IdempotentParameterMismatch",
         "InvalidAction",  # a Region or endpoint that does not know LaunchInstances
+        "UnknownOperationException",
+        *NOT_PERMITTED,
         "LimitExceeded",
         "ResourceContention",
         "UnsupportedOperation",
