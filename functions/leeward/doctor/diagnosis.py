@@ -10,6 +10,7 @@ from leeward.doctor.checks import (
     functions,
     groups,
     hooks,
+    launches,
     policies,
     queues,
     runs,
@@ -64,6 +65,7 @@ CLUSTER: tuple[OfCluster, ...] = (
     groups.processes,
     groups.refreshes,
     groups.lifecycle,
+    launches.launches,
 )
 
 

@@ -71,6 +71,7 @@ class Check(StrEnum):
     PROCESSES = "processes"
     INSTANCE_REFRESH = "instance-refresh"
     LIFECYCLE = "lifecycle"
+    LAUNCHES = "launches"
 
 
 _PARTS: Mapping[Part, tuple[Check, ...]] = {
@@ -97,7 +98,7 @@ _PARTS: Mapping[Part, tuple[Check, ...]] = {
         Check.OTHER_DEPLOYMENT,
     ),
     Part.POLICIES: (Check.POLICIES, Check.SELECTION, Check.SWITCHES),
-    Part.GROUPS: (Check.TAGS, Check.HOOK, Check.PROCESSES, Check.INSTANCE_REFRESH, Check.LIFECYCLE),
+    Part.GROUPS: (Check.TAGS, Check.HOOK, Check.PROCESSES, Check.INSTANCE_REFRESH, Check.LIFECYCLE, Check.LAUNCHES),
 }
 PART_OF: Mapping[Check, Part] = {check: part for part, checks in _PARTS.items() for check in checks}
 AGAIN = "run leeward doctor again; where it stays so, make the call yourself and read what it says"
