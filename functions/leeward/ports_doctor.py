@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         Queue,
         Table,
     )
+    from leeward.model.concurrency import Concurrency
     from leeward.model.group import Group
 
 
@@ -50,6 +51,10 @@ class Deployment(Protocol):
 
     def identity(self) -> Identity:
         """Who calls, and where. Raises AccessDeniedError without credentials, InvalidInputError without a Region."""
+        ...
+
+    def concurrency(self) -> Concurrency:
+        """Lambda's concurrent executions of the account and Region."""
         ...
 
     def function(self, name: str) -> Function | None:

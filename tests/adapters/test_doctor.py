@@ -10,6 +10,7 @@ from leeward.adapters.doctor.deployment import AwsDeployment
 from leeward.adapters.doctor.rbac import ClusterRbac
 from leeward.doctor.facts import Binding, Counts, EksCluster, EventSource, Identity
 from leeward.errors import AccessDeniedError
+from leeward.model.concurrency import Concurrency
 from tests.adapters.scripted_server import Reply
 
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
@@ -238,3 +239,9 @@ def test_the_config_map_and_the_version(connect):
     rbac = ClusterRbac(connect(Reply(body={"data": {"mapRoles": "- x"}}), Reply(body={"gitVersion": "v1.33.1"})).client)
     assert rbac.aws_auth() == "- x"
     assert rbac.version() == "v1.33.1"
+
+
+def test_concurrent_executions_of_the_account(aws, deployment):
+    limits = {"ConcurrentExecutions": 10, "UnreservedConcurrentExecutions": 10}
+    aws.expect("lambda", "get_account_settings", {}, {"AccountLimit": limits})
+    assert deployment.concurrency() == Concurrency(limit=10, unreserved=10)

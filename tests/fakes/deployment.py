@@ -17,6 +17,7 @@ from leeward.doctor.facts import (
     Queue,
     Table,
 )
+from leeward.model.concurrency import Concurrency
 from leeward.model.group import Group
 from tests.fakes.calls import Calls
 
@@ -93,6 +94,7 @@ class FakeDeployment(Calls):
         clusters = ", ".join(f'{{"name": "{name}", "actRole": "{act_role(name)}"}}' for name in serving)
         told = {"CLUSTERS": f"[{clusters}]", "QUEUE_ARN": arn("sqs", expected.QUEUE), "HOOK_TOPICS": "[]"}
         self.who = WHO
+        self.executions = Concurrency(limit=1000, unreserved=900)
         self.functions = {name: Function(environment=told) for name in expected.FUNCTIONS}
         self.counted: dict[str, Counts] = {}
         self.machines = dict.fromkeys(expected.MACHINES, "ACTIVE")
@@ -114,6 +116,11 @@ class FakeDeployment(Calls):
         self.known = {name: EksCluster(status="ACTIVE", version="1.33") for name in serving}
         self.entries = {(name, act_role(name)): ("leeward:act",) for name in serving}
         self.inside = {name: FakeRbac() for name in serving}
+
+    def concurrency(self) -> Concurrency:
+        """`executions`."""
+        self._call("concurrency")
+        return self.executions
 
     def identity(self) -> Identity:
         """`who`."""

@@ -71,7 +71,7 @@ CLUSTER: tuple[OfCluster, ...] = (
 
 def diagnose(facts: Facts) -> tuple[Finding, ...]:
     """Every finding. Where nothing is deployed that is one sentence, not one for each part."""
-    who = tuple(account.credentials(facts))
+    who = (*account.credentials(facts), *account.concurrency(facts))
     if facts.nothing_deployed:
         return (*who, account.nothing_there(facts.identity))
     of_deployment = (found for check in DEPLOYMENT for found in check(facts))

@@ -11,6 +11,7 @@ FUNCTIONS = tuple(
 )
 CAPPED = "leeward-drain"  # its throttles are meant: the state machine waits for its turn
 SYNC = "leeward-sync"
+RESERVED = 50  # concurrent executions, by the defaults of the settings
 
 TERMINATIONS = "leeward-node-termination"
 MACHINES = (TERMINATIONS, "leeward-node-group-upgrade", "leeward-disruption-round")

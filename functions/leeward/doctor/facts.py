@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, TypeAlias, TypeVar
 
 from leeward.disruption.record import RoundRecord
+from leeward.model.concurrency import Concurrency
 from leeward.model.facts import FactKind
 from leeward.model.group import Group, LifecycleHook
 from leeward.model.termination import TerminationRecord
@@ -203,6 +204,7 @@ class Facts:
     identity: Identity
     asked: str | None
     serves: tuple[str, ...] | None
+    concurrency: Read[Concurrency]
     functions: Mapping[str, Read[Function | None]]
     counts: Read[Mapping[str, Counts]]
     machines: Mapping[str, Read[str | None]]

@@ -37,6 +37,7 @@ class Check(StrEnum):
     """The closed set of checks; each belongs to one part (`PART_OF`)."""
 
     CREDENTIALS = "credentials"
+    CONCURRENCY = "concurrency"
     DEPLOYMENT = "deployment"
     FUNCTION = "function"
     FUNCTION_ERRORS = "function-errors"
@@ -75,7 +76,7 @@ class Check(StrEnum):
 
 
 _PARTS: Mapping[Part, tuple[Check, ...]] = {
-    Part.ACCOUNT: (Check.CREDENTIALS,),
+    Part.ACCOUNT: (Check.CREDENTIALS, Check.CONCURRENCY),
     Part.DEPLOYMENT: (
         Check.DEPLOYMENT,
         Check.FUNCTION,

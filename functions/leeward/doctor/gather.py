@@ -36,6 +36,7 @@ def gather(deployment: Deployment, ports_of: PortsOf, identity: Identity, *, ask
         identity=identity,
         asked=asked,
         serves=None if served is None else tuple(one.name for one in served),
+        concurrency=read("lambda:GetAccountSettings", deployment.concurrency),
         functions=functions,
         groups=groups,
         clusters=inside,

@@ -10,6 +10,7 @@ from leeward.doctor.diagnosis import diagnose, healthy
 from leeward.doctor.facts import Alarm, Counts, EventSource, Function, Table
 from leeward.doctor.finding import PART_OF, Check, State
 from leeward.errors import AccessDeniedError, AwsUnavailableError
+from leeward.model.concurrency import Concurrency
 from tests.fakes.builders import a_policy, policies
 from tests.fakes.clock import START
 from tests.fakes.deployment import a_queue, arn
@@ -324,3 +325,17 @@ def test_the_hour_and_the_day_end_now(patient):
     facts = patient.facts(now=START + timedelta(minutes=1))
     assert diagnose(facts)
     assert facts.now == START + timedelta(minutes=1)
+
+
+def test_before_a_first_deployment_the_starter_quota_is_told(patient):
+    patient.deployment.functions.clear()
+    patient.deployment.executions = Concurrency(limit=10, unreserved=10)
+    (quota,) = [found for found in patient.findings() if found.check is Check.CONCURRENCY]
+    assert quota.state is State.WARNING
+    assert "'Concurrent executions' of Lambda (L-B99A9384) is 10" in quota.found
+    assert "request-service-quota-increase" in quota.fix
+
+
+def test_a_deployment_with_the_starter_quota_is_a_warning(patient):
+    patient.deployment.executions = Concurrency(limit=10, unreserved=10)
+    assert "a burst of events is throttled" in patient.trouble(Check.CONCURRENCY).found

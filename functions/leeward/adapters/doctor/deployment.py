@@ -16,6 +16,7 @@ from leeward.adapters.aws.errors import aws_call, code_of
 from leeward.adapters.doctor.signs import Signs
 from leeward.doctor.facts import EksCluster, EventSource, FailedExecution, Function, Identity, Queue, Table
 from leeward.errors import ObjectGoneError
+from leeward.model.concurrency import Concurrency
 from leeward.model.group import Group
 from leeward.model.times import as_instant
 from leeward.ports_doctor import Rbac
@@ -34,6 +35,14 @@ class AwsDeployment(Signs):
     def identity(self) -> Identity:
         """GetCallerIdentity, once."""
         return self._identity
+
+    def concurrency(self) -> Concurrency:
+        """GetAccountSettings."""
+        with aws_call("lambda:GetAccountSettings", "the account"):
+            limits = self._clients.get("lambda").get_account_settings()["AccountLimit"]
+        return Concurrency(
+            limit=int(limits["ConcurrentExecutions"]), unreserved=int(limits["UnreservedConcurrentExecutions"])
+        )
 
     def function(self, name: str) -> Function | None:
         """GetFunction: the only call that tells the reserved concurrency beside the configuration."""
