@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         FailedExecution,
         Function,
         Identity,
+        Network,
         Queue,
         Table,
     )
@@ -55,6 +56,10 @@ class Deployment(Protocol):
 
     def concurrency(self) -> Concurrency:
         """Lambda's concurrent executions of the account and Region."""
+        ...
+
+    def network(self, vpc: str, subnets: Iterable[str]) -> Network:
+        """The VPC's endpoints, and whether all of these subnets have another way out."""
         ...
 
     def function(self, name: str) -> Function | None:

@@ -57,7 +57,8 @@ def _resolving(original: Callable[[Any], ActionResult]) -> Callable[[Any], Actio
     def describe(response: Any) -> ActionResult:
         answer = original(response)
         if response._get_bool_param("ResolveAlias", False):
-            for version in answer.result["LaunchTemplateVersions"]:
+            result: Any = answer.result
+            for version in result["LaunchTemplateVersions"]:
                 data = version["LaunchTemplateData"]
                 if data.get("ImageId"):
                     version["LaunchTemplateData"] = {**data, "ImageId": image_behind(data["ImageId"], response.region)}

@@ -14,6 +14,7 @@ from leeward.doctor.facts import (
     FailedExecution,
     Function,
     Identity,
+    Network,
     Queue,
     Table,
 )
@@ -94,6 +95,8 @@ class FakeDeployment(Calls):
         clusters = ", ".join(f'{{"name": "{name}", "actRole": "{act_role(name)}"}}' for name in serving)
         told = {"CLUSTERS": f"[{clusters}]", "QUEUE_ARN": arn("sqs", expected.QUEUE), "HOOK_TOPICS": "[]"}
         self.who = WHO
+        self.endpoints = set(expected.ENDPOINTS)
+        self.routed = False
         self.executions = Concurrency(limit=1000, unreserved=900)
         self.functions = {name: Function(environment=told) for name in expected.FUNCTIONS}
         self.counted: dict[str, Counts] = {}
@@ -121,6 +124,11 @@ class FakeDeployment(Calls):
         """`executions`."""
         self._call("concurrency")
         return self.executions
+
+    def network(self, vpc: str, subnets: Iterable[str]) -> Network:
+        """Endpoints of `endpoints`, a route out where `routed`."""
+        self._call("network")
+        return Network(vpc=vpc, endpoints=frozenset(self.endpoints), routed=self.routed)
 
     def identity(self) -> Identity:
         """`who`."""

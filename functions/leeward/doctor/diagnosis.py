@@ -11,6 +11,7 @@ from leeward.doctor.checks import (
     groups,
     hooks,
     launches,
+    network,
     policies,
     queues,
     runs,
@@ -31,6 +32,7 @@ def _alone(check: Callable[[Inside], Iterator[Finding]]) -> OfCluster:
 DEPLOYMENT: tuple[OfDeployment, ...] = (
     functions.functions,
     functions.errors,
+    network.endpoints,
     functions.machines,
     functions.table,
     events.rules,

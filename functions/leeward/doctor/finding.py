@@ -41,6 +41,7 @@ class Check(StrEnum):
     DEPLOYMENT = "deployment"
     FUNCTION = "function"
     FUNCTION_ERRORS = "function-errors"
+    VPC_ENDPOINT = "vpc-endpoint"
     STATE_MACHINE = "state-machine"
     TABLE = "table"
     RULE = "rule"
@@ -81,6 +82,7 @@ _PARTS: Mapping[Part, tuple[Check, ...]] = {
         Check.DEPLOYMENT,
         Check.FUNCTION,
         Check.FUNCTION_ERRORS,
+        Check.VPC_ENDPOINT,
         Check.STATE_MACHINE,
         Check.TABLE,
     ),

@@ -339,3 +339,31 @@ def test_before_a_first_deployment_the_starter_quota_is_told(patient):
 def test_a_deployment_with_the_starter_quota_is_a_warning(patient):
     patient.deployment.executions = Concurrency(limit=10, unreserved=10)
     assert "a burst of events is throttled" in patient.trouble(Check.CONCURRENCY).found
+
+
+class TestPrivateNetwork:
+    """Functions in a VPC reach each service by an endpoint or by a route out; what is missing is named."""
+
+    @pytest.fixture
+    def inside(self, patient):
+        there = patient.deployment.functions
+        there["leeward-drain"] = replace(there["leeward-drain"], vpc="vpc-1", subnets=("subnet-a",))
+        return patient
+
+    @pytest.mark.parametrize("name", sorted(expected.ENDPOINTS))
+    def test_a_missing_endpoint_is_named_with_what_happens_without(self, inside, name):
+        inside.deployment.endpoints.discard(name)
+        found = inside.trouble(Check.VPC_ENDPOINT)
+        assert found.object == f"com.amazonaws.us-east-1.{name} in vpc-1"
+        assert found.state is (State.WARNING if name in expected.NICE_TO_HAVE else State.FAILED)
+        assert expected.ENDPOINTS[name] in found.found
+        assert f"--service-name com.amazonaws.us-east-1.{name} " in found.fix
+
+    def test_a_route_out_serves_as_well(self, inside):
+        inside.deployment.endpoints.clear()
+        inside.deployment.routed = True
+        assert inside.troubles() == []
+
+    def test_outside_of_a_vpc_nothing_is_asked(self, patient):
+        assert patient.troubles() == []
+        assert patient.deployment.asked["network"] == 0
