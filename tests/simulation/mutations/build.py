@@ -63,13 +63,6 @@ ROLLING = Scenario(name="upgrades", per_hour=20, upgrades=12)
 ROLLING_HARSH = Scenario(name="upgrades, calls fail often", per_hour=20, upgrades=12, faults=_HARSH)
 ROUNDS = Scenario(name="disruption runs", per_hour=20, disruption=True, hours=1)
 ROUNDS_HARSH = Scenario(name="disruption runs, calls fail often", per_hour=20, disruption=True, hours=1, faults=_HARSH)
-ROUNDS_UNSERVED = Scenario(
-    name="disruption runs, LaunchInstances is denied",
-    per_hour=20,
-    disruption=True,
-    hours=1,
-    features=(Feature.LAUNCH_DENIED,),
-)
 
 
 def with_features(*features: Feature, **given: Any) -> Scenario:

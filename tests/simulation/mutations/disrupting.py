@@ -1,7 +1,7 @@
 """Broken builds: disruption runs. Those that no seed can reach are in `planted.py`."""
 
 from simulation.view import Rule
-from tests.simulation.mutations.build import ROUNDS, ROUNDS_HARSH, ROUNDS_UNSERVED, Mutation
+from tests.simulation.mutations.build import ROUNDS, ROUNDS_HARSH, Mutation
 from tests.simulation.mutations.editing import edit, edited
 
 DISRUPTION = "leeward.disruption"
@@ -90,15 +90,5 @@ OF_DISRUPTION = (
         ),
         rules=frozenset({Rule.SIZE, Rule.DEBT, Rule.LAUNCH, Rule.LEAK}),
         scenario=ROUNDS_HARSH,
-    ),
-    Mutation(
-        name="what a raised desired size brings late is forgotten",
-        story="gives the run up when the replacement has not joined and leaves the size as it is",
-        breaks=edited(
-            edit(f"{DISRUPTION}.by_size.adopt", "waiting = record.outstanding()", "waiting = dict[str, str]()"),
-            edit(f"{DISRUPTION}.record.RoundRecord.outstanding", "if key not in there", "if key in there"),
-        ),
-        rules=frozenset({Rule.SIZE, Rule.DEBT}),
-        scenario=ROUNDS_UNSERVED,
     ),
 )
