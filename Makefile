@@ -65,6 +65,7 @@ synth: setup  ## the CloudFormation template, offline
 	PATH="$(CURDIR)/.venv/bin:$$PATH" node_modules/.bin/cdk synth --quiet
 
 deploy: setup  ## cdk bootstrap and cdk deploy with your AWS credentials and the settings in cdk.json
+	$(PY) -m infra.quota
 	PATH="$(CURDIR)/.venv/bin:$$PATH" node_modules/.bin/cdk bootstrap
 	PATH="$(CURDIR)/.venv/bin:$$PATH" node_modules/.bin/cdk deploy
 

@@ -8,7 +8,7 @@ _LIST_ONLY = "the API describes lists and knows no resource to name; it changes 
 _ONLY_TAGGED = "groups come and go after the deployment: any group, held to the configured clusters by its tag"
 _LAUNCH = "made by Auto Scaling in the caller's name while LaunchInstances runs; templates are not known beforehand"
 
-RESOLVES_IMAGES = "made by EC2 in the caller's name where a launch template names its image by one of AWS's parameters"
+RESOLVES_IMAGES = "made by EC2 in the caller's name where a launch template names its image by an SSM parameter"
 
 _LOOKING = (
     *(
@@ -33,6 +33,7 @@ _LOOKING = (
     Permission(
         action="ssm:GetParametersByPath", on=Scope.POLICIES, reason="all documents below the configured cluster's path"
     ),
+    Permission(action="ssm:GetParameters", on=Scope.IMAGES, reason=RESOLVES_IMAGES, indirect=True),
     Permission(action="dynamodb:BatchGetItem", on=Scope.TABLE),
     Permission(action="dynamodb:GetItem", on=Scope.TABLE),
     Permission(action="dynamodb:PutItem", on=Scope.TABLE),
@@ -65,7 +66,6 @@ DISRUPT = (
     ),
     Permission(action="ec2:CreateFleet", on=Scope.ANYTHING, reason=_LAUNCH, indirect=True),
     Permission(action="ec2:RunInstances", on=Scope.LAUNCH_TEMPLATES, reason=_LAUNCH, indirect=True),
-    Permission(action="ssm:GetParameters", on=Scope.IMAGES, reason=RESOLVES_IMAGES, indirect=True),
     Permission(action="ec2:CreateTags", on=Scope.LAUNCH_TAGS, reason=_LAUNCH, indirect=True),
     Permission(
         action="iam:PassRole",

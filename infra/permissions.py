@@ -263,6 +263,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _READ_INSTANCES,
         _READ_SUBNETS,
         _READ_TEMPLATES,
+        Permission(action="ssm:GetParameters", on=Scope.IMAGES, reason=RESOLVES_IMAGES, indirect=True),
         Permission(action="autoscaling:DescribeLaunchConfigurations", on=Scope.ANYTHING, reason=_LIST_ONLY),
         Permission(
             action="eks:DescribeNodegroup",

@@ -69,7 +69,10 @@ class Scopes:
             Scope.ROUND_EXECUTIONS: [self._arn("states", f"execution:{names.ROUND_MACHINE}:*")],
             Scope.ROUND_FUNCTION: [self._arn("lambda", f"function:{names.function('disrupt')}")],
             Scope.GROUP_TEMPLATES: [self._arn("ec2", "launch-template/*")],
-            Scope.IMAGES: [self._public_parameter("aws/service/*")],
+            Scope.IMAGES: [
+                self._public_parameter("aws/service/*"),
+                *(self._arn("ssm", f"parameter{name}") for name in self.settings.image_parameters),
+            ],
             Scope.ALARMS: [self._arn("cloudwatch", "alarm:*")],
             Scope.ANY_ACT_ROLE: [self.cluster_role("*", "act")],
             Scope.CLUSTER_GROUPS: [self._arn("autoscaling", "autoScalingGroup:*")],

@@ -28,6 +28,7 @@ _SUBNET = re.compile(r"subnet-([0-9a-f]{8}|[0-9a-f]{17})")
 _SECURITY_GROUP = re.compile(r"sg-([0-9a-f]{8}|[0-9a-f]{17})")
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/.+")
 _WEBHOOK = re.compile(r"https://|http://(127\.0\.0\.1|localhost)[:/]")  # the latter only a local EventBridge reaches
+_PARAMETER = re.compile(r"/[\w./-]+\*?")
 _TOPIC = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:.+")
 
 
@@ -84,6 +85,7 @@ class Settings:
     sender_roles: tuple[str, ...] = ()
     sender_topics: tuple[str, ...] = ()
     node_roles: tuple[str, ...] = ()
+    image_parameters: tuple[str, ...] = ()
     alarm_topic: str | None = None
     access_entries: bool = True
     interruption_concurrency: int | None = 10
@@ -98,7 +100,9 @@ def read_settings(context: Callable[[str], Any], root: Path, environment: Mappin
     """
     raw, source, folder = _raw(context, root)
     top = Reader(source, "leeward", raw)
-    top.only("clusters", "senders", "nodeRoles", "alarmTopic", "accessEntries", "concurrency", "logLevel")
+    top.only(
+        "clusters", "senders", "nodeRoles", "alarmTopic", "accessEntries", "concurrency", "logLevel", "imageParameters"
+    )
     clusters = tuple(_cluster(item, folder) for item in top.items("clusters", at_least=1, at_most=MOST_CLUSTERS))
     _distinct(top, clusters)
     senders = top.mapping("senders")
@@ -114,6 +118,7 @@ def read_settings(context: Callable[[str], Any], root: Path, environment: Mappin
         sender_roles=senders.texts("roles", _ROLE, "the ARN of an IAM role"),
         sender_topics=senders.texts("topics", _TOPIC, "the ARN of an SNS topic"),
         node_roles=top.texts("nodeRoles", _ROLE, "the ARN of an IAM role"),
+        image_parameters=top.texts("imageParameters", _PARAMETER, "the name of an SSM parameter, which may end with *"),
         alarm_topic=top.text("alarmTopic", _TOPIC, "the ARN of an SNS topic"),
         access_entries=top.switch("accessEntries", default=True),
         interruption_concurrency=concurrency.count("interruption", default=10, at_least=2),

@@ -38,6 +38,9 @@ class Feature(StrEnum):
     ABANDONING_HOOK = "another team's hook abandons"
     MIXED_INSTANCES = "mixed instances"
     WARM_POOL = "warm pool"
+    LAUNCH_DENIED = "LaunchInstances is denied"
+    LAUNCH_UNKNOWN = "LaunchInstances is unknown"
+    LAUNCH_REFUSED = "LaunchInstances is refused"
     PROTECTED = "scale-in protection"
     STANDBY = "standby"
     LATE_PROVIDER_ID = "provider id comes late"
@@ -64,6 +67,11 @@ WEIGHTS: Mapping[Feature, float] = {
 }
 ZONES = tuple(f"{REGION}{letter}" for letter in "abc")  # those that every fleet has
 HOW_MANY = (0, 1, 2, 2, 3, 3, 4)
+REFUSALS: Mapping[Feature, str] = {
+    Feature.LAUNCH_DENIED: "AccessDenied: not authorized to perform autoscaling:LaunchInstances",
+    Feature.LAUNCH_UNKNOWN: "UnknownOperation: this botocore has no LaunchInstances",
+    Feature.LAUNCH_REFUSED: "ValidationError: the mixed instances policy has mixed purchase options",
+}
 TIMES: tuple[tuple[Feature, tuple[float, float], tuple[float, float]], ...] = (
     (Feature.QUICK_BOOT, (0.5, 2), (0.5, 2)),
     (Feature.SLOW_BOOT, (60, 400), (10, 120)),
@@ -122,6 +130,8 @@ def _group(group: GroupPlan, features: frozenset[Feature], random: Random) -> Gr
         given |= {"foreign_hook": True, "foreign_abandons": True}
     if Feature.MIXED_INSTANCES in features:
         given["types"] = tuple(random.sample(("m5.large", "m5.xlarge", "c5.xlarge", "r5.large"), 3))
+    for refused in sorted(features & REFUSALS.keys()):
+        given["refuses"] = REFUSALS[refused]
     if Feature.WARM_POOL in features and group.selected:
         given["reuses"] = random.random() < 0.6
     return replace(group, **given)

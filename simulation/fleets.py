@@ -103,7 +103,7 @@ class GroupPlan:
     """One Auto Scaling group. `foreign_hook`: another team's terminate hook is on it. `selected`: by a policy.
 
     `boots` and `joins`: seconds, the least and the most, None as usual; `types`: of a mixed instances policy; `reuses`:
-    what is scaled in returns to a warm pool.
+    what is scaled in returns to a warm pool; `refuses`: what LaunchInstances says, empty where it launches.
     """
 
     name: str
@@ -122,6 +122,7 @@ class GroupPlan:
     joins: tuple[float, float] | None = None
     types: tuple[str, ...] = ()
     reuses: bool = False
+    refuses: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

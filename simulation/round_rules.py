@@ -95,9 +95,11 @@ def of_open_rounds(view: WorldView) -> set[str]:
 
 
 def owed_by_round(group: str, view: WorldView) -> int:
-    """Launches of an open round, for which nodes are still to go."""
-    places = [place for record in view.rounds.values() if record.open for place in record.places.values()]
-    return sum(place.startswith(f"{group}/") for place in places)
+    """Launches of an open round, for which nodes are still to go, and those that a raised desired size has to bring."""
+    records = [record for record in view.rounds.values() if record.open]
+    places = [place for record in records for place in record.places.values()]
+    growing = [name for record in records for name in record.outstanding().values()]
+    return sum(place.startswith(f"{group}/") for place in places) + growing.count(group)
 
 
 def _rounds(view: WorldView) -> Iterator[str]:

@@ -5,6 +5,7 @@ LeewardError
 │   ├── ClusterUnreachableError   the Kubernetes API did not answer, or answered 5xx
 │   ├── ThrottledError            AWS or the Kubernetes API asked to slow down
 │   ├── AwsUnavailableError       an AWS call failed on AWS's side or on the way
+│   │   └── AwsUnreachableError   no connection to the API's endpoint, or no answer in time
 │   ├── GroupBusyError            a disruption round holds the group for some minutes
 │   └── UnexpectedError           a defect: an exception that is none of these, caught where one item is isolated
 └── TerminalError             the same call will fail again
@@ -38,6 +39,10 @@ class ThrottledError(RetryableError):
 
 class AwsUnavailableError(RetryableError):
     """An AWS call failed on AWS's side or on the way."""
+
+
+class AwsUnreachableError(AwsUnavailableError):
+    """The endpoint of an AWS API was not reached, or did not answer in time: in a VPC mostly a missing endpoint."""
 
 
 class GroupBusyError(RetryableError):

@@ -138,9 +138,9 @@ class Groups(Protocol):
         """So many instances (at most 100) by LaunchInstances in the subnet, fewer where there is capacity for fewer;
         the same token, with the same count, gives the same instances.
 
-        Where it is refused (mixed purchase options, launch configuration, MaxSize, no capacity, client too old)
-        the answer has no instance and the reason; `no_capacity` where another subnet may have what this one lacks,
-        wholly or for a part.
+        Where nothing is launched the answer has no instance and the reason: `refused` (mixed purchase options, launch
+        configuration, MaxSize, permission denied, operation unknown), or `no_capacity` where another subnet may have
+        what this one lacks, wholly or for a part.
         """
         ...
 

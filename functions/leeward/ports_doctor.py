@@ -19,9 +19,11 @@ if TYPE_CHECKING:
         FailedExecution,
         Function,
         Identity,
+        Network,
         Queue,
         Table,
     )
+    from leeward.model.concurrency import Concurrency
     from leeward.model.group import Group
 
 
@@ -50,6 +52,14 @@ class Deployment(Protocol):
 
     def identity(self) -> Identity:
         """Who calls, and where. Raises AccessDeniedError without credentials, InvalidInputError without a Region."""
+        ...
+
+    def concurrency(self) -> Concurrency:
+        """Lambda's concurrent executions of the account and Region."""
+        ...
+
+    def network(self, vpc: str, subnets: Iterable[str]) -> Network:
+        """The VPC's endpoints, and whether all of these subnets have another way out."""
         ...
 
     def function(self, name: str) -> Function | None:

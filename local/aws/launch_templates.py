@@ -1,4 +1,5 @@
-"""CreateLaunchTemplateVersion with a source version and a client token, both of which moto takes and forgets.
+"""CreateLaunchTemplateVersion with a source version and a client token, and DescribeLaunchTemplateVersions with
+ResolveAlias, all of which moto takes and forgets.
 
 Rules from the EC2 API reference: what the request gives overrides the source version's parameters, the rest is copied;
 the same token with the same request answers with the version that it made, with another request it is refused.
@@ -6,14 +7,19 @@ the same token with the same request answers with the version that it made, with
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
+import boto3
 from moto.core.responses import ActionResult
 from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models.launch_templates import LaunchTemplate
 from moto.ec2.responses.launch_templates import LaunchTemplates
 
 from local.aws.pins import expect_parameters, replace
+
+_SSM_PREFIX = "resolve:ssm:"
 
 
 class IdempotentParameterMismatch(EC2ClientError):
@@ -29,7 +35,36 @@ def install() -> None:
     """Patch moto's answer."""
     expect_parameters("moto", LaunchTemplates.create_launch_template_version, "self")
     expect_parameters("moto", LaunchTemplate.create_version, "self", "data", "description")
-    replace(LaunchTemplates, create_launch_template_version=_create_version)
+    replace(
+        LaunchTemplates,
+        create_launch_template_version=_create_version,
+        describe_launch_template_versions=_resolving(LaunchTemplates.describe_launch_template_versions),
+    )
+
+
+def image_behind(image_id: str, region: str) -> str:
+    """The image itself, or what the SSM parameter that it names holds now."""
+    if not image_id.startswith(_SSM_PREFIX):
+        return image_id
+    name = image_id.removeprefix(_SSM_PREFIX)
+    return str(boto3.client("ssm", region_name=region).get_parameter(Name=name)["Parameter"]["Value"])
+
+
+def _resolving(original: Callable[[Any], ActionResult]) -> Callable[[Any], ActionResult]:
+    """With `ResolveAlias` the answer has the image itself; the version keeps the parameter's name."""
+
+    @functools.wraps(original)
+    def describe(response: Any) -> ActionResult:
+        answer = original(response)
+        if response._get_bool_param("ResolveAlias", False):
+            result: Any = answer.result
+            for version in result["LaunchTemplateVersions"]:
+                data = version["LaunchTemplateData"]
+                if data.get("ImageId"):
+                    version["LaunchTemplateData"] = {**data, "ImageId": image_behind(data["ImageId"], response.region)}
+        return answer
+
+    return describe
 
 
 def _create_version(response: Any) -> ActionResult:

@@ -114,13 +114,16 @@ class SimGroups:
             return answer if asked == count else Replacement(reason=f"IdempotentParameterMismatch: {asked} before")
         target = self._fleet.groups.get(group)
         if target is None:
-            return Replacement(reason=f"ValidationError: no group {group}")
+            return Replacement(reason=f"ValidationError: no group {group}", refused=True)
+        unserved = getattr(target.plan, "refuses", "")
+        if unserved:
+            return Replacement(reason=unserved, refused=True)
         zone = next((zone for zone in target.plan.zones if subnet_of(zone) == subnet), None)
         if zone is None:
-            return Replacement(reason=f"ValidationError: {subnet} is none of the group's")
+            return Replacement(reason=f"ValidationError: {subnet} is none of the group's", refused=True)
         if "Launch" in target.suspended or target.desired + count > target.maximum:
             refused = "Launch is suspended" if "Launch" in target.suspended else "MaxSize is reached"
-            return Replacement(reason=f"ValidationError: {refused}")
+            return Replacement(reason=f"ValidationError: {refused}", refused=True)
         launched = self._launched(target, zone, token, count)
         fewer = len(launched) < count
         reason = f"InsufficientInstanceCapacity: {len(launched)} of {count} in {zone}" if fewer else ""

@@ -9,7 +9,7 @@ from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, S
 from simulation.journal import Journal
 from simulation.open_index import OpenIndex
 
-CLOCKS_OF_AN_ATTEMPT = frozenset({"draining", "until", "evicting", "drained", "moved", "retry"})
+CLOCKS_OF_AN_ATTEMPT = frozenset({"draining", "until", "evicting", "unreached", "drained", "moved", "retry"})
 KEPT = timedelta(days=7)  # the time-to-live of a closed record
 
 

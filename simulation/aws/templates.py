@@ -9,19 +9,23 @@ from leeward.errors import ObjectGoneError
 from leeward.model.launch import LaunchTemplateRef
 from simulation.faults import Injector
 
+ALIAS = "resolve:ssm:"
 FIRST_IMAGE = "ami-00000000000000001"
 LATEST, DEFAULT = "$Latest", "$Default"
 
 
 @dataclass(slots=True, kw_only=True)
 class SimTemplate:
-    """`images` by version, the first is the default; `bad`: versions whose instances never join."""
+    """`images` by version, the first is the default, each an image or the SSM parameter that names one; a version never
+    changes. `bad`: versions whose instances never join. `parameters`: SSM's, which move.
+    """
 
     id: str
     name: str
     images: list[str] = field(default_factory=lambda: [FIRST_IMAGE])
     bad: set[str] = field(default_factory=set)
     by_token: dict[str, str] = field(default_factory=dict)  # client token -> version
+    parameters: dict[str, str] = field(default_factory=dict)
 
     def ref(self, version: str = "1") -> LaunchTemplateRef:
         """One of its versions."""
@@ -35,8 +39,9 @@ class SimTemplate:
         return found
 
     def image(self, version: str) -> str:
-        """Raises ObjectGoneError."""
-        return self.images[int(self.number(version)) - 1]
+        """What an instance launched now would have. Raises ObjectGoneError."""
+        written = self.images[int(self.number(version)) - 1]
+        return self.parameters[written.removeprefix(ALIAS)] if written.startswith(ALIAS) else written
 
     def add(self, image: str, token: str = "") -> str:
         """CreateLaunchTemplateVersion: its number; the same token gives the same one."""

@@ -17,6 +17,7 @@ from leeward.adapters.aws.errors import aws_call
 from leeward.errors import (
     AccessDeniedError,
     AwsUnavailableError,
+    AwsUnreachableError,
     InvalidInputError,
     ObjectGoneError,
     TerminalError,
@@ -59,9 +60,9 @@ def test_a_code_becomes_its_class_with_call_and_object(code, status, expected):
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
-        (EndpointConnectionError(endpoint_url="https://ec2"), AwsUnavailableError),
-        (ConnectTimeoutError(endpoint_url="https://ec2"), AwsUnavailableError),
-        (ReadTimeoutError(endpoint_url="https://ec2"), AwsUnavailableError),
+        (EndpointConnectionError(endpoint_url="https://ec2"), AwsUnreachableError),
+        (ConnectTimeoutError(endpoint_url="https://ec2"), AwsUnreachableError),
+        (ReadTimeoutError(endpoint_url="https://ec2"), AwsUnreachableError),
         (NoCredentialsError(), AccessDeniedError),
         (NoRegionError(), InvalidInputError),
         (ParamValidationError(report="x"), InvalidInputError),

@@ -8,8 +8,9 @@ from botocore.stub import ANY
 
 from leeward.adapters.doctor.deployment import AwsDeployment
 from leeward.adapters.doctor.rbac import ClusterRbac
-from leeward.doctor.facts import Binding, Counts, EksCluster, EventSource, Identity
+from leeward.doctor.facts import Binding, Counts, EksCluster, EventSource, Identity, Network
 from leeward.errors import AccessDeniedError
+from leeward.model.concurrency import Concurrency
 from tests.adapters.scripted_server import Reply
 
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
@@ -238,3 +239,35 @@ def test_the_config_map_and_the_version(connect):
     rbac = ClusterRbac(connect(Reply(body={"data": {"mapRoles": "- x"}}), Reply(body={"gitVersion": "v1.33.1"})).client)
     assert rbac.aws_auth() == "- x"
     assert rbac.version() == "v1.33.1"
+
+
+def test_concurrent_executions_of_the_account(aws, deployment):
+    limits = {"ConcurrentExecutions": 10, "UnreservedConcurrentExecutions": 10}
+    aws.expect("lambda", "get_account_settings", {}, {"AccountLimit": limits})
+    assert deployment.concurrency() == Concurrency(limit=10, unreserved=10)
+
+
+@pytest.mark.parametrize(
+    ("route", "routed"),
+    [
+        ({"DestinationCidrBlock": "0.0.0.0/0", "NatGatewayId": "nat-1", "State": "active"}, True),
+        ({"DestinationCidrBlock": "0.0.0.0/0", "TransitGatewayId": "tgw-1", "State": "active"}, True),
+        ({"DestinationCidrBlock": "0.0.0.0/0", "GatewayId": "igw-1", "State": "active"}, False),
+        ({"DestinationCidrBlock": "0.0.0.0/0", "NatGatewayId": "nat-1", "State": "blackhole"}, False),
+        ({"DestinationCidrBlock": "10.0.0.0/16", "GatewayId": "local", "State": "active"}, False),
+    ],
+)
+@pytest.mark.parametrize("association", [{"SubnetId": "subnet-a"}, {"Main": True}])
+def test_the_ways_out_of_a_vpc(aws, deployment, route, routed, association):
+    mine = {"Filters": [{"Name": "vpc-id", "Values": ["vpc-1"]}]}
+    listed = [
+        {"ServiceName": "com.amazonaws.us-east-1.sts", "State": "available"},
+        {"ServiceName": "com.amazonaws.us-east-1.pricing.api", "State": "available"},
+        {"ServiceName": "com.amazonaws.us-east-1.ec2", "State": "pending"},
+    ]
+    aws.expect("ec2", "describe_vpc_endpoints", mine, {"VpcEndpoints": listed})
+    aws.expect(
+        "ec2", "describe_route_tables", mine, {"RouteTables": [{"Associations": [association], "Routes": [route]}]}
+    )
+    found = deployment.network("vpc-1", ["subnet-a"])
+    assert found == Network(vpc="vpc-1", endpoints=frozenset({"sts", "pricing.api"}), routed=routed)

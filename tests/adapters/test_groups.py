@@ -9,6 +9,7 @@ from leeward.adapters.aws.instances import Ec2Instances
 from leeward.errors import AccessDeniedError, TerminalError, ThrottledError
 from leeward.model.group import TERMINATING, Group, HookResult, LifecycleHook
 from leeward.model.impairment import Impairment
+from leeward.model.launch_refusal import RefusalCause, cause_in
 from leeward.model.termination import Replacement
 from tests.fakes.clock import FakeClock
 
@@ -219,11 +220,24 @@ class TestLaunching:
 
     @pytest.mark.parametrize(
         ("code", "status"),
-        [("ValidationError", 400), ("ResourceContention", 500), ("IdempotentParameterMismatch", 400)],
+        [
+            ("ValidationError", 400),
+            ("ResourceContention", 500),
+            ("IdempotentParameterMismatch", 400),
+            ("AccessDenied", 403),
+            ("UnauthorizedOperation", 403),
+            ("InvalidAction", 400),
+        ],
     )
     def test_a_refusal_is_no_replacement_with_its_reason(self, aws, groups, code, status):
         aws.refuse("autoscaling", "launch_instances", code, "because", status=status)
-        assert self.launch(groups) == Replacement(reason=f"{code}: because", no_capacity=False)
+        assert self.launch(groups) == Replacement(reason=f"{code}: because", refused=True)
+
+    def test_a_refusal_inside_a_successful_answer_is_one_too(self, aws, groups):
+        error = {"ErrorCode": "UnauthorizedOperation", "ErrorMessage": "not authorized to perform ec2:CreateFleet"}
+        aws.expect("autoscaling", "launch_instances", LAUNCH, {"Instances": [], "Errors": [error]})
+        reason = "UnauthorizedOperation: not authorized to perform ec2:CreateFleet"
+        assert self.launch(groups) == Replacement(reason=reason, refused=True)
 
     def test_no_capacity_is_no_replacement_with_its_reason(self, aws, groups):
         error = {"ErrorCode": "InsufficientInstanceCapacity", "ErrorMessage": "no m5.large in us-east-1a"}
@@ -241,10 +255,11 @@ class TestLaunching:
             def get(self, service, **_):
                 return object()
 
-        assert "LaunchInstances" in self.launch(AutoScalingGroups(Old(), clock)).reason
+        found = self.launch(AutoScalingGroups(Old(), clock))
+        assert (found.refused, cause_in(found.reason)) == (True, RefusalCause.UNKNOWN)
 
     @pytest.mark.parametrize(
-        ("code", "error"), [("IdempotentCallInProgress", ThrottledError), ("AccessDenied", AccessDeniedError)]
+        ("code", "error"), [("IdempotentCallInProgress", ThrottledError), ("ExpiredToken", AccessDeniedError)]
     )
     def test_what_says_nothing_about_the_group_is_an_error(self, aws, groups, code, error):
         aws.refuse("autoscaling", "launch_instances", code, "x")

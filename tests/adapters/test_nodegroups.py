@@ -1,6 +1,7 @@
 """DescribeNodegroup, launch templates and instance types: the requests, and what errors become."""
 
 import uuid
+from typing import ClassVar
 
 import pytest
 
@@ -72,6 +73,29 @@ class TestLaunchSources:
         aws.expect("ec2", "describe_launch_template_versions", request_, {"LaunchTemplateVersions": [version]})
         found = Ec2LaunchSources(aws.clients).settings(a_group(LaunchTemplate=raw))
         assert (found.version, found.instance_type) == (7, "m5.large")
+
+    def test_an_image_by_parameter_is_the_one_that_the_parameter_names_now(self, aws):
+        self.expect_alias(aws)
+        resolved = {"LaunchTemplateVersions": [self.a_version("ami-2")]}
+        aws.expect("ec2", "describe_launch_template_versions", {**self.ASKED, "ResolveAlias": True}, resolved)
+        assert Ec2LaunchSources(aws.clients).settings(a_group(LaunchTemplate=self.REF)).image == "ami-2"
+
+    @pytest.mark.parametrize("code", ["UnauthorizedOperation", "InvalidParameterValue", "ParameterNotFound"])
+    def test_a_parameter_that_is_gone_or_denied_leaves_its_name(self, aws, code):
+        self.expect_alias(aws)
+        aws.refuse("ec2", "describe_launch_template_versions", code)
+        assert Ec2LaunchSources(aws.clients).settings(a_group(LaunchTemplate=self.REF)).image == self.ALIAS
+
+    ALIAS = "resolve:ssm:/golden/web"
+    REF: ClassVar = {"LaunchTemplateId": "lt-1", "LaunchTemplateName": "web", "Version": "7"}
+    ASKED: ClassVar = {"LaunchTemplateId": "lt-1", "Versions": ["7"]}
+
+    def a_version(self, image):
+        return {"LaunchTemplateId": "lt-1", "VersionNumber": 7, "LaunchTemplateData": {"ImageId": image}}
+
+    def expect_alias(self, aws):
+        answer = {"LaunchTemplateVersions": [self.a_version(self.ALIAS)]}
+        aws.expect("ec2", "describe_launch_template_versions", self.ASKED, answer)
 
     @pytest.mark.parametrize("code", ["InvalidLaunchTemplateId.NotFound", "InvalidLaunchTemplateId.VersionNotFound"])
     def test_a_template_that_is_gone_is_none(self, aws, code):

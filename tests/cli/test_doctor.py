@@ -100,8 +100,8 @@ def test_without_credentials_or_region_that_is_all_it_says(doctor, deployment, e
 
 def test_where_nothing_is_deployed_it_says_so_once(doctor, deployment):
     deployment.functions.clear()
-    _, found = doctor(code=1)
-    assert found["check"] == "deployment"
+    who, quota, found = doctor(code=1)
+    assert [one["check"] for one in (who, quota, found)] == ["credentials", "concurrency", "deployment"]
 
 
 def test_the_table_is_short_where_all_is_well(leeward, deployment):

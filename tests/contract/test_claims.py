@@ -176,6 +176,7 @@ def test_a_new_attempt_starts_its_clocks_anew_and_keeps_the_rest(claims):
             "draining": NOW,
             "until": LATER,
             "evicting": NOW,
+            "unreached": NOW,
             "drained": NOW,
             "moved": NOW,
             "retry": NOW,
@@ -467,3 +468,10 @@ def test_names_that_are_taken_are_passed_over_and_are_no_tries(claims):
     assert (record.attempt, record.names_taken, record.tries) == (10, 8, 2)
     assert claims.begin_attempt(INSTANCE, 2, taken=8) == record
     assert claims.read(INSTANCE) == record
+
+
+def test_a_refusal_of_the_launch_api_is_kept_as_one(claims):
+    claims.claim(a_subject(), FULL, NOW)
+    refused = Replacement(reason="AccessDenied: not authorized", refused=True)
+    claims.note(INSTANCE, replacement=refused)
+    assert claims.read(INSTANCE).replacement == refused

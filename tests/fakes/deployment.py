@@ -14,9 +14,11 @@ from leeward.doctor.facts import (
     FailedExecution,
     Function,
     Identity,
+    Network,
     Queue,
     Table,
 )
+from leeward.model.concurrency import Concurrency
 from leeward.model.group import Group
 from tests.fakes.calls import Calls
 
@@ -93,6 +95,9 @@ class FakeDeployment(Calls):
         clusters = ", ".join(f'{{"name": "{name}", "actRole": "{act_role(name)}"}}' for name in serving)
         told = {"CLUSTERS": f"[{clusters}]", "QUEUE_ARN": arn("sqs", expected.QUEUE), "HOOK_TOPICS": "[]"}
         self.who = WHO
+        self.endpoints = set(expected.ENDPOINTS)
+        self.routed = False
+        self.executions = Concurrency(limit=1000, unreserved=900)
         self.functions = {name: Function(environment=told) for name in expected.FUNCTIONS}
         self.counted: dict[str, Counts] = {}
         self.machines = dict.fromkeys(expected.MACHINES, "ACTIVE")
@@ -114,6 +119,16 @@ class FakeDeployment(Calls):
         self.known = {name: EksCluster(status="ACTIVE", version="1.33") for name in serving}
         self.entries = {(name, act_role(name)): ("leeward:act",) for name in serving}
         self.inside = {name: FakeRbac() for name in serving}
+
+    def concurrency(self) -> Concurrency:
+        """`executions`."""
+        self._call("concurrency")
+        return self.executions
+
+    def network(self, vpc: str, subnets: Iterable[str]) -> Network:
+        """Endpoints of `endpoints`, a route out where `routed`."""
+        self._call("network")
+        return Network(vpc=vpc, endpoints=frozenset(self.endpoints), routed=self.routed)
 
     def identity(self) -> Identity:
         """`who`."""

@@ -123,7 +123,7 @@ class FakeGroups(Calls):
         target = self.by_name[group]
         refused = self.refuse_launch or ("MaxSize is reached" if target.desired + count > target.maximum else None)
         if refused:
-            return Replacement(reason=refused)
+            return Replacement(reason=refused, refused=True)
         if subnet in self.short_of_capacity:
             return Replacement(reason="InsufficientInstanceCapacity: none there", no_capacity=True)
         self.launches.append((group, subnet, token))

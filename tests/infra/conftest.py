@@ -27,6 +27,7 @@ EVERYTHING = {
     ],
     "senders": {"roles": [SENDER], "topics": [TOPIC]},
     "nodeRoles": [NODES],
+    "imageParameters": ["/golden/images/*"],
     "alarmTopic": "arn:aws:sns:us-east-1:111122223333:operators",
     "accessEntries": False,
     "concurrency": {"interruption": 0, "drain": 0},

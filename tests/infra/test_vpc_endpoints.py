@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from infra.permissions import PERMISSIONS
+from leeward.doctor import expected
 
 DEPLOY = Path("docs/deploy.md").read_text()
 PRIVATE = DEPLOY[DEPLOY.index("## Private API servers") : DEPLOY.index("## Access to the cluster")]
@@ -23,6 +24,10 @@ def in_vpc(everything):
 
 def test_the_functions_in_the_vpc_are_those_that_are_named(in_vpc):
     assert set(re.findall(r"`leeward-(\w+)`", PRIVATE)) == in_vpc
+
+
+def test_doctor_asks_for_the_same_endpoints():
+    assert set(expected.ENDPOINTS) == {*ROWS, *BY_GATEWAY}
 
 
 def test_each_service_that_they_call_has_its_endpoint_named(in_vpc):

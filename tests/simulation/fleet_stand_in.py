@@ -26,6 +26,7 @@ class GroupPlan:
     instance_type: str = "m5.large"
     foreign_hook: bool = False
     selected: bool = True
+    refuses: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

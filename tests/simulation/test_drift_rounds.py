@@ -7,6 +7,7 @@ from leeward.policy.document import Budget, DesiredNode, Requirement
 from tests.simulation.round_stand_in import CHANGED, DECIDED, GROUP, Disrupted, a_fleet
 
 REASONS = "leeward.dev/drift-reasons"
+PARAMETER = "/golden/images/web"
 NEWER = "ami-00000000000000002"
 
 
@@ -33,14 +34,27 @@ def test_a_newer_image_behind_the_alias_of_the_same_template_version_drifts_ever
     world = Disrupted()
     seen = []
 
+    template = world.world.fleet.groups[GROUP].template
+    template.parameters[PARAMETER] = template.images[0]
+    template.images[0] = f"resolve:ssm:{PARAMETER}"  # before the first instance is launched
+
     def publish():
-        world.world.fleet.groups[GROUP].template.images[0] = NEWER
+        template.parameters[PARAMETER] = NEWER
 
     world.at(CHANGED, publish).at(DECIDED + 5, lambda: seen.append(told(world))).run()
     assert set(seen[0].values()) == {"ami"}
     assert (images(world), world.versions, world.ends) == ({NEWER}, ["1", "1", "1"], ["RoundDone"] * 3)
     assert told(world) == {}
     assert world.untouched()
+
+
+def test_a_parameter_that_does_not_move_is_no_drift():
+    world = Disrupted()
+    template = world.world.fleet.groups[GROUP].template
+    template.parameters |= {PARAMETER: template.images[0], "/another": template.images[0]}
+    template.images[0] = f"resolve:ssm:{PARAMETER}"
+    world.at(CHANGED, lambda: template.parameters.update({"/another": NEWER})).run()
+    assert (told(world), world.ends, world.launches) == ({}, [], 0)
 
 
 def test_a_label_that_no_launch_would_bring_is_told_and_nothing_is_rolled():

@@ -4,12 +4,14 @@ from datetime import timedelta
 
 import pytest
 
+from leeward.model.launch_refusal import fix_for
 from leeward.model.termination import Replacement
 from leeward.policy.document import Canary, Window
 from leeward.upgrade import run
 from simulation import functions
 from simulation.faults import Faults, Killed
 from simulation.owners import set_desired
+from tests.fakes.refusals import REFUSALS
 from tests.simulation.fleet_stand_in import budget, deployment
 from tests.simulation.upgrade_stand_in import BEGIN, FIRST, GROUP, Upgraded, a_fleet
 from tests.simulation.upgrade_story import stop_in
@@ -45,14 +47,20 @@ def test_zone_balancing_rests_for_the_time():
     assert list(world.world.system.changes.switched) == [(GROUP, "AZRebalance", True), (GROUP, "AZRebalance", False)]
 
 
-def test_where_launching_by_name_is_refused_the_desired_size_is_raised_once_and_paid_back():
+@pytest.mark.parametrize(("cause", "refusal"), REFUSALS.items())
+def test_where_launching_by_name_is_refused_the_desired_size_is_raised_once_and_paid_back(cause, refusal):
     world = Upgraded(a_fleet(maximum=14)).start(launchTemplateVersion="2")
-    refused = Replacement(reason="LaunchInstances does not serve mixed purchase options")
+    refused = Replacement(reason=refusal, refused=True)
     world.world.system.groups.launch = lambda **_: refused
+    events, store = [], world.world.cluster.store  # an Event is forgotten after an hour
+    world.at(
+        BEGIN + 900, lambda: events.extend(one for one in store.each("events") if one["reason"] == "LaunchRefused")
+    )
     world.run(1.5)
     assert (world.ended(), world.at_rest()) == ("Upgraded", True)
     assert [desired for group, desired, _ in world.world.system.changes.raised if group == GROUP] == [6, 12]
-    assert "mixed purchase options" in world.record.remarks[0]
+    assert all(words in world.record.remarks[0] for words in (cause.value, fix_for(cause), "desired size is raised"))
+    assert any(cause.value in one["message"] for one in events)
 
 
 def test_new_nodes_that_are_ready_within_seconds_open_the_gate_of_the_next_start(monkeypatch):

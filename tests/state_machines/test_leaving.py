@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.errors import AccessDeniedError, AwsUnavailableError, ThrottledError
+from leeward.errors import AccessDeniedError, AwsUnavailableError, AwsUnreachableError, ThrottledError
 from leeward.model import keys
 from leeward.model.attachment import VolumeAttachment
 from leeward.model.deployment import Deployment
@@ -157,6 +157,33 @@ class TestLoadBalancers:
         assert Walker(system).run(I).ended == "Terminated"
         assert system.claims.records[I].times["evicting"] == START + timedelta(minutes=5)
         assert "the load balancers do not answer" in told(system, "AwaitingDeregistration")[0]
+
+    def test_an_api_that_is_not_reached_holds_a_drain_up_for_half_a_minute_and_the_endpoint_is_named(self):
+        system = a_system(pods=[a_pod()])
+        system.load_balancers.fail("targets", AwsUnreachableError("connect timeout on elasticloadbalancing"))
+        claim(system, CauseKind.MANUAL)
+        assert Walker(system).run(I).ended == "Terminated"
+        times = system.claims.records[I].times
+        assert START < times["evicting"] <= START + timedelta(seconds=60)
+        assert times["terminating"] - times["evicting"] < timedelta(minutes=2)  # the pods, and the settle time
+        notice = told(system, "DeregistrationNotAwaited")[0]
+        assert "connect timeout" in notice
+        assert "interface endpoint for elasticloadbalancing" in notice
+
+    def test_an_api_that_is_reached_again_is_waited_for(self):
+        system = a_system(pods=[a_pod()])
+        system.load_balancers.fail("targets", AwsUnreachableError("connection reset"), times=1)
+        system.load_balancers.registered = [a_target()]
+        gone_at = START + timedelta(seconds=90)
+
+        def look(_):
+            if system.clock.now() >= gone_at:
+                system.load_balancers.registered = []
+
+        claim(system, CauseKind.MANUAL)
+        assert each_second(system, look).run(I).ended == "Terminated"
+        assert system.claims.records[I].times["evicting"] >= gone_at
+        assert told(system, "DeregistrationNotAwaited") == []
 
     def test_a_missing_permission_is_told_and_holds_nothing_up(self):
         system = a_system(pods=[a_pod()])

@@ -7,6 +7,7 @@ import pytest
 
 from leeward.errors import AccessDeniedError, AwsUnavailableError
 from leeward.model import keys
+from leeward.model.launch_refusal import RefusalCause
 from leeward.model.maximum import RaisedMaximum
 from leeward.model.termination import Cause, CauseKind, Outcome
 from leeward.termination.maximum_size import ABANDONED, owners_maximum, put_back
@@ -19,6 +20,7 @@ from leeward.upgrade.scene import measured
 from leeward.upgrade.sizes import Strategy
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, a_subject, an_instance
 from tests.fakes.clock import START
+from tests.fakes.refusals import REFUSALS
 from tests.fakes.rounds import a_round
 from tests.fakes.system import FakeSystem
 from tests.state_machines.walker import Walker
@@ -191,6 +193,14 @@ def test_a_refusal_for_another_reason_raises_once_at_most():
     assert system.groups.terminated == [(ONE, False)]
     sweep_once(system.ports)
     assert (sizes(system)[1], item(system).active) == (2, False)
+
+
+@pytest.mark.parametrize("cause", [RefusalCause.DENIED, RefusalCause.UNKNOWN])
+def test_max_size_is_not_raised_for_a_launch_that_is_denied_or_unknown(cause):
+    system = a_full_group()
+    system.groups.refuse_launch = REFUSALS[cause]
+    Walker(system).run(ONE)
+    assert (system.groups.asked["launch"], system.group_changes.asked["raise_to"]) == (1, 0)
 
 
 def test_without_the_permission_to_raise_the_drain_goes_on():

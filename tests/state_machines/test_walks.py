@@ -7,11 +7,13 @@ import pytest
 
 from leeward.errors import AccessDeniedError, ClusterUnreachableError, ThrottledError
 from leeward.model.group import LifecycleHook
+from leeward.model.launch_refusal import fix_for
 from leeward.model.pod import Pod, PodDisruptionBudget
-from leeward.model.termination import Cause, CauseKind, Outcome, Status
+from leeward.model.termination import Cause, CauseKind, Outcome, Replacement, Status
 from leeward.policy.document import DrainPolicy
 from tests.fakes.builders import GROUP, a_group, a_node, a_policy, a_subject, an_instance, our_hook, policies
 from tests.fakes.clock import START
+from tests.fakes.refusals import REFUSALS
 from tests.fakes.system import FakeSystem
 from tests.state_machines.walker import Walker
 
@@ -362,13 +364,18 @@ def test_a_hook_that_came_straight_to_our_queue_is_answered_whatever_its_topic()
     assert [hook for _, hook, _, _ in system.groups.answered] == ["other-team"]
 
 
-def test_a_missing_permission_to_launch_does_not_hold_up_the_drain():
+@pytest.mark.parametrize(("cause", "refusal"), REFUSALS.items())
+def test_a_group_that_launch_instances_does_not_serve_replaces_the_instance_itself(cause, refusal):
     system = a_system(pods=[a_pod()])
     spot(system)
-    system.groups.fail("launch", AccessDeniedError("autoscaling:LaunchInstances"))
+    system.groups.refuse_launch = refusal
     assert Walker(system).run(I).ended == "Terminated"
     assert system.groups.terminated == [(I, False)]
-    assert "LaunchInstances" in system.claims.records[I].replacement.reason
+    assert system.group_changes.asked["raise_to"] == 0
+    assert system.claims.records[I].replacement == Replacement(reason=refusal, refused=True)
+    (event,) = [event for event in system.kubernetes.events if event.reason == "LaunchRefused"]
+    assert cause.value in event.message
+    assert fix_for(cause) in event.message
 
 
 def test_nothing_is_launched_for_an_instance_that_ended_meanwhile():

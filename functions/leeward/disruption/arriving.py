@@ -36,7 +36,7 @@ def arrival(
     missing: dict[str, str] = {}
     for name, planned in wanted.items():
         instance, node = instances.get(name), joined.get(name)
-        why = _why_wrong(instance, planned) if instance is not None else ""
+        why = unlike(instance, planned) if instance is not None else ""
         lacking = "" if node is not None and node.ready else _lacking(name, instance, node)
         launched = instance.launched if instance is not None else since
         if not why and lacking and now - launched > JOINS_WITHIN:
@@ -48,7 +48,8 @@ def arrival(
     return Arrival(wrong=wrong, missing=missing)
 
 
-def _why_wrong(instance: Instance, planned: Replacement) -> str:
+def unlike(instance: Instance, planned: Replacement) -> str:
+    """Return why the instance is not what was planned, empty where it is."""
     if instance.state not in {"pending", "running"}:
         return f"{instance.id} was launched and is {instance.state}"
     if planned.types and instance.type not in planned.types:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from leeward.disruption.by_size import adopt, raise_sizes
 from leeward.disruption.keeping import let_go
 from leeward.disruption.launching import launch_all
 from leeward.disruption.lease import read, rest_after, written
@@ -17,6 +18,7 @@ from leeward.ports import Ports
 
 __all__ = ["STAYED", "STEPS", "end", "give_back_groups", "give_up", "note_failure"]
 REBALANCE = "AZRebalance"
+GROWTH_PAUSE = 30  # seconds between two looks for what a raised desired size brings
 
 
 def end(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
@@ -26,9 +28,13 @@ def end(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
     stayed = [name for name, instance in record.going.items() if record.ends.get(instance) == STAYED]
     given_back = f"; {', '.join(stayed)} stayed, their pods did not leave or others ended them" if stayed else ""
     why = f"{record.method.value}: {gone} nodes gone, {len(record.launched)} launched{given_back}"
+    if record.outstanding():
+        groups = ", ".join(sorted(set(record.outstanding().values())))
+        why = f"{why}; {groups} has not launched what its raised desired size asks for: look at its scaling activities"
     record = give_back_groups(record, ports)
     let_go(record, ports)
-    written(record.closed(RoundOutcome.DONE, why, ports.clock.now()), ports)
+    outcome = RoundOutcome.DONE if record.told else RoundOutcome.GIVEN_UP
+    written(record.closed(outcome, why, ports.clock.now()), ports)
     return replace(run, next=Next.DONE, why=why)
 
 
@@ -39,12 +45,14 @@ def give_up(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
     record = read(run, ports)
     if record.told:
         return replace(run, next=Next.FOLLOW, why="its nodes were told to go: they are followed")
-    record = _answered(record, ports)
+    record = adopt(_answered(record, ports), ports)
     record = written(record.fell(dict.fromkeys(record.standing, run.why or "the round was given up")), ports)
     record = release(record, ports)
+    why = run.why or "given up"
+    if record.outstanding():
+        return replace(run, next=Next.FOLLOW, pause=GROWTH_PAUSE, why=f"{why}; the raised desired size is followed")
     record = give_back_groups(record, ports)
     let_go(record, ports)
-    why = run.why or "given up"
     written(record.closed(RoundOutcome.GIVEN_UP, why, ports.clock.now()), ports)
     return replace(run, next=Next.GIVEN_UP, why=why)
 
@@ -79,7 +87,8 @@ def give_back_groups(record: RoundRecord, ports: Ports) -> RoundRecord:
 def _answered(record: RoundRecord, ports: Ports) -> RoundRecord:
     """Only orders that were written: what was never ordered is not launched now."""
     if not record.orders:
+        raise_sizes(record, ports)
         return record
     ordered = {int(key.partition(".")[0]) for key in record.orders}
     others = {number: "given up before its launch" for number in record.standing if number not in ordered}
-    return launch_all(record.fell(others), ports)
+    return launch_all(record.fell(others), ports, may_grow=False)

@@ -1,11 +1,13 @@
 """Launching the replacements of a round: placed, ordered in the record, asked for, written down.
 
 Each launch carries a client token made of the round, the command and the subnet: asked twice, it is one. An order whose
-answer got lost is asked for again before anything else is decided. A command whose launch is refused falls."""
+answer got lost is asked for again before anything else is decided. Where LaunchInstances does not serve the group
+the desired size brings the replacement (`by_size`); a command without room for its replacement falls."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 
+from leeward.disruption.by_size import await_growth, can_grow, raise_sizes
 from leeward.disruption.command import Command, Replacement
 from leeward.disruption.lease import written
 from leeward.disruption.record import RoundRecord, launch_token
@@ -19,15 +21,18 @@ from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 
 
-def launch_all(record: RoundRecord, ports: Ports) -> RoundRecord:
-    """Every replacement that is still to come, one after the other, each written down before the next."""
+def launch_all(record: RoundRecord, ports: Ports, *, may_grow: bool = True) -> RoundRecord:
+    """Every replacement that is still to come, one after the other, each written down before the next. `may_grow`:
+    where LaunchInstances is refused, by the desired size; else the command falls.
+    """
     for key in record.to_launch():
         number = int(key.partition(".")[0])
         if number not in record.standing:
             continue  # another of its replacements was refused
         if key not in record.orders:
             record = _ordered(record, key, ports)
-        record = _fulfilled(record, key, ports)
+        record = _fulfilled(record, key, ports, may_grow=may_grow)
+    raise_sizes(record, ports)
     return record
 
 
@@ -46,7 +51,7 @@ def _ordered(record: RoundRecord, key: str, ports: Ports) -> RoundRecord:
     return written(replace(record, orders={**record.orders, key: ",".join(options)}), ports)
 
 
-def _fulfilled(record: RoundRecord, key: str, ports: Ports) -> RoundRecord:
+def _fulfilled(record: RoundRecord, key: str, ports: Ports, *, may_grow: bool) -> RoundRecord:
     number, wanted = int(key.partition(".")[0]), planned(record, key)
     while record.orders.get(key):
         where, _, others = record.orders[key].partition(",")
@@ -61,6 +66,9 @@ def _fulfilled(record: RoundRecord, key: str, ports: Ports) -> RoundRecord:
         if answer.no_capacity and others:
             record = written(replace(record, orders={**left, key: others}), ports)
             continue
+        group = ports.groups.describe([wanted.group]).get(wanted.group) if answer.refused and may_grow else None
+        if group is not None and can_grow(group):
+            return await_growth(record, key, group, answer.reason, ports)
         why = f"{wanted.group} could not launch its replacement in {zone}: {answer.reason}"
         return written(replace(record.fell({number: why}), orders=left), ports)
     return record

@@ -47,6 +47,9 @@ class RoundRecord:
     or its group replaced it. `handed`: new instances that nothing went for -> who is asked to go, empty where
     its own end has shrunk the group.
 
+    `refusals`: group -> why LaunchInstances does not serve it. `awaited`: `C.R` -> the group whose desired
+    size, `sizes` by group, brings it instead; `before`: group -> its instances, comma between, before that.
+
     `rests`: group -> when its last round ended, of this round and earlier ones. `retry`: not taken up again before.
     """
 
@@ -67,6 +70,10 @@ class RoundRecord:
     orders: Mapping[str, str] = field(default_factory=dict)
     launched: Mapping[str, str] = field(default_factory=dict)
     places: Mapping[str, str] = field(default_factory=dict)
+    refusals: Mapping[str, str] = field(default_factory=dict)
+    awaited: Mapping[str, str] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    before: Mapping[str, str] = field(default_factory=dict)
     told: bool = False
     ends: Mapping[str, str] = field(default_factory=dict)
     handed: Mapping[str, str] = field(default_factory=dict)
@@ -113,15 +120,20 @@ class RoundRecord:
         return tuple(new for new, key in self.launched.items() if key.partition(".")[0] == str(number))
 
     def to_launch(self) -> tuple[str, ...]:
-        """Keys `C.R` of replacements for which nothing was launched yet."""
+        """Keys `C.R` of replacements for which nothing was launched yet, and no group grows."""
         wanted = (
             f"{number}.{place}"
             for number, one in self.standing.items()
             if one.decision is Decision.REPLACE
             for place in range(len(one.replacements))
         )
-        there = set(self.launched.values())
+        there = {*self.launched.values(), *self.awaited}
         return tuple(key for key in wanted if key not in there)
+
+    def outstanding(self) -> Mapping[str, str]:
+        """Of `awaited` what has not come yet."""
+        there = set(self.launched.values())
+        return {key: group for key, group in self.awaited.items() if key not in there}
 
     def surplus(self) -> tuple[str, ...]:
         """New instances for which no old node goes: of commands that fell, and of those whose nodes all stayed. Those

@@ -9,7 +9,8 @@ from datetime import timedelta
 from typing import Any
 
 from leeward.disruption import ending
-from leeward.disruption.arriving import arrival
+from leeward.disruption.arriving import JOINS_WITHIN, arrival
+from leeward.disruption.by_size import OWED_FOR, adopt, announce
 from leeward.disruption.checking import judged
 from leeward.disruption.following import concluded, under_way
 from leeward.disruption.keeping import keep
@@ -50,26 +51,33 @@ def mark(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
 
 
 def launch(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
-    """Replacements come first. A command whose launch is refused falls, the others go on."""
-    record = release(launch_all(read(run, ports), ports), ports)
-    return replace(_onward(run, record, Next.BOOT), pause=FIRST_LOOK)
+    """Replacements come first. A command whose replacement has no place falls, the others go on."""
+    before = read(run, ports)
+    record = release(launch_all(before, ports), ports)
+    after = replace(_onward(run, record, Next.BOOT), pause=FIRST_LOOK)
+    refused = announce(record, before, ports)
+    return replace(after, why=f"{after.why}; {refused}") if refused else after
 
 
 def ready(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
     """Have they joined, and are they what was planned? What is not makes its command fall. Until the round ends they
     are kept from Cluster Autoscaler.
     """
-    record = read(run, ports)
+    before = read(run, ports)
+    record = adopt(before, ports)
     wanted = {new: planned(record, key) for number in record.standing for new, key in _keys(record, number)}
     nodes = ports.clusters.kubernetes(run.cluster).nodes()
     found = arrival(wanted, ports.instances.describe(wanted), nodes, since=record.began, now=ports.clock.now())
-    if found.wrong:
-        fell = {int(record.launched[new].partition(".")[0]): why for new, why in found.wrong.items()}
-        record = release(written(record.fell(fell), ports), ports)
+    fell = {int(record.launched[new].partition(".")[0]): why for new, why in found.wrong.items()}
+    missing = [*found.missing.values(), *_grows(record, fell, ports)]
+    if fell:
+        record = written(record.fell(fell), ports)
+    if record.fallen != before.fallen:
+        record = release(record, ports)
     keep(record, nodes, ports)
-    if found.missing and record.standing:
+    if missing and record.standing:
         pause = _pause(record, BOOT_PAUSE, ports)
-        return replace(run, next=Next.BOOT, pause=pause, why="; ".join(found.missing.values()))
+        return replace(run, next=Next.BOOT, pause=pause, why="; ".join(missing))
     return _onward(run, record, Next.READY)
 
 
@@ -109,6 +117,9 @@ def follow(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
     if after != record:
         record = written(after, ports)
     left = under_way(record)
+    record = adopt(record, ports) if not left else record
+    if not left and record.outstanding() and ports.clock.now() - record.began < OWED_FOR:
+        return replace(run, next=Next.FOLLOW, pause=DRAIN_PAUSE, why="what the raised desired size brings is awaited")
     if not left:
         return replace(run, next=Next.END, why=f"{len(record.ends)} terminations have come to their end")
     pause = _pause(record, DRAIN_PAUSE, ports)
@@ -155,6 +166,21 @@ def _hold_groups(record: RoundRecord, launching: tuple[str, ...], ports: Ports) 
 
 def _keys(record: RoundRecord, number: int) -> list[tuple[str, str]]:
     return [(new, record.launched[new]) for new in record.new_of(number)]
+
+
+def _grows(record: RoundRecord, fell: dict[int, str], ports: Ports) -> list[str]:
+    """What desired sizes have still to bring for commands that stand. Adds to `fell` those for which it is too late."""
+    late = ports.clock.now() - record.began > JOINS_WITHIN
+    waiting = {
+        key: group for key, group in record.outstanding().items() if int(key.partition(".")[0]) in record.standing
+    }
+    if late:
+        late_for = {int(key.partition(".")[0]): group for key, group in waiting.items()}
+        fell.update(
+            {number: f"the raised desired size of {group} has brought no node" for number, group in late_for.items()}
+        )
+        return []
+    return [f"{group} launches by its desired size {record.sizes[group]}" for group in dict.fromkeys(waiting.values())]
 
 
 def _without_vanished(record: RoundRecord, unclaimed: Iterable[str], ports: Ports) -> RoundRecord:

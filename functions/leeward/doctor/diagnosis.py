@@ -10,6 +10,8 @@ from leeward.doctor.checks import (
     functions,
     groups,
     hooks,
+    launches,
+    network,
     policies,
     queues,
     runs,
@@ -30,6 +32,7 @@ def _alone(check: Callable[[Inside], Iterator[Finding]]) -> OfCluster:
 DEPLOYMENT: tuple[OfDeployment, ...] = (
     functions.functions,
     functions.errors,
+    network.endpoints,
     functions.machines,
     functions.table,
     events.rules,
@@ -64,12 +67,13 @@ CLUSTER: tuple[OfCluster, ...] = (
     groups.processes,
     groups.refreshes,
     groups.lifecycle,
+    launches.launches,
 )
 
 
 def diagnose(facts: Facts) -> tuple[Finding, ...]:
     """Every finding. Where nothing is deployed that is one sentence, not one for each part."""
-    who = tuple(account.credentials(facts))
+    who = (*account.credentials(facts), *account.concurrency(facts))
     if facts.nothing_deployed:
         return (*who, account.nothing_there(facts.identity))
     of_deployment = (found for check in DEPLOYMENT for found in check(facts))

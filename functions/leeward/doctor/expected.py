@@ -11,6 +11,23 @@ FUNCTIONS = tuple(
 )
 CAPPED = "leeward-drain"  # its throttles are meant: the state machine waits for its turn
 SYNC = "leeward-sync"
+ENDPOINTS: Mapping[str, str] = {
+    "dynamodb": "nothing works",
+    "autoscaling": "nothing works",
+    "ec2": "nothing works",
+    "eks": "no cluster is found",
+    "sts": "no cluster lets the functions in",
+    "ssm": "no policy is read",
+    "states": "nothing is started",
+    "sqs": "no malformed message reaches the dead-letter queue",
+    "elasticloadbalancing": "drains do not wait for load balancers",
+    "monitoring": "canaries and alarms are not checked",
+    "servicequotas": "pre-flight does not know the quotas",
+    "pricing.api": "prices are missing",
+}
+"""Endpoints that functions in a VPC need -> what happens without."""
+NICE_TO_HAVE = frozenset({"servicequotas", "pricing.api"})
+RESERVED = 50  # concurrent executions, by the defaults of the settings
 
 TERMINATIONS = "leeward-node-termination"
 MACHINES = (TERMINATIONS, "leeward-node-group-upgrade", "leeward-disruption-round")

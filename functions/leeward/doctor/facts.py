@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, TypeAlias, TypeVar
 
 from leeward.disruption.record import RoundRecord
+from leeward.model.concurrency import Concurrency
 from leeward.model.facts import FactKind
 from leeward.model.group import Group, LifecycleHook
 from leeward.model.termination import TerminationRecord
@@ -49,13 +50,27 @@ class Identity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Function:
-    """`state`, `update` as Lambda says them; `concurrency` is reserved, None where nothing is."""
+    """`state`, `update` as Lambda says them; `concurrency` is reserved, None where nothing is; `vpc` empty outside."""
 
     state: str = "Active"
     update: str = "Successful"
     modified: datetime | None = None
     concurrency: int | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    vpc: str = ""
+    subnets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """How functions in a VPC reach AWS's APIs. `endpoints`: names of the VPC's endpoints that are available, without
+    `com.amazonaws.REGION.`; `routed`: each of their subnets has a route out, past an internet gateway, which does not
+    serve a function.
+    """
+
+    vpc: str
+    endpoints: frozenset[str]
+    routed: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +218,9 @@ class Facts:
     identity: Identity
     asked: str | None
     serves: tuple[str, ...] | None
+    concurrency: Read[Concurrency]
     functions: Mapping[str, Read[Function | None]]
+    network: Read[Network | None]
     counts: Read[Mapping[str, Counts]]
     machines: Mapping[str, Read[str | None]]
     failures: Mapping[str, Read[tuple[FailedExecution, ...]]]

@@ -37,9 +37,11 @@ class Check(StrEnum):
     """The closed set of checks; each belongs to one part (`PART_OF`)."""
 
     CREDENTIALS = "credentials"
+    CONCURRENCY = "concurrency"
     DEPLOYMENT = "deployment"
     FUNCTION = "function"
     FUNCTION_ERRORS = "function-errors"
+    VPC_ENDPOINT = "vpc-endpoint"
     STATE_MACHINE = "state-machine"
     TABLE = "table"
     RULE = "rule"
@@ -71,14 +73,16 @@ class Check(StrEnum):
     PROCESSES = "processes"
     INSTANCE_REFRESH = "instance-refresh"
     LIFECYCLE = "lifecycle"
+    LAUNCHES = "launches"
 
 
 _PARTS: Mapping[Part, tuple[Check, ...]] = {
-    Part.ACCOUNT: (Check.CREDENTIALS,),
+    Part.ACCOUNT: (Check.CREDENTIALS, Check.CONCURRENCY),
     Part.DEPLOYMENT: (
         Check.DEPLOYMENT,
         Check.FUNCTION,
         Check.FUNCTION_ERRORS,
+        Check.VPC_ENDPOINT,
         Check.STATE_MACHINE,
         Check.TABLE,
     ),
@@ -97,7 +101,7 @@ _PARTS: Mapping[Part, tuple[Check, ...]] = {
         Check.OTHER_DEPLOYMENT,
     ),
     Part.POLICIES: (Check.POLICIES, Check.SELECTION, Check.SWITCHES),
-    Part.GROUPS: (Check.TAGS, Check.HOOK, Check.PROCESSES, Check.INSTANCE_REFRESH, Check.LIFECYCLE),
+    Part.GROUPS: (Check.TAGS, Check.HOOK, Check.PROCESSES, Check.INSTANCE_REFRESH, Check.LIFECYCLE, Check.LAUNCHES),
 }
 PART_OF: Mapping[Check, Part] = {check: part for part, checks in _PARTS.items() for check in checks}
 AGAIN = "run leeward doctor again; where it stays so, make the call yourself and read what it says"

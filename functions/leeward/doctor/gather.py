@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from leeward.doctor import expected
-from leeward.doctor.facts import Facts, Function, Identity, Inside, Read, Served, Unread
+from leeward.doctor.facts import Facts, Function, Identity, Inside, Network, Read, Served, Unread
 from leeward.doctor.gather_cluster import look_inside
 from leeward.doctor.reading import read, read_each
 from leeward.doctor.served import clusters_of, environment, queue_arns_of
@@ -36,13 +36,24 @@ def gather(deployment: Deployment, ports_of: PortsOf, identity: Identity, *, ask
         identity=identity,
         asked=asked,
         serves=None if served is None else tuple(one.name for one in served),
+        concurrency=read("lambda:GetAccountSettings", deployment.concurrency),
         functions=functions,
+        network=_network(deployment, functions),
         groups=groups,
         clusters=inside,
         records=_records(first) if first else NOWHERE,
         running=read("states:ListExecutions", first.executions.all_running) if first else NOWHERE,
         **_parts(deployment, functions, now),
     )
+
+
+def _network(deployment: Deployment, functions: dict[str, Read[Function | None]]) -> Read[Network | None]:
+    """Of the VPC that functions run in, the same for all of them; None where none does."""
+    inside = [found for found in functions.values() if isinstance(found, Function) and found.vpc]
+    if not inside:
+        return None
+    vpc, subnets = inside[0].vpc, inside[0].subnets
+    return read("ec2:DescribeVpcEndpoints and ec2:DescribeRouteTables", lambda: deployment.network(vpc, subnets))
 
 
 def _parts(deployment: Deployment, functions: dict[str, Read[Function | None]], now: datetime) -> dict[str, Any]:

@@ -94,13 +94,15 @@ class Subject:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replacement:
     """What came of asking for another instance. `launched` empty: none of ours, `reason` says why; else it says why it
-    is where it is. `no_capacity`: refused for want of room in that place alone, another may have it.
+    is where it is. `no_capacity`: refused for want of room in that place alone, another may have it. `refused`:
+    LaunchInstances does not serve the group, wherever it is asked for (`model.launch_refusal`).
     """
 
     launched: tuple[str, ...] = ()
     reason: str = ""
     subnet: str = ""
     no_capacity: bool = False
+    refused: bool = False
 
     @property
     def owed(self) -> bool:
@@ -142,7 +144,7 @@ class TerminationRecord:
     `times` keys: claimed, tainted, replacement, draining, until (when its drain gives up), drained, terminating,
     terminated, removed, closed, retry; `evicting`: its load balancers have let go of it, or were not waited for;
     `begun`: the first drain of the period, from which a terminationGracePeriod counts; `held`: first heartbeat;
-    `moved`: when a pod of it last left or was on its way.
+    `moved`: when a pod of it last left or was on its way; `unreached`: when the load balancers' API first was not.
     `names_taken`: attempts that were passed over, because a closed execution of an earlier record had the name.
     `failure`: why the present attempt did not come to a good end. `surges`: Deployment (namespace/name) that has a
     second replica meanwhile -> whether that is known to be so, or only about to be.

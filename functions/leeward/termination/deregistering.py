@@ -6,17 +6,21 @@ target means for a drain."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from leeward.errors import RetryableError, TerminalError
+from leeward.errors import AwsUnreachableError, RetryableError, TerminalError
 from leeward.model.node import Node
 from leeward.model.target import Target, TargetKind
+from leeward.model.termination import TerminationRecord
 from leeward.model.times import format_instant
 from leeward.ports import Ports
 from leeward.termination import deadlines
 from leeward.termination.situation import Situation
 
 NOT_AWAITED = "DeregistrationNotAwaited"  # reason of an Event
+UNREACHED = "unreached"  # a time of the record
+UNREACHED_FOR = timedelta(seconds=30)  # about three calls with their retries
+ENDPOINT = "an interface endpoint for elasticloadbalancing, or a NAT gateway (docs/deploy.md)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,19 +70,41 @@ def before_the_end(situation: Situation, started: datetime, node: Node, ports: P
 def _awaited(
     situation: Situation, node: Node, until: datetime, counts: Callable[[Target], bool], ports: Ports
 ) -> Awaited | None:
-    """Load balancers that do not answer are asked again until the time is over. A permission that is missing must not
-    make every drain wait for nothing: it is said, and the drain goes on.
+    """Load balancers that answer with an error are asked again until the time is over. A permission that is missing, or
+    an API that is not reached for half a minute, must not make every drain wait for nothing: an Event says so, and the
+    drain goes on.
     """
     record, instance = situation.record, situation.instance
     if instance is None:
         return None
     try:
         there = [target for target in ports.load_balancers.targets(record.subject.cluster, instance) if counts(target)]
+    except AwsUnreachableError as error:
+        since = _unreached_since(record, ports)
+        if ports.clock.now() - since < UNREACHED_FOR:
+            return Awaited(
+                what=(f"the load balancers are not reached: {error}",), until=min(until, since + UNREACHED_FOR)
+            )
+        _give_notice(record, node, f"{error}; in a VPC a drain needs {ENDPOINT}", ports)
+        return None
     except RetryableError as error:
         return Awaited(what=(f"the load balancers do not answer: {error}",), until=until)
     except TerminalError as error:
-        kubernetes = ports.clusters.kubernetes(record.subject.cluster)
-        message = f"load balancers are not waited for: {error}"[:1000]
-        kubernetes.event(node, reason=NOT_AWAITED, message=message, warning=True, now=ports.clock.now())
+        _give_notice(record, node, str(error), ports)
         return None
     return Awaited(what=tuple(sorted(target.named for target in there)), until=until) if there else None
+
+
+def _unreached_since(record: TerminationRecord, ports: Ports) -> datetime:
+    """When the API was first not reached in this termination, written once."""
+    since = record.times.get(UNREACHED)
+    if since is None:
+        since = ports.clock.now()
+        ports.claims.note(record.instance, times={UNREACHED: since})
+    return since
+
+
+def _give_notice(record: TerminationRecord, node: Node, why: str, ports: Ports) -> None:
+    kubernetes = ports.clusters.kubernetes(record.subject.cluster)
+    message = f"load balancers are not waited for: {why}"[:1000]
+    kubernetes.event(node, reason=NOT_AWAITED, message=message, warning=True, now=ports.clock.now())

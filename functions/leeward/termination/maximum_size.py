@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from leeward.errors import ObjectGoneError, TerminalError
+from leeward.model.launch_refusal import RefusalCause, cause_in
 from leeward.model.maximum import RaisedMaximum
 from leeward.model.termination import Replacement, Status, TerminationRecord
 
@@ -45,7 +46,7 @@ def launch(record: TerminationRecord, group: Group, subnet: str, token: str, por
         if lacking:
             return refused or Replacement(reason=lacking)
         refused = ports.groups.launch(group=group.name, subnet=subnet, token=token)
-        if refused.owed or refused.no_capacity:
+        if refused.owed or refused.no_capacity or cause_in(refused.reason) is not RefusalCause.REFUSED:
             return refused
     return refused or Replacement(reason=LOST)
 

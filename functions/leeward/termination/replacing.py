@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from leeward.errors import AccessDeniedError, LeewardError
+from leeward.errors import LeewardError
 from leeward.model.group import Group
+from leeward.model.launch_refusal import EVENT, sentence
 from leeward.model.node import Node
 from leeward.model.pod import Pod
 from leeward.model.termination import LaunchOption, LaunchPlan, Replacement, TerminationRecord
@@ -27,6 +28,7 @@ MOST_PODS_TOLD = 10
 LONGEST_WHY = 500
 RACES = 5  # of writing a promise, before it is placed without
 ELSEWHERE, NO_SUBNET_IPS, REFUSED = "ReplacementElsewhere", "NoSubnetIPs", "ReplacementRefused"  # reasons of Events
+BY_ITSELF = "the desired size stays and the group replaces the node by itself"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,10 +150,7 @@ def _launch_in(record: TerminationRecord, group: Group, option: LaunchOption, po
     once.
     """
     token = f"leeward-{record.surge_name.replace('/', '-')}-{option.subnet.removeprefix('subnet-')}"
-    try:
-        return maximum_size.launch(record, group, option.subnet, token, ports)
-    except AccessDeniedError as error:  # a spot drain must not wait for a permission: the group replaces the instance
-        return Replacement(reason=f"not allowed: {error}")
+    return maximum_size.launch(record, group, option.subnet, token, ports)
 
 
 def _without_first(plan: LaunchPlan, refusal: str, ports: Ports) -> LaunchPlan:
@@ -183,7 +182,7 @@ def _doubts(found: Look) -> tuple[Notice, ...]:
 def _tell(
     situation: Situation, found: Look, chosen: LaunchOption | None, replacement: Replacement, ports: Ports
 ) -> tuple[Notice, ...]:
-    """Events and notices: that it went to another zone, or that there is no place for it."""
+    """Write Events and return notices: another zone, no place, or a group that LaunchInstances does not serve."""
     subject = situation.record.subject
     if chosen is not None and replacement.owed and chosen.zone != subject.zone:
         new = ", ".join(replacement.launched)
@@ -199,6 +198,10 @@ def _tell(
         reason = NO_SUBNET_IPS if no_ips else REFUSED
         _write([found.node, *pods], reason, text, found, situation, ports, warning=True)
         return (Notice(kind=NoticeKind.NOWHERE, text=text),)
+    if replacement.refused:
+        text = sentence(subject.group or "", replacement.reason, BY_ITSELF)
+        _write([found.node], EVENT, text, found, situation, ports, warning=True)
+        return (Notice(kind=NoticeKind.REFUSED, text=text),)
     return ()
 
 

@@ -37,6 +37,7 @@ class NoticeKind(StrEnum):
     STALE_FACTS = "stale-facts"  # decided on facts that are old or missing
     ELSEWHERE = "elsewhere"  # the replacement is in another zone
     NOWHERE = "nowhere"  # no subnet could take one
+    REFUSED = "refused"  # LaunchInstances does not serve the group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,12 +16,14 @@ SWEEPS = "Sweeps"
 STALE_FACTS = "StaleFacts"
 REPLACEMENTS_ELSEWHERE = "ReplacementsElsewhere"
 REPLACEMENTS_NOWHERE = "ReplacementsNowhere"
+LAUNCHES_REFUSED = "LaunchesRefused"
 BLOCKED = ("pdb ", " fails: ", " denies it: ", "eviction refused: ")  # what a budget and an Obstacle are told by
 
 NOTICES = {
     NoticeKind.STALE_FACTS: STALE_FACTS,
     NoticeKind.ELSEWHERE: REPLACEMENTS_ELSEWHERE,
     NoticeKind.NOWHERE: REPLACEMENTS_NOWHERE,
+    NoticeKind.REFUSED: LAUNCHES_REFUSED,
 }
 
 telemetry = Telemetry("termination")

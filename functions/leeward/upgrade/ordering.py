@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from leeward.model.launch_refusal import sentence
 from leeward.ports import Ports
 from leeward.upgrade.books import remarked
 from leeward.upgrade.lease import written
@@ -16,6 +17,7 @@ from leeward.upgrade.placing import places_for
 from leeward.upgrade.record import Order, UpgradeRecord, launch_token
 from leeward.upgrade.scene import Scene, described
 
+DESIRED_SIZE = "the desired size is raised instead"
 MOST_AT_ONCE = 100  # instances of one LaunchInstances call (Auto Scaling API reference)
 
 
@@ -72,4 +74,4 @@ def _noted(record: UpgradeRecord, found: Mapping[str, str], short: Mapping[str, 
         short=dict(short),
         refusal=refusal or record.refusal,
     )
-    return remarked(record, f"LaunchInstances is refused: {refusal}; the desired size is raised") if refusal else record
+    return remarked(record, sentence(record.group, refusal, DESIRED_SIZE)) if refusal else record

@@ -6,6 +6,7 @@ the write, nothing has happened; killed after it, the next turn finds in the rec
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from leeward.model.launch_refusal import EVENT, sentence
 from leeward.ports import Ports
 from leeward.snapshot.gather import read_specs
 from leeward.upgrade import turn
@@ -17,7 +18,7 @@ from leeward.upgrade.holding import allowed, with_canary
 from leeward.upgrade.keeping import keep
 from leeward.upgrade.lease import written
 from leeward.upgrade.members import Age
-from leeward.upgrade.ordering import fulfil, order
+from leeward.upgrade.ordering import DESIRED_SIZE, fulfil, order
 from leeward.upgrade.record import UpgradeRecord, tag_for
 from leeward.upgrade.room import Room
 from leeward.upgrade.scene import Scene, has_shrunk, look, owed_by_others
@@ -63,6 +64,7 @@ def take_turn(record: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
         found = written(found, ports)
     keep(found, scene, ports)
     found = fulfil(_raise_instead(found, scene, ports), ports)
+    _announce_refusal(record, found, scene, ports)
     found, unclaimed = still_allowed(found, unclaimed, scene.preflight, ports)
     tell(found, unclaimed, scene, ports)
     force(found, books.unforced, scene, ports)
@@ -134,6 +136,15 @@ def adopted(record: UpgradeRecord, scene: Scene) -> UpgradeRecord:
         debts={**record.debts, **{one.id: "" for one in new}},
         places={**record.places, **{one.id: one.zone for one in new}},
     )
+
+
+def _announce_refusal(before: UpgradeRecord, after: UpgradeRecord, scene: Scene, ports: Ports) -> None:
+    """Write the refusal as an Event of an old node, in the turn that met it. A repeat within ten minutes is one."""
+    node = next((old.node for old in scene.preflight.old if old.node is not None), None)
+    if after.refusal and after.refusal != before.refusal and node is not None:
+        text = sentence(after.group, after.refusal, DESIRED_SIZE)
+        kubernetes = ports.clusters.kubernetes(after.cluster)
+        kubernetes.event(node, reason=EVENT, message=text[:1000], warning=True, now=ports.clock.now())
 
 
 def _raise_instead(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from leeward.model.launch_refusal import sentence
 from leeward.ports import Ports
 from leeward.upgrade import ending, managed
 from leeward.upgrade.control import Hold, Move
@@ -19,6 +20,7 @@ from leeward.upgrade.holding import again, held
 from leeward.upgrade.labels import labelled
 from leeward.upgrade.lease import LeaseLostError, read, take_lease, written
 from leeward.upgrade.never_joined import end_never_joined
+from leeward.upgrade.ordering import DESIRED_SIZE
 from leeward.upgrade.rolling import take_turn
 from leeward.upgrade.rounds import wait_for_round
 from leeward.upgrade.run import Next, Run
@@ -99,7 +101,9 @@ def launch(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     end_never_joined(record, look(record, ports), ports)
     turn = take_turn(read(run, ports), ports, drains=False)
     new = ", ".join(turn.record.debts) or "none"
-    return replace(run, next=Next.WAIT, why=f"new nodes ahead of the drains: {new}")
+    refusal = turn.record.refusal
+    refused = f"; {sentence(run.group, refusal, DESIRED_SIZE)}" if refusal else ""
+    return replace(run, next=Next.WAIT, why=f"new nodes ahead of the drains: {new}{refused}")
 
 
 def gate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:

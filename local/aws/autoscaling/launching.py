@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import boto3
 from moto.autoscaling.models import ASG_NAME_TAG, InstanceState
 
 from local.aws.autoscaling.shape import Offering, template_version
-
-_SSM_PREFIX = "resolve:ssm:"
+from local.aws.launch_templates import image_behind
 
 
 def launch(group: Any, offering: Offering) -> Any:
     """Run one instance and put it into the group as Pending; returns moto's ``InstanceState``."""
     version = template_version(group)
     reservation = group.ec2_backend.run_instances(
-        _image(str(group.image_id), group.region),
+        image_behind(str(group.image_id), group.region),
         1,
         group.user_data,
         list(group.security_groups or []),
@@ -74,10 +72,3 @@ def _from_template(group: Any, version: Any) -> dict[str, Any]:
         arn = profile.get("Arn") or f"arn:aws:iam::{group.account_id}:instance-profile/{profile.get('Name')}"
         found["iam_instance_profile"] = {"Arn": arn, "Id": "AIPALOCAL"}
     return found
-
-
-def _image(image_id: str, region: str) -> str:
-    if not image_id.startswith(_SSM_PREFIX):
-        return image_id
-    name = image_id.removeprefix(_SSM_PREFIX)
-    return str(boto3.client("ssm", region_name=region).get_parameter(Name=name)["Parameter"]["Value"])

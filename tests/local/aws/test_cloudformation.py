@@ -101,3 +101,18 @@ def test_a_template_may_name_its_image_by_parameter(aws, a_group):
     aws.client("ssm").put_parameter(Name=name, Value="ami-12c6146b", Type="String", Overwrite=True)
     group = a_group(template={"ImageId": f"resolve:ssm:{name}"})
     assert group.instances(group.states())[0]["ImageId"] == "ami-12c6146b"
+
+
+def test_an_image_by_parameter_moves_and_the_version_that_names_it_does_not(aws):
+    ec2, ssm, name = aws.client("ec2"), aws.client("ssm"), "/aws/service/eks/optimized-ami/1.33/al2023/moving"
+    alias = f"resolve:ssm:{name}"
+    ssm.put_parameter(Name=name, Value="ami-12c6146b", Type="String", Overwrite=True)
+    ec2.create_launch_template(LaunchTemplateName="moving", LaunchTemplateData={"ImageId": alias})
+
+    def image(**more):
+        answer = ec2.describe_launch_template_versions(LaunchTemplateName="moving", Versions=["1"], **more)
+        return answer["LaunchTemplateVersions"][0]["LaunchTemplateData"]["ImageId"]
+
+    assert (image(), image(ResolveAlias=True)) == (alias, "ami-12c6146b")
+    ssm.put_parameter(Name=name, Value="ami-03cf127a", Type="String", Overwrite=True)
+    assert (image(), image(ResolveAlias=True)) == (alias, "ami-03cf127a")

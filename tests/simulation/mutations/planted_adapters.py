@@ -57,6 +57,12 @@ OF_ADAPTERS = (
         tests=("tests/adapters/test_groups.py",),
     ),
     Planted(
+        name="a denied permission to launch fails upgrades and disruption runs",
+        story="knows refusals of the group, and denials only as failures",
+        edits=(edit(f"{GROUPS}.launch", "LAUNCH_REFUSED |", "LAUNCH_REFUSED - {'AccessDenied'} |"),),
+        tests=("tests/adapters/test_groups.py",),
+    ),
+    Planted(
         name="MaxSize goes below the desired size",
         story="puts MaxSize back without a look at the desired size, which Auto Scaling then lowers",
         edits=(edit(f"{CHANGES}.put_back_maximum", 'raw["DesiredCapacity"] > maximum', "False"),),

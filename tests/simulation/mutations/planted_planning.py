@@ -5,6 +5,14 @@ from tests.simulation.mutations.plant import Planted
 
 OF_PLANNING = (
     Planted(
+        name="what a raised desired size brings is forgotten",
+        story="raises the size where LaunchInstances is refused and never looks for the new member",
+        edits=(
+            edit("leeward.disruption.by_size.adopt", "waiting = record.outstanding()", "waiting = dict[str, str]()"),
+        ),
+        tests=("tests/simulation/test_round_growth.py",),
+    ),
+    Planted(
         name="disruption shrinks a group below its MinSize",
         story="looks at budgets alone",
         edits=(edit("leeward.disruption.spending.slack", "group.desired - group.minimum", "group.desired"),),

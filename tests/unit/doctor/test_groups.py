@@ -9,10 +9,14 @@ from leeward.doctor.finding import Check, State
 from leeward.errors import AccessDeniedError, InvalidPolicyError
 from leeward.model import keys
 from leeward.model.group import LAUNCHING, GroupInstance, HookResult, LifecycleHook
-from leeward.model.termination import Cause, CauseKind
+from leeward.model.launch_refusal import RefusalCause, fix_for
+from leeward.model.termination import Cause, CauseKind, Replacement
 from tests.fakes.builders import CLUSTER, GROUP, PUT_BY_SYNC, ZONE, a_group, a_policy, a_subject, our_hook, policies
 from tests.fakes.clock import START
+from tests.fakes.refusals import REFUSALS
+from tests.fakes.rounds import a_round
 from tests.unit.doctor.patient import NODE, Patient
+from tests.unit.doctor.upgrades import an_upgrade
 
 TAG = keys.CLUSTER_TAG_PREFIX + CLUSTER
 
@@ -215,3 +219,36 @@ def test_one_that_its_group_has_retained(patient):
         replace(our_hook(heartbeat_timeout=PUT_BY_SYNC), default=HookResult.ABANDON)
     ]
     assert "retained" in patient.trouble(Check.LIFECYCLE).found
+
+
+class TestLaunches:
+    """LaunchInstances refused in any way is a warning with its cause and the way out."""
+
+    @pytest.mark.parametrize(("cause", "refusal"), REFUSALS.items())
+    def test_as_a_termination_met_it(self, patient, cause, refusal):
+        claims, cause_of = patient.system.claims, Cause(id="spot", kind=CauseKind.SPOT_INTERRUPTION, at=START)
+        claims.claim(a_subject(NODE), cause_of, START)
+        claims.note(NODE, replacement=Replacement(reason=refusal, refused=True))
+        patient.system.executions.open.add(f"{NODE}-1")
+        assert_told(patient.trouble(Check.LAUNCHES), cause, refusal)
+
+    @pytest.mark.parametrize(("cause", "refusal"), REFUSALS.items())
+    def test_as_an_upgrade_met_it(self, patient, cause, refusal):
+        record = replace(an_upgrade(began=START, execution="first"), refusal=refusal, ended=START)
+        patient.system.upgrades.records[GROUP] = record
+        assert_told(patient.trouble(Check.LAUNCHES), cause, refusal)
+
+    @pytest.mark.parametrize(("cause", "refusal"), REFUSALS.items())
+    def test_as_a_disruption_run_met_it(self, patient, cause, refusal):
+        patient.system.rounds.records[CLUSTER] = a_round(refusals={GROUP: refusal}, ended=START)
+        assert_told(patient.trouble(Check.LAUNCHES), cause, refusal)
+
+    def test_a_launch_configuration_is_known_beforehand(self, patient):
+        patient.has_group(launch_template=False)
+        assert_told(patient.trouble(Check.LAUNCHES), RefusalCause.REFUSED, "launch configuration")
+
+
+def assert_told(found, cause, refusal):
+    assert (found.state, found.object, found.fix) == (State.WARNING, f"group {GROUP}", fix_for(cause))
+    assert cause.value in found.found
+    assert refusal in found.found

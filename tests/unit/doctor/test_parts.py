@@ -10,6 +10,7 @@ from leeward.doctor.diagnosis import diagnose, healthy
 from leeward.doctor.facts import Alarm, Counts, EventSource, Function, Table
 from leeward.doctor.finding import PART_OF, Check, State
 from leeward.errors import AccessDeniedError, AwsUnavailableError
+from leeward.model.concurrency import Concurrency
 from tests.fakes.builders import a_policy, policies
 from tests.fakes.clock import START
 from tests.fakes.deployment import a_queue, arn
@@ -324,3 +325,45 @@ def test_the_hour_and_the_day_end_now(patient):
     facts = patient.facts(now=START + timedelta(minutes=1))
     assert diagnose(facts)
     assert facts.now == START + timedelta(minutes=1)
+
+
+def test_before_a_first_deployment_the_starter_quota_is_told(patient):
+    patient.deployment.functions.clear()
+    patient.deployment.executions = Concurrency(limit=10, unreserved=10)
+    (quota,) = [found for found in patient.findings() if found.check is Check.CONCURRENCY]
+    assert quota.state is State.WARNING
+    assert "'Concurrent executions' of Lambda (L-B99A9384) is 10" in quota.found
+    assert "request-service-quota-increase" in quota.fix
+
+
+def test_a_deployment_with_the_starter_quota_is_a_warning(patient):
+    patient.deployment.executions = Concurrency(limit=10, unreserved=10)
+    assert "a burst of events is throttled" in patient.trouble(Check.CONCURRENCY).found
+
+
+class TestPrivateNetwork:
+    """Functions in a VPC reach each service by an endpoint or by a route out; what is missing is named."""
+
+    @pytest.fixture
+    def inside(self, patient):
+        there = patient.deployment.functions
+        there["leeward-drain"] = replace(there["leeward-drain"], vpc="vpc-1", subnets=("subnet-a",))
+        return patient
+
+    @pytest.mark.parametrize("name", sorted(expected.ENDPOINTS))
+    def test_a_missing_endpoint_is_named_with_what_happens_without(self, inside, name):
+        inside.deployment.endpoints.discard(name)
+        found = inside.trouble(Check.VPC_ENDPOINT)
+        assert found.object == f"com.amazonaws.us-east-1.{name} in vpc-1"
+        assert found.state is (State.WARNING if name in expected.NICE_TO_HAVE else State.FAILED)
+        assert expected.ENDPOINTS[name] in found.found
+        assert f"--service-name com.amazonaws.us-east-1.{name} " in found.fix
+
+    def test_a_route_out_serves_as_well(self, inside):
+        inside.deployment.endpoints.clear()
+        inside.deployment.routed = True
+        assert inside.troubles() == []
+
+    def test_outside_of_a_vpc_nothing_is_asked(self, patient):
+        assert patient.troubles() == []
+        assert patient.deployment.asked["network"] == 0

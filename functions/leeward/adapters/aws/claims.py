@@ -75,7 +75,7 @@ class DynamoClaims:
             record_key(instance),
             "SET #attempt = :next, #namesTaken = #namesTaken + :taken, #blockedBy = :nobody "
             "REMOVE #times.#draining, #times.#until, #times.#evicting, #times.#drained, #times.#moved, #times.#retry, "
-            "#failure",
+            "#times.#unreached, #failure",
             condition="#attempt = :after AND #status = :open",
             values={
                 ":next": after + (taken or 1),

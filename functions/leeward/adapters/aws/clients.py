@@ -8,9 +8,8 @@ from typing import Any
 
 import botocore.session
 from botocore.config import Config
-from botocore.exceptions import HTTPClientError
 
-from leeward.adapters.aws.errors import aws_call
+from leeward.adapters.aws.errors import OutOfTimeError, aws_call
 from leeward.errors import InvalidInputError
 from leeward.time_budget import TimeBudget
 
@@ -19,10 +18,6 @@ READ_SECONDS = 8
 SLOW_READ_SECONDS = {"autoscaling": 20}  # LaunchInstances answers only when EC2 has launched
 ATTEMPTS = 3
 POOL_CONNECTIONS = 16
-
-
-class OutOfTimeError(HTTPClientError):  # type: ignore[misc]  # botocore has no types
-    """A call that was not begun; botocore does not retry it, and `aws_call` makes it an AwsUnavailableError."""
 
 
 class AwsClients:

@@ -24,6 +24,7 @@ from botocore.exceptions import ConnectionError as BotoConnectionError
 from leeward.errors import (
     AccessDeniedError,
     AwsUnavailableError,
+    AwsUnreachableError,
     InvalidInputError,
     LeewardError,
     ObjectGoneError,
@@ -102,10 +103,16 @@ GONE = frozenset(
         "StateMachineDoesNotExist",
     }
 )
+NOT_PERMITTED = frozenset(
+    {"AccessDenied", "AccessDeniedException", "NotAuthorized", "OptInRequired", "UnauthorizedOperation"}
+)
+"""Of the denials those that a policy decides; the others are about credentials."""
 LAUNCH_REFUSED = frozenset(
     {
         "IdempotentParameterMismatch",
         "InvalidAction",  # a Region or endpoint that does not know LaunchInstances
+        "UnknownOperationException",
+        *NOT_PERMITTED,
         "LimitExceeded",
         "ResourceContention",
         "UnsupportedOperation",
@@ -131,6 +138,10 @@ _NO_CREDENTIALS = (
     TokenRetrievalError,
     UnauthorizedSSOTokenError,
 )
+
+
+class OutOfTimeError(HTTPClientError):  # type: ignore[misc]  # botocore has no types
+    """A call that was not begun; botocore does not retry it, and `aws_call` makes it an AwsUnavailableError."""
 
 
 @contextmanager
@@ -189,6 +200,8 @@ def _of_transport(error: BotoCoreError, message: str) -> LeewardError:
         return AccessDeniedError(message)
     if isinstance(error, (NoRegionError, ParamValidationError, ProfileNotFound)):
         return InvalidInputError(message)
-    if isinstance(error, (BotoConnectionError, HTTPClientError)):
+    if isinstance(error, OutOfTimeError):
         return AwsUnavailableError(message)
+    if isinstance(error, (BotoConnectionError, HTTPClientError)):
+        return AwsUnreachableError(message)
     return TerminalError(message)

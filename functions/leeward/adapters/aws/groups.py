@@ -94,13 +94,16 @@ class AutoScalingGroups:
         return self._answer("RecordLifecycleActionHeartbeat", group, hook, instance, {})
 
     def launch(self, *, group: str, subnet: str, token: str, count: int = 1) -> Replacement:
-        """Synchronously and without the group's own retries; idempotent by the client token."""
-        client = self._client
-        if not hasattr(client, "launch_instances"):
-            return Replacement(reason="this botocore does not know LaunchInstances")
+        """Launch synchronously, without the group's own retries. Idempotent by the client token.
+
+        A refusal, a denied permission and an SDK or Region without the operation are one answer: `refused`.
+        """
+        launch_instances = getattr(self._client, "launch_instances", None)
+        if launch_instances is None:
+            return Replacement(reason="UnknownOperation: this botocore has no LaunchInstances", refused=True)
         with aws_call("autoscaling:LaunchInstances", f"{group} in {subnet}"):
             try:
-                answer = client.launch_instances(
+                answer = launch_instances(
                     AutoScalingGroupName=group,
                     RequestedCapacity=count,
                     ClientToken=token,
@@ -111,7 +114,8 @@ class AutoScalingGroups:
                 if code_of(error) not in LAUNCH_REFUSED | NO_CAPACITY:
                     raise
                 reason = f"{code_of(error)}: {message_of(error)}"
-                return Replacement(reason=reason, no_capacity=code_of(error) in NO_CAPACITY)
+                lacking = code_of(error) in NO_CAPACITY
+                return Replacement(reason=reason, no_capacity=lacking, refused=not lacking)
         return _replacement(answer, count)
 
     def terminate(self, *, instance: str, decrement: bool) -> bool:
@@ -191,4 +195,5 @@ def _replacement(answer: Mapping[str, Any], count: int) -> Replacement:
         reason = "LaunchInstances named neither an instance nor an error"
     fewer = len(launched) < count
     lacking = fewer and any(error.get("ErrorCode") in NO_CAPACITY for error in answer.get("Errors", ()))
-    return Replacement(launched=launched, reason=reason if fewer else "", no_capacity=lacking)
+    unserved = not launched and not lacking
+    return Replacement(launched=launched, reason=reason if fewer else "", no_capacity=lacking, refused=unserved)

@@ -1,17 +1,20 @@
 """`ports.LaunchSources` on EC2 and Auto Scaling: what groups launch, and what instance types have."""
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from botocore.exceptions import ClientError
 
 from leeward.adapters.aws.batches import chunks, pages
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import aws_call, code_of
+from leeward.errors import TerminalError
 from leeward.model.group import Group
 from leeward.model.instance_type import InstanceType
 from leeward.model.launch import LaunchSettings, LaunchTemplateRef
 
 TYPES_PER_CALL = 100  # DescribeInstanceTypes takes at most 100 names
+ALIAS = "resolve:ssm:"  # an image by the name of its SSM parameter, which EC2 resolves only when asked to
 NO_TEMPLATE = frozenset(
     {
         "InvalidLaunchTemplateId.NotFound",
@@ -21,9 +24,14 @@ NO_TEMPLATE = frozenset(
 )
 
 
+def has_alias(raw: Mapping[str, Any]) -> bool:
+    """Whether a described version names its image by an SSM parameter."""
+    return str((raw.get("LaunchTemplateData") or {}).get("ImageId") or "").startswith(ALIAS)
+
+
 class Ec2LaunchSources:
-    """Launch templates are read each time, for `$Latest` and `$Default` move; instance types once per process, for
-    they never change.
+    """Launch templates are read each time, for `$Latest`, `$Default` and images behind an SSM parameter move; instance
+    types once per process, for they never change.
     """
 
     def __init__(self, clients: AwsClients) -> None:
@@ -54,15 +62,35 @@ class Ec2LaunchSources:
         return dict(self._types)
 
     def _version(self, wanted: LaunchTemplateRef) -> LaunchSettings | None:
+        raw = self._described(wanted)
+        if raw is None:
+            return None
+        if has_alias(raw):
+            raw = self._resolved(wanted) or raw
+        return LaunchSettings.from_template(raw)
+
+    def _resolved(self, wanted: LaunchTemplateRef) -> dict[str, Any] | None:
+        """The version with the image that its SSM parameter names now, None where the parameter is gone or denied:
+        an image that is not known is no drift.
+        """
+        try:
+            return self._described(wanted, ResolveAlias=True)
+        except TerminalError:
+            return None
+
+    def _described(self, wanted: LaunchTemplateRef, **more: bool) -> dict[str, Any] | None:
         which = {"LaunchTemplateId": wanted.id} if wanted.id else {"LaunchTemplateName": wanted.name}
         with aws_call("ec2:DescribeLaunchTemplateVersions", wanted.told):
             try:
-                answer = self._clients.get("ec2").describe_launch_template_versions(**which, Versions=[wanted.version])
+                answer = self._clients.get("ec2").describe_launch_template_versions(
+                    **which, Versions=[wanted.version], **more
+                )
             except ClientError as error:
                 if code_of(error) not in NO_TEMPLATE:
                     raise
                 return None
-        return next((LaunchSettings.from_template(raw) for raw in answer.get("LaunchTemplateVersions", ())), None)
+        found: dict[str, Any] | None = next(iter(answer.get("LaunchTemplateVersions", ())), None)
+        return found
 
     def _configuration(self, name: str) -> LaunchSettings | None:
         with aws_call("autoscaling:DescribeLaunchConfigurations", name):

@@ -4,6 +4,7 @@ Like the command it leaves the response's metadata and page tokens out and write
 
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -14,8 +15,8 @@ from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import aws_call, code_of, is_not_found
 from leeward.adapters.aws.groups import NAMES_PER_CALL, TAG_KEYS_PER_CALL
 from leeward.adapters.aws.instances import CHECKS, FILTER_VALUES
-from leeward.adapters.aws.launch_templates import NO_TEMPLATE, TYPES_PER_CALL
-from leeward.errors import InvalidPolicyError
+from leeward.adapters.aws.launch_templates import NO_TEMPLATE, TYPES_PER_CALL, has_alias
+from leeward.errors import InvalidPolicyError, TerminalError
 from leeward.model.impairment import IMPAIRED
 from leeward.model.launch import LaunchTemplateRef
 from leeward.ports_raw import Raw
@@ -118,18 +119,22 @@ class AwsRawOutput:
         found = self._paged("ssm", "GetParametersByPath", "Parameters", [path], Path=path)
         return tuple(_document(one["Name"], one["Value"]) for one in sorted(found, key=lambda one: str(one["Name"])))
 
-    def _versions(self, template: LaunchTemplateRef, versions: list[str]) -> list[Raw] | None:
-        """None when EC2 does not know the template or one of the versions."""
+    def _versions(self, template: LaunchTemplateRef, versions: list[str], **more: bool) -> list[Raw] | None:
+        """None when EC2 does not know the template or one of the versions. Images by SSM parameter are resolved."""
         which = {"LaunchTemplateId": template.id} if template.id else {"LaunchTemplateName": template.name}
         name = template.id or template.name
         with aws_call("ec2:DescribeLaunchTemplateVersions", f"{name} versions {', '.join(versions)}"):
             try:
-                answer = self._clients.get("ec2").describe_launch_template_versions(**which, Versions=versions)
+                answer = self._clients.get("ec2").describe_launch_template_versions(**which, Versions=versions, **more)
             except ClientError as error:
                 if code_of(error) not in NO_TEMPLATE:
                     raise
                 return None
-        return list(_members(answer, "LaunchTemplateVersions"))
+        found = list(_members(answer, "LaunchTemplateVersions"))
+        if not more and any(has_alias(raw) for raw in found):
+            with suppress(TerminalError):  # the parameter is gone or denied: its name stays, which is no drift
+                return self._versions(template, versions, ResolveAlias=True)
+        return found
 
     def _filtered(
         self, call: str, member: str, name: str, values: Iterable[str], size: int = FILTER_VALUES

@@ -109,6 +109,7 @@ def replacement_item(replacement: Replacement) -> Item:
         "reason": replacement.reason,
         "subnet": replacement.subnet,
         "noCapacity": replacement.no_capacity,
+        "isRefused": replacement.refused,
     }
 
 
@@ -190,6 +191,7 @@ def _replacement_of(raw: Mapping[str, Any]) -> Replacement:
         reason=raw.get("reason", ""),
         subnet=raw.get("subnet", ""),
         no_capacity=bool(raw.get("noCapacity", False)),
+        refused=bool(raw.get("isRefused", False)),
     )
 
 

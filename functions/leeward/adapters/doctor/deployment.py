@@ -3,7 +3,7 @@
 EventBridge and CloudWatch are in `signs.py`."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import Any, TypeVar
@@ -14,12 +14,23 @@ from leeward.adapters.aws.batches import pages
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import aws_call, code_of
 from leeward.adapters.doctor.signs import Signs
-from leeward.doctor.facts import EksCluster, EventSource, FailedExecution, Function, Identity, Queue, Table
+from leeward.doctor.facts import (
+    EksCluster,
+    EventSource,
+    FailedExecution,
+    Function,
+    Identity,
+    Network,
+    Queue,
+    Table,
+)
 from leeward.errors import ObjectGoneError
+from leeward.model.concurrency import Concurrency
 from leeward.model.group import Group
 from leeward.model.times import as_instant
 from leeward.ports_doctor import Rbac
 
+TO_ANYWHERE = "0.0.0.0/0"
 BADLY = ("FAILED", "TIMED_OUT")
 T = TypeVar("T")
 
@@ -35,6 +46,33 @@ class AwsDeployment(Signs):
         """GetCallerIdentity, once."""
         return self._identity
 
+    def concurrency(self) -> Concurrency:
+        """GetAccountSettings."""
+        with aws_call("lambda:GetAccountSettings", "the account"):
+            limits = self._clients.get("lambda").get_account_settings()["AccountLimit"]
+        return Concurrency(
+            limit=int(limits["ConcurrentExecutions"]), unreserved=int(limits["UnreservedConcurrentExecutions"])
+        )
+
+    def network(self, vpc: str, subnets: Iterable[str]) -> Network:
+        """DescribeVpcEndpoints, DescribeRouteTables: a subnet without a table of its own has the VPC's main one."""
+        mine = {"Name": "vpc-id", "Values": [vpc]}
+        client = self._clients.get("ec2")
+        with aws_call("ec2:DescribeVpcEndpoints", vpc):
+            listed = [
+                raw for page in pages(client, "describe_vpc_endpoints", Filters=[mine]) for raw in page["VpcEndpoints"]
+            ]
+        with aws_call("ec2:DescribeRouteTables", vpc):
+            tables = [
+                raw for page in pages(client, "describe_route_tables", Filters=[mine]) for raw in page["RouteTables"]
+            ]
+        there = [raw["ServiceName"] for raw in listed if str(raw.get("State")).lower() == "available"]
+        return Network(
+            vpc=vpc,
+            endpoints=frozenset(name.split(".", 3)[-1] for name in there),
+            routed=all(_leads_out(_table_of(subnet, tables)) for subnet in subnets),
+        )
+
     def function(self, name: str) -> Function | None:
         """GetFunction: the only call that tells the reserved concurrency beside the configuration."""
         answer = self._there(
@@ -49,6 +87,8 @@ class AwsDeployment(Signs):
             modified=as_instant(raw["LastModified"]) if raw.get("LastModified") else None,
             concurrency=(answer.get("Concurrency") or {}).get("ReservedConcurrentExecutions"),
             environment=(raw.get("Environment") or {}).get("Variables") or {},
+            vpc=(raw.get("VpcConfig") or {}).get("VpcId") or "",
+            subnets=tuple((raw.get("VpcConfig") or {}).get("SubnetIds") or ()),
         )
 
     def machine(self, name: str) -> str | None:
@@ -196,4 +236,24 @@ def _event_source(raw: Mapping[str, Any]) -> EventSource:
         source=raw.get("EventSourceArn", ""),
         state=raw.get("State", ""),
         result=raw.get("LastProcessingResult") or "",
+    )
+
+
+def _table_of(subnet: str, tables: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    main: Mapping[str, Any] = {}
+    for table in tables:
+        for association in table.get("Associations") or ():
+            if association.get("SubnetId") == subnet:
+                return table
+            main = table if association.get("Main") else main
+    return main
+
+
+def _leads_out(table: Mapping[str, Any]) -> bool:
+    """By a NAT gateway, a transit gateway, an appliance; an internet gateway serves public addresses only."""
+    return any(
+        route.get("DestinationCidrBlock") == TO_ANYWHERE
+        and route.get("State") != "blackhole"
+        and not str(route.get("GatewayId") or "").startswith("igw-")
+        for route in table.get("Routes") or ()
     )

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 
+from leeward.doctor import expected
 from leeward.doctor.facts import Facts, Identity, Unread
 from leeward.doctor.finding import About, Check, Finding
+from leeward.model.concurrency import QUOTA, RAISE, STARTER, shortage
 
 _ABOUT = About(Check.CREDENTIALS, "AWS credentials")
 
@@ -12,6 +14,19 @@ def credentials(facts: Facts) -> Iterator[Finding]:
     """Who looks."""
     who = facts.identity
     yield _ABOUT.ok(f"{who.arn}, account {who.account}, region {who.region}")
+
+
+def concurrency(facts: Facts) -> Iterator[Finding]:
+    """The account's quota: before a first deployment whether it fits, afterwards whether a burst does."""
+    about = About(Check.CONCURRENCY, f"account {facts.identity.account}, region {facts.identity.region}")
+    found = facts.concurrency
+    if isinstance(found, Unread):
+        yield about.unknown(found)
+        return
+    why = shortage(found, wanted=expected.RESERVED) if facts.nothing_deployed else ""
+    if not why and not facts.nothing_deployed and found.limit <= STARTER:
+        why = f"the quota 'Concurrent executions' of Lambda ({QUOTA}) is {found.limit}: a burst of events is throttled"
+    yield about.warning(why, RAISE) if why else about.ok(f"{found.limit} concurrent executions")
 
 
 def without_credentials(unread: Unread) -> tuple[Finding, ...]:

@@ -1,0 +1,53 @@
+"""Why LaunchInstances does not serve a group. An unknown operation, a missing permission and a group that the API does
+not support are one case: the desired size brings the new instance, and the operator learns cause and fix."""
+
+from enum import StrEnum
+
+EVENT = "LaunchRefused"  # reason of the Event that carries the notice
+
+
+class RefusalCause(StrEnum):
+    """What kept LaunchInstances from serving a group."""
+
+    UNKNOWN = "the operation is not known"
+    DENIED = "the permission is denied"
+    REFUSED = "Auto Scaling refuses it for this group"
+
+
+_CODES = {
+    RefusalCause.UNKNOWN: ("InvalidAction", "UnknownOperation", "UnknownAction"),
+    RefusalCause.DENIED: ("AccessDenied", "NotAuthorized", "OptInRequired", "UnauthorizedOperation"),
+}
+_FIXES = {
+    RefusalCause.UNKNOWN: (
+        "deploy again, the asset holds the operation's model (AWS_DATA_PATH); "
+        "in a Region that does not offer LaunchInstances nothing is to be done"
+    ),
+    RefusalCause.DENIED: (
+        "allow autoscaling:LaunchInstances, ec2:CreateFleet and what the launch template needs to the role that the "
+        "message names: cdk deploy --revert-drift, then look at permissions boundaries and service control policies"
+    ),
+    RefusalCause.REFUSED: (
+        "give the group a launch template, no warm pool, and a mixed instances policy only when it is all On-Demand or "
+        "all Spot"
+    ),
+}
+
+
+def cause_in(reason: str) -> RefusalCause:
+    """Return the cause by the error code that a refusal begins with or quotes."""
+    for cause, codes in _CODES.items():
+        if any(code in reason for code in codes):
+            return cause
+    return RefusalCause.REFUSED
+
+
+def fix_for(cause: RefusalCause) -> str:
+    """Return the operator's way out."""
+    return _FIXES[cause]
+
+
+def sentence(group: str, reason: str, instead: str) -> str:
+    """Return the notice: group, cause, what happens instead, the fix, and AWS's own words."""
+    cause = cause_in(reason)
+    return f"LaunchInstances does not serve {group}, {cause.value}: {instead}; {fix_for(cause)} ({reason})"

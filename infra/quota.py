@@ -1,0 +1,64 @@
+"""`python -m infra.quota`: before a deployment, whether the account's Lambda quota lets it reserve what it wants.
+
+Without this look the first function that reserves is refused, and the whole deployment rolls back."""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+from botocore.session import Session
+
+from infra import names
+from infra.settings import Settings, read_settings
+from leeward.errors import InvalidInputError
+from leeward.model.concurrency import RAISE, Concurrency, shortage
+
+ROOT = Path(__file__).resolve().parent.parent
+RESERVING = ("interruption", "drain")
+
+
+def main(root: Path = ROOT, client: Any = None) -> int:
+    """Print what is short and how to raise it; 1 then. What may not be read is told and holds nothing up."""
+    context = json.loads((root / "cdk.json").read_text())["context"]
+    try:
+        settings = read_settings(context.get, root, {})
+        wanted = (settings.interruption_concurrency or 0) + (settings.drain_concurrency or 0)
+        if not wanted:
+            return 0
+        account, held = _read(client or _client(settings))
+    except InvalidInputError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    except (BotoCoreError, ClientError) as error:
+        sys.stderr.write(f"Lambda's quota was not looked at: {error}\n")
+        return 0
+    why = shortage(account, wanted=wanted, held=held)
+    if why:
+        sys.stderr.write(f"{why}. {RAISE}\n")
+    return 1 if why else 0
+
+
+def _client(settings: Settings) -> Any:
+    return Session().create_client("lambda", region_name=settings.region)
+
+
+def _read(client: Any) -> tuple[Concurrency, int]:
+    """The account's limits, and what functions of an earlier deployment hold of them."""
+    limits: Mapping[str, Any] = client.get_account_settings()["AccountLimit"]
+    held = 0
+    for function in map(names.function, RESERVING):
+        try:
+            held += int(client.get_function_concurrency(FunctionName=function).get("ReservedConcurrentExecutions") or 0)
+        except client.exceptions.ResourceNotFoundException:
+            continue
+    account = Concurrency(
+        limit=int(limits["ConcurrentExecutions"]), unreserved=int(limits["UnreservedConcurrentExecutions"])
+    )
+    return account, held
+
+
+if __name__ == "__main__":
+    sys.exit(main())
