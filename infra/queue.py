@@ -12,7 +12,7 @@ from constructs import Construct
 
 from infra import names
 
-RECEIVES = 10  # some ten minutes, as fn interruption spaces them; then the message goes to the dead-letter queue
+RECEIVES = 20  # nearly two hours, as fn interruption spaces them; then the message goes to the dead-letter queue
 
 
 class InterruptionQueue(Construct):

@@ -9,7 +9,7 @@ from simulation.timeline import Entry, Timeline
 
 BATCH = 100
 WINDOW = 1.0  # seconds that the event source collects
-RECEIVES = 10
+RECEIVES = 20
 FUNCTION_TIMEOUT = 30.0
 VISIBILITY = 6 * FUNCTION_TIMEOUT
 AT_ONCE = 10  # reserved concurrency

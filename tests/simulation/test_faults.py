@@ -152,7 +152,7 @@ def test_a_message_that_fails_comes_back_until_it_is_redriven():
 
     queue, timeline = a_queue(fail)
     queue.send("{}")
-    timeline.run_until(START + 3600)
+    timeline.run_until(START + 7200)
     assert len(seen) == RECEIVES
     assert queue.depth == 0
     assert [letter.reason for letter in queue.dead_letters] == ["redriven"]

@@ -10,12 +10,12 @@ from leeward.interruption.decision import RecordOutcome
 from leeward.isolation import isolate_errors
 from leeward.ports import Ports
 
-LONGEST_SECONDS = 180
+LONGEST_SECONDS = 600
 TRIES = 3  # each of them three of the SDK's: what is not asked for comes back minutes after a spot instance is gone
 
 
 def delay_seconds(receives: int) -> int:
-    """1, 2, 4 ... seconds after the first, second, third delivery; ten deliveries take some ten minutes."""
+    """1, 2, 4 ... seconds after the first, second, third delivery; twenty deliveries take nearly two hours."""
     return min(1 << max(min(receives, 16) - 1, 0), LONGEST_SECONDS)
 
 

@@ -183,7 +183,7 @@ class TestRedelivery:
         for queue.receives in (1, 2, 3, 9, 99):
             assert queue.deliver(spot()) == ["m0"]
             waits.append(queue.system.redelivery.delays["r0"])
-        assert waits == [1, 2, 4, 180, 180]
+        assert waits == [1, 2, 4, 256, 600]
 
     def test_what_is_done_is_not_asked_for_again(self, connect):
         queue = connect()
