@@ -87,11 +87,12 @@ class NodeRules:
     def budgets(self, view: WorldView) -> Iterator[str]:
         """A node of maintenance far ahead is marked only while its group's budgets allow one more. It is told some time
         later: the maintenance may just have been moved nearer, by a message that is acknowledged after the mark. Who
-        starts an execution by hand is not asked for a budget.
+        starts an execution by hand is not asked for a budget, and an instance that has ended meanwhile needs none.
         """
         marked, self._marked = self._marked, []
         for instance in marked:
-            if is_paced(instance, self._times.asked, view) and (text := self._too_many(instance, view)):
+            paced = view.running(instance) and is_paced(instance, self._times.asked, view)
+            if paced and (text := self._too_many(instance, view)):
                 self._suspected[instance] = (view.now, text)
         for instance in moved_near(self._news.of("moved", view.acknowledged), view.now):
             self._suspected.pop(instance, None)

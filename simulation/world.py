@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 from leeward.model.group import HookResult
+from leeward.model.instance import instance_id_of
 from leeward.policy.document import ClusterPolicies
 from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec
@@ -178,12 +179,17 @@ class World(Shown):
         self.timeline.after(SILENT_AFTER, lambda: self._silent(member), "kubelet silent")
         self.timeline.after(FORGOTTEN_AFTER, lambda: self._remove(member), "cloud controller")
 
+    def _stands(self, member: SimInstance) -> bool:
+        """Whether the Node of that name is still the instance's: names of nodes may be used again."""
+        node = self.cluster.store.find("nodes", member.node)
+        return node is not None and instance_id_of(node["spec"].get("providerID") or "") in {"", member.id}
+
     def _silent(self, member: SimInstance) -> None:
-        if self.cluster.store.find("nodes", member.node) is not None:
+        if self._stands(member):
             self.cluster.set_node_ready(member.node, "Unknown")
 
     def _remove(self, member: SimInstance) -> None:
-        if self.cluster.store.find("nodes", member.node) is not None:
+        if self._stands(member):
             self.say(f"the cloud controller removes {member.node}")
             self.cluster.delete("nodes", member.node)
 
