@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.adapters import wiring
+from leeward.adapters.initialization import initialize
 from leeward.disruption import telemetry
 from leeward.disruption.run import RoundRun
 
@@ -29,3 +30,6 @@ def disrupt(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     result = STEPS[event["step"]](run, event, wiring.invocation_ports(context))
     telemetry.stepped(event["step"], result)
     return result.to_json()
+
+
+initialize()

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from leeward.adapters.initialization import initialize
 from leeward.interruption import metrics
 from leeward.interruption.batch import Record, process_batch
 from leeward.interruption.redelivery import redeliver_soon
@@ -47,3 +48,6 @@ def _sent(attributes: Mapping[str, str], now: datetime) -> datetime:
     """SentTimestamp is in milliseconds since 1970."""
     sent = attributes.get("SentTimestamp")
     return EPOCH + timedelta(milliseconds=int(sent)) if sent else now
+
+
+initialize()

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.adapters import wiring
+from leeward.adapters.initialization import initialize
 from leeward.errors import LeewardError
 from leeward.sync.once import sync_once
 from leeward.telemetry import Telemetry
@@ -35,3 +36,6 @@ def handle(_event: Mapping[str, Any], context: object) -> dict[str, Any]:
     if synced.errors:
         raise LeewardError("; ".join(synced.errors))
     return dict(outcome)
+
+
+initialize()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.adapters import wiring
+from leeward.adapters.initialization import initialize
 from leeward.termination import draining
 from leeward.termination.handler import take_step
 
@@ -13,3 +14,6 @@ from leeward.termination.handler import take_step
 def drain(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """`{"step", "run"}` -> the run document."""
     return take_step(event, draining.STEPS, wiring.invocation_ports(context))
+
+
+initialize()

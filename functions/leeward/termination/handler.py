@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.adapters import wiring
+from leeward.adapters.initialization import initialize
 from leeward.ports import Ports
 from leeward.termination import steps, telemetry
 from leeward.termination.run import Run
@@ -30,3 +31,6 @@ def take_step(event: Mapping[str, Any], known: Mapping[str, Step], ports: Ports)
     result = known[event["step"]](run, event, ports)
     telemetry.stepped(event["step"], result)
     return result.to_json()
+
+
+initialize()

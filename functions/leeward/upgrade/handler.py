@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.adapters import wiring
+from leeward.adapters.initialization import initialize
 from leeward.upgrade import telemetry
 from leeward.upgrade.run import Run
 
@@ -26,3 +27,6 @@ def upgrade(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     result = STEPS[event["step"]](run, event, wiring.invocation_ports(context))
     telemetry.stepped(event["step"], result)
     return result.to_json()
+
+
+initialize()

@@ -1,0 +1,106 @@
+"""What a function prepares before its first event: the modules that its steps import late, its ports, its AWS clients.
+
+Lambda runs INIT with a full vCPU whatever the function's memory is; an invocation of 512 MB has less than a third of
+one, so that what is left for it takes three times as long and counts against its time-out."""
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+
+from leeward.errors import LeewardError
+
+_AWS = "leeward.adapters.aws"
+_CLUSTERS = ("eks", "sts", "ssm")  # find a cluster's API server, enter it, read its policies
+_RECORDS = ("autoscaling", "dynamodb", "ec2")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """Of one function: modules that nearly every event of it imports, and services that it calls."""
+
+    modules: tuple[str, ...]
+    services: tuple[str, ...]
+
+
+NEEDS: Mapping[str, Need] = {
+    "leeward.interruption.handler.handle": Need(
+        modules=("leeward.policy.parse",), services=(*_RECORDS, *_CLUSTERS, "stepfunctions")
+    ),
+    "leeward.termination.handler.terminate": Need(
+        modules=("leeward.policy.parse",), services=(*_RECORDS, "ssm", "stepfunctions")
+    ),
+    "leeward.termination.drain_handler.drain": Need(
+        modules=(
+            "leeward.policy.parse",
+            "leeward.termination.replacing",
+            f"{_AWS}.catalog",
+            f"{_AWS}.load_balancers",
+        ),
+        services=(*_RECORDS, *_CLUSTERS, "elbv2"),
+    ),
+    "leeward.termination.handler.sweep": Need(
+        modules=(
+            "leeward.policy.parse",
+            "leeward.termination.sweep",
+            "leeward.upgrade.sweep",
+            "leeward.upgrade.keeping",
+            "leeward.disruption.sweep",
+            "leeward.disruption.keeping",
+            "leeward.repair.scan",
+            f"{_AWS}.maxima",
+            f"{_AWS}.rounds",
+            f"{_AWS}.upgrades",
+        ),
+        services=(*_RECORDS, *_CLUSTERS, "stepfunctions"),
+    ),
+    "leeward.sync.handler.handle": Need(
+        modules=(
+            "leeward.policy.parse",
+            "leeward.sync.templates",
+            f"{_AWS}.catalog",
+            f"{_AWS}.launch_templates",
+            f"{_AWS}.network",
+            f"{_AWS}.nodegroups",
+        ),
+        services=(*_RECORDS, *_CLUSTERS),
+    ),
+    "leeward.upgrade.handler.upgrade": Need(
+        modules=(
+            "leeward.policy.parse",
+            "leeward.upgrade.steps",
+            f"{_AWS}.catalog",
+            f"{_AWS}.group_changes",
+            f"{_AWS}.templates",
+            f"{_AWS}.upgrades",
+        ),
+        services=(*_RECORDS, *_CLUSTERS, "stepfunctions"),
+    ),
+    "leeward.disruption.handler.decide": Need(
+        modules=("leeward.policy.parse", "leeward.disruption.deciding", f"{_AWS}.catalog", f"{_AWS}.rounds"),
+        services=(*_RECORDS, *_CLUSTERS, "stepfunctions"),
+    ),
+    "leeward.disruption.handler.disrupt": Need(
+        modules=("leeward.policy.parse", "leeward.disruption.steps", f"{_AWS}.catalog", f"{_AWS}.rounds"),
+        services=(*_RECORDS, *_CLUSTERS, "stepfunctions"),
+    ),
+}
+
+
+def initialize(environment: Mapping[str, str] = os.environ) -> None:
+    """Prepare the function that Lambda names in `_HANDLER`; outside of Lambda nothing is done. Calls no AWS API.
+
+    Wrong settings are left to the first event, which answers with them.
+    """
+    need = NEEDS.get(environment.get("_HANDLER", ""))
+    if need is None:
+        return
+    for module in need.modules:
+        import_module(module)
+    wiring = import_module("leeward.adapters.wiring")
+    with suppress(LeewardError):
+        wiring.lambda_ports()
+        clients = wiring.lambda_clients()
+        for service in need.services:
+            clients.get(service)
