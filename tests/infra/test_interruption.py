@@ -92,10 +92,10 @@ def test_every_rule_fills_the_queue_and_loses_nothing(template):
         assert rule["State"] == "ENABLED"
 
 
-def test_a_message_that_fails_five_times_goes_to_the_dead_letters_and_stays_two_weeks(template):
+def test_a_message_that_fails_twenty_times_goes_to_the_dead_letters_and_stays_two_weeks(template):
     redrive = template.named(QUEUE)[INTERRUPTION]["RedrivePolicy"]
     assert redrive["deadLetterTargetArn"].endswith(f":{DEAD_LETTERS}")
-    assert redrive["maxReceiveCount"] == 10
+    assert redrive["maxReceiveCount"] == 20
     assert template.named(QUEUE)[DEAD_LETTERS]["MessageRetentionPeriod"] == 14 * 24 * 3600
 
 

@@ -213,7 +213,7 @@ def test_a_refusal_that_no_zone_helps_against_ends_the_tries():
     run = ask(system)
     assert system.groups.asked["launch"] == 1
     assert run.why == "UnsupportedOperation: mixed purchase options"
-    assert system.kubernetes.events == []
+    assert [(event.about, event.reason) for event in system.kubernetes.events] == [(f"node-{I}", "LaunchRefused")]
 
 
 def test_when_every_zone_refuses_the_node_is_told_and_its_pods_are_not():
