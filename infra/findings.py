@@ -2,11 +2,10 @@
 
 The reasons for wildcards in roles are not written here a second time: they are those of `permissions.py`."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from aws_cdk import Acknowledgment, App, Stack, Validations
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sqs as sqs
 from cdk_nag import AwsSolutionsChecks
 from constructs import Construct
@@ -14,10 +13,15 @@ from constructs import Construct
 from infra.function import LeewardFunction, permissions_of
 from infra.permission import Permission
 from infra.scopes import Scopes
+from infra.state_machine import Machine
 
 _RUNTIME = (
     "python3.13 is supported until 2029 and is what the asset's packages are chosen for; "
     "the step to the next runtime is taken with a release of Leeward, after its tests"
+)
+_ERRORS_ONLY = (
+    "Step Functions keeps the whole history of a standard execution for 90 days; logging every event again would cost "
+    "as much as a sixth of the node's replacement"
 )
 _LAST_STOP = "it is itself where an event source mapping and rules put what they could not deliver"
 
@@ -27,7 +31,7 @@ def accept(
     scopes: Scopes,
     *,
     functions: Iterable[LeewardFunction],
-    state_machine_roles: Mapping[iam.Role, Iterable[Permission]],
+    state_machines: Iterable[Machine],
     dead_letters: Iterable[sqs.Queue],
 ) -> None:
     """Put AWS's solution rules on the app and acknowledge exactly what is listed here."""
@@ -35,8 +39,9 @@ def accept(
     for each in functions:
         Validations.of(each.function).acknowledge(Acknowledgment(id=_finding("L1"), reason=_RUNTIME))
         _wildcards(each, permissions_of(each.shape, scopes.settings), scopes, each.shape.name)
-    for role, permissions in state_machine_roles.items():
-        _wildcards(role, permissions, scopes, "")
+    for machine in state_machines:
+        Validations.of(machine.state_machine).acknowledge(Acknowledgment(id=_finding("SF1"), reason=_ERRORS_ONLY))
+        _wildcards(machine.role, machine.permissions, scopes, "")
     for queue in dead_letters:
         Validations.of(queue).acknowledge(Acknowledgment(id=_finding("SQS3"), reason=_LAST_STOP))
 

@@ -4,11 +4,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from aws_cdk import App
+from aws_cdk import Annotations, App
 
 from infra.asset import build_asset
+from infra.bytecode import RUNTIME
 from infra.settings import read_settings
 from infra.stack import LeewardStack
+
+NOT_COMPILED = (
+    f"no python{RUNTIME} was found on the PATH: the functions' code is not compiled, and a cold start takes half "
+    "as long again"
+)
 
 
 def build_app(
@@ -19,5 +25,8 @@ def build_app(
     """
     app = App(context=dict(context) if context is not None else None, outdir=outdir, analytics_reporting=False)
     settings = read_settings(app.node.try_get_context, root, environment)
-    LeewardStack(app, settings=settings, asset=build_asset(root), root=root)
+    asset = build_asset(root)
+    stack = LeewardStack(app, settings=settings, asset=asset, root=root)
+    if not asset.compiled:
+        Annotations.of(stack).add_info(NOT_COMPILED)
     return app

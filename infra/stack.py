@@ -63,12 +63,11 @@ class LeewardStack(Stack):
         operators_dashboard(self, queue=queue, termination=self.termination, functions=self.functions, alarms=alarms)
         self._outputs(queue)
         machines = (self.termination.machine, self.upgrade.machine, self.disruption.machine)
-        roles = {each.role: each.permissions for each in machines}
         accept(
             app,
             scopes,
             functions=self.functions,
-            state_machine_roles=roles,
+            state_machines=machines,
             dead_letters=[self.telling.undelivered],
         )
 

@@ -71,7 +71,7 @@ def machine(
         role=role.without_policy_updates(),
         tracing_enabled=True,
         logs=stepfunctions.LogOptions(
-            destination=log_group, level=stepfunctions.LogLevel.ALL, include_execution_data=True
+            destination=log_group, level=stepfunctions.LogLevel.ERROR, include_execution_data=True
         ),
         removal_policy=RemovalPolicy.DESTROY,
     )
