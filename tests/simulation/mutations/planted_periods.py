@@ -25,10 +25,16 @@ OF_PERIODS = (
         edits=(
             edit(
                 "leeward.termination.verdict.left_its_group",
-                "return detached and",
+                "return is_detached(record, instance, lifecycle) and",
                 "return False and",
             ),
         ),
+        tests=("tests/state_machines/test_detached.py",),
+    ),
+    Planted(
+        name="the policy deletes pods of a detached instance",
+        story="force and terminationGracePeriod count in a drain that a person asked for, although nothing ends there",
+        edits=(edit("leeward.termination.verdict.without_deletions", "return replace(", "return policy or replace("),),
         tests=("tests/state_machines/test_detached.py",),
     ),
     Planted(
