@@ -38,6 +38,12 @@ OF_PERIODS = (
         tests=("tests/state_machines/test_detached.py",),
     ),
     Planted(
+        name="a conflict takes the mark of a drain that has begun meanwhile",
+        story="thinks a patch over on a fresh copy without asking what has happened since the node was read",
+        edits=(edit("leeward.model.node.given_back", "return current if began_since else ", "return "),),
+        tests=("tests/contract/test_kubernetes.py",),
+    ),
+    Planted(
         name="a Node that joins late is not looked for",
         story="takes an instance without a Node for drained, as long as another team's hook holds it",
         edits=(
