@@ -7,7 +7,8 @@ miss a second then, and is never wrong."""
 from collections.abc import Iterator
 
 from leeward.model.group import HookResult
-from leeward.policy.document import DrainPolicy, NodePolicy
+from leeward.policy.document import DrainPolicy, NodePolicy, Selector
+from leeward.policy.selection import policy_for
 from simulation.asked import Asked, AskedOf
 from simulation.drained import deletable
 from simulation.facts import group_of, policy_of
@@ -85,7 +86,7 @@ class DrainTimes:
         """
         if self.unsettled(view) or any(asked.deletes for asked in self._present(instance, view)):
             return True
-        policy, begun = self.policy(instance, view), self.begun(instance, view)
+        policy, begun = self.policy(instance, view) or _of_forced_upgrade(instance, view), self.begun(instance, view)
         if policy is None or begun is None:
             return False
         drain, now = policy.drain, view.now + CLOCKS
@@ -137,6 +138,14 @@ class DrainTimes:
         known = self._known.get(instance)
         ahead = self.asked.has_spot(instance) and self.announced(instance, view)
         return ahead and known is not None and view.now - known > KNOWN_AFTER
+
+
+def _of_forced_upgrade(instance: str, view: WorldView) -> NodePolicy | None:
+    """The defaults, where a forced upgrade has overridden `NotSelected` for the group that holds the instance."""
+    group = group_of(view, instance)
+    if group is None or not view.forced(instance):
+        return None
+    return policy_for(view.policies.policies, group.name, group.tags) or NodePolicy(name="", selector=Selector())
 
 
 def _ended_by_others(instance: str, view: WorldView) -> bool:

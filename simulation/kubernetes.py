@@ -21,13 +21,13 @@ from leeward.model.node import (
     Taint,
     annotated,
     cordoned,
+    given_back,
     held,
     labelled,
     marked,
     released,
     stripped,
     uncordoned,
-    unmarked,
 )
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.ports import Clock
@@ -187,8 +187,8 @@ class SimKubernetes(SimWorkloads):
         return self._patch_node(node, lambda current: marked(current, taint, cordon=unschedulable, exclude=exclude))
 
     def unmark(self, node: Node, taint: Taint) -> Node:
-        """Take the taint off and uncordon; a repeat finds nothing to do. Raises ObjectGoneError."""
-        return self._patch_node(node, lambda current: unmarked(current, taint))
+        """Take the taint off and uncordon, unless a drain has begun since; a repeat finds nothing to do."""
+        return self._patch_node(node, lambda current: given_back(node, current, taint))
 
     def cordon(self, node: Node, by: str, *, exclude: bool = False) -> Node:
         """Cordon for somebody; a repeat finds it done. Raises ObjectGoneError."""

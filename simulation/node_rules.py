@@ -17,6 +17,7 @@ from simulation.drain_times import DrainTimes
 from simulation.drained import left_behind, untouched
 from simulation.facts import News, always, group_of, is_paced, policy_of
 from simulation.message_rules import moved_near
+from simulation.timed_calls import LONGEST_CALL
 from simulation.view import WorldView
 
 GIVES_BACK = "GiveNodeBack"  # the state of node-termination that puts a node into service again
@@ -26,6 +27,7 @@ IN_GOOD_TIME = 40.0  # a hook that began to hold the instance later than so long
 UNMARKED = 20.0  # seconds that the node of a warned instance may be without our mark
 EVENT_CLOCKS = 30.0  # seconds by which the clock of who sent a message may be ahead
 TOLD_AFTER = 600.0  # seconds: until a message that was delivered has been acknowledged
+MARKED_AGAIN = 120.0  # seconds in which a drain repeats its mark, once the API server answers again
 SETTLED = 120.0  # a node unavailable for less may have been unknown when the sweep counted
 
 
@@ -46,6 +48,7 @@ class NodeRules:
         self._suspected: dict[str, tuple[float, str]] = {}
         self._warned: dict[str, float] = {}  # instance -> when EC2 takes it; those that still run
         self._is_marked: dict[str, bool] = {}  # by instance, of nodes that are there
+        self._outrun: dict[str, float] = {}  # instance whose mark a write took that is older than its claim -> when
         self._unclaimed: dict[str, float] = {}  # warned instance -> when
         self._bare: dict[str, float] = {}  # warned instance -> since when its node carries no mark
         self._held: dict[str, float] = {}  # warned instance -> since when a hook of ours holds it
@@ -138,12 +141,30 @@ class NodeRules:
                 yield f"{instance} is let go {taken - view.now:.0f} s before EC2 takes it, with {', '.join(pods)}"
 
     def unmarked(self, view: WorldView) -> Iterator[str]:
-        """A termination that gives its node back takes its own mark off."""
+        """A termination that gives its node back takes its own mark off. A write that an API server in trouble applies
+        late may be older than the claim: claims are in another store, so the drain marks the node again.
+        """
         bared, self._bared = self._bared, []
         for instance in bared:
             states = view.states_of(instance)
-            if instance in view.open_since and view.running(instance) and GIVES_BACK not in states:
+            if instance not in view.open_since or not view.running(instance) or GIVES_BACK in states:
+                continue
+            if view.troubled(LONGEST_CALL) and view.now - view.open_since[instance] < LONGEST_CALL:
+                self._outrun[instance] = view.now
+            else:
                 yield f"{instance}, whose executions are in {', '.join(states) or 'no state'}"
+        yield from self._not_marked_again(view)
+
+    def _not_marked_again(self, view: WorldView) -> Iterator[str]:
+        for instance, at in list(self._outrun.items()):
+            at_work = (
+                instance in view.open_since and view.running(instance) and view.working_since(instance) is not None
+            )
+            if self._is_marked.get(instance, True) or not at_work:
+                del self._outrun[instance]
+            elif view.now - at > MARKED_AGAIN and not view.troubled(MARKED_AGAIN):
+                del self._outrun[instance]
+                yield f"{instance} has lost its mark to a write older than its claim, and no drain has repeated it"
 
     def claims(self, view: WorldView) -> Iterator[str]:
         """Where only the Kubernetes API has trouble, the claim does not wait for it."""

@@ -157,7 +157,8 @@ class Kubernetes(Workloads, Protocol):
     def unmark(self, node: Node, taint: Taint) -> Node:
         """Take the taint off, uncordon and include in load balancers again, unless somebody else had cordoned or
         excluded it before. Without the taint only a label of ours comes off; with a taint of the same key and
-        another value, which has another owner, nothing does.
+        another value, which has another owner, nothing does, nor where a drain has taken the node out of load balancers
+        since `node` was read. Raises ObjectGoneError.
         """
         ...
 

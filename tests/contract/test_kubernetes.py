@@ -412,6 +412,21 @@ def test_a_node_is_taken_out_of_load_balancers_with_its_mark_and_put_back_with_i
     assert cluster.api.unmark(cluster.api.node("node-b"), MARK).labels[label] == "theirs"
 
 
+def test_a_node_keeps_its_mark_where_a_drain_has_begun_since_it_was_read(cluster):
+    """The decision to give the node back is older than the termination."""
+    read = cluster.api.mark(cluster.api.node("node-a"), MARK)
+    cluster.api.mark(cluster.api.node("node-a"), MARK, exclude=True)
+    node = cluster.api.unmark(read, MARK)
+    assert (node.marked, node.unschedulable) == (True, True)
+    assert not cluster.api.unmark(node, MARK).taken_out
+
+
+def test_a_node_that_has_changed_otherwise_since_it_was_read_is_given_back(cluster):
+    read = cluster.api.mark(cluster.api.node("node-a"), MARK)
+    cluster.api.label(cluster.api.node("node-a"), {"team": "shop"})
+    assert not cluster.api.unmark(read, MARK).marked
+
+
 def test_a_cordon_that_was_there_before_stays_when_the_mark_comes_off(cluster):
     """An operator's: taking it away would put a node into service that somebody wants out of it."""
     theirs = Taint(key="somebody/else", effect="NoExecute")

@@ -10,13 +10,13 @@ from leeward.model.node import (
     Taint,
     annotated,
     cordoned,
+    given_back,
     held,
     labelled,
     marked,
     released,
     stripped,
     uncordoned,
-    unmarked,
 )
 from tests.fakes.calls import Calls
 
@@ -87,11 +87,11 @@ class FakeNodes(Calls):
             return self._write(marked(now, taint, cordon=unschedulable, exclude=exclude))
 
     def unmark(self, node: Node, taint: Taint) -> Node:
-        """Take the taint off and uncordon."""
+        """Take the taint off and uncordon, unless a drain has begun since the node was read."""
         self._reach("unmark")
         with self._lock:
             now = self._present(node)
-            return self._write(unmarked(now, taint))
+            return self._write(given_back(node, now, taint))
 
     def cordon(self, node: Node, by: str, *, exclude: bool = False) -> Node:
         """Without a taint."""

@@ -103,6 +103,24 @@ def test_a_pod_is_deleted_no_earlier_than_force_or_the_grace_period_allow(world,
     assert checker.after_event(world) == []
 
 
+@pytest.mark.parametrize(
+    ("forced", "held", "minutes", "allowed"),
+    [(True, True, 15, True), (True, True, 14, False), (True, False, 15, False), (False, True, 15, False)],
+)
+def test_without_a_policy_only_a_forced_upgrade_of_the_group_deletes_after_the_default_time_out(
+    world, checker, forced, held, minutes, allowed
+):
+    """`NotSelected` is overridden then, and the defaults are taken. A detached instance is in no upgrade any more."""
+    world.policies = policies(a_policy("other", "other-*"))
+    world.records[INSTANCE] = a_record()
+    world.work()
+    world.forced_ones = {INSTANCE} if forced else set()
+    world.groups = world.groups if held else {GROUP: a_group(GROUP)}
+    world.clock.sleep(60 * minutes)
+    world.api.delete_pod(world.pods("web-1")[0])
+    assert rules(checker.after_event(world)) == ([] if allowed else [Rule.DELETION])
+
+
 @pytest.mark.parametrize(("default", "found"), [("CONTINUE", [Rule.DELETION]), ("ABANDON", [])])
 def test_another_teams_hook_is_a_deadline_only_where_it_ends_the_instance(world, checker, default, found):
     drain = DrainPolicy(termination_grace_period=timedelta(minutes=10))

@@ -11,7 +11,7 @@ from local.cluster.nodes import NodeSpec
 from simulation.asked import Kind
 from simulation.aws import events
 from simulation.invariants import Rule
-from simulation.node_rules import CLAIMED_WITHIN, IN_GOOD_TIME, NOTICE, SETTLED, TOLD_AFTER, UNMARKED
+from simulation.node_rules import CLAIMED_WITHIN, IN_GOOD_TIME, MARKED_AGAIN, NOTICE, SETTLED, TOLD_AFTER, UNMARKED
 from tests.fakes.builders import GROUP, ZONE, a_group, a_policy, policies
 from tests.fakes.clock import START
 from tests.simulation.view_stand_in import INSTANCE, MARK, NODE, a_record, rules
@@ -230,6 +230,39 @@ def test_a_mark_stays_while_a_termination_is_open_unless_it_gives_the_node_back(
     world.states[INSTANCE] = [state]
     world.api.unmark(world.api.node(NODE), MARK)
     assert rules(checker.after_event(world)) == found
+
+
+@pytest.mark.parametrize(
+    ("trouble", "seconds", "found"),
+    [(True, 19, []), (True, 21, [Rule.UNMARKED]), (False, 1, [Rule.UNMARKED])],
+)
+def test_a_write_that_is_older_than_the_claim_takes_the_mark_only_while_the_api_is_in_trouble(
+    world, checker, trouble, seconds, found
+):
+    """A hanging API server may apply it for as long as its client waits."""
+    world.api_in_trouble = trouble
+    world.mark()
+    world.records[INSTANCE] = a_record()
+    world.states[INSTANCE] = ["Drain"]
+    world.clock.sleep(seconds)
+    world.api.unmark(world.api.node(NODE), MARK)
+    assert rules(checker.after_event(world)) == found
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_a_mark_that_an_older_write_has_taken_is_repeated_by_the_drain(world, checker, again):
+    world.api_in_trouble = True
+    world.mark()
+    world.records[INSTANCE] = a_record()
+    world.work()
+    world.api.unmark(world.api.node(NODE), MARK)
+    assert checker.after_event(world) == []
+    assert a_while(world, checker, MARKED_AGAIN + 1) == []
+    world.api_in_trouble = False
+    if again:
+        world.mark()
+    assert rules(checker.after_event(world)) == ([] if again else [Rule.UNMARKED])
+    assert checker.after_event(world) == []
 
 
 def test_a_mark_that_comes_off_without_a_termination_breaks_nothing(world, checker):

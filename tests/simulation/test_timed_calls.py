@@ -9,6 +9,8 @@ from leeward.time_budget import TimeBudget
 from simulation.timed_calls import TimedKubernetes
 from tests.fakes.clock import FakeClock
 
+METHODS = ("nodes", "unmark", "evict", "delete_pod", "event")
+
 
 class SlowGate:
     """An injector whose API takes so many seconds."""
@@ -29,7 +31,7 @@ class SlowGate:
 def asked(seconds, budget, **named):
     clock, seen = FakeClock(), []
     api = TimedKubernetes(
-        SimpleNamespace(nodes=lambda: seen.append("nodes") or ()),
+        SimpleNamespace(**{name: lambda name=name: seen.append(name) or () for name in METHODS}),
         SlowGate(clock, seconds, **named),
         TimeBudget.of(clock, budget),
     )
@@ -51,3 +53,22 @@ def test_an_answer_beyond_the_budget_is_an_unreachable_cluster_when_the_budget_e
     with pytest.raises(ClusterUnreachableError, match="no time is left"):
         api.nodes()
     assert clock.slept == [5]
+
+
+@pytest.mark.parametrize(("method", "seconds"), [("nodes", 20), ("unmark", 20), ("evict", 12), ("delete_pod", 12)])
+def test_a_call_is_given_up_when_the_real_client_does_whatever_is_left_of_the_budget(method, seconds):
+    """A write whose effect comes later than that would not have been sent any more."""
+    api, clock, _ = asked(1000, 290)
+    with pytest.raises(ClusterUnreachableError, match="no answer within"):
+        getattr(api, method)()
+    assert clock.slept == [seconds]
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["without effect", "with its effect"])
+def test_an_event_that_is_not_answered_is_lost_and_holds_nothing_up(late):
+    api, clock, seen = asked(1000, 3, late=late)
+    assert api.event() is None
+    assert (clock.slept, seen) == ([2], ["event"] if late else [])
+    clock.sleep(1)
+    assert api.event() is None
+    assert clock.slept == [2, 1]

@@ -54,6 +54,31 @@ def test_a_drain_by_hand_goes_on_after_the_instance_was_detached():
     assert system.kubernetes.done == ["evict shop/web-1"]
 
 
+@pytest.mark.parametrize("drain", [GRACE, replace(GRACE, force=True), DrainPolicy(force=True)])
+@pytest.mark.parametrize("kind", [CauseKind.MANUAL, CauseKind.NODE_DELETED])
+def test_no_policy_deletes_a_pod_of_a_detached_instance_that_is_drained_on_request(kind, drain):
+    """The instance runs on: neither force nor a terminationGracePeriod overrides the budgets of its pods."""
+    system = a_system(pods=[a_pod()], budgets=[a_budget(0)], drain=drain)
+    claim(system, kind)
+    walk = Walker(system, before=Happens(system, detaches(system))).run(I)
+    assert (walk.ended, system.kubernetes.done) == ("PodEvictionFailure", [])
+    assert not system.kubernetes.by_name[NODE].marked
+
+
+def test_the_deadline_that_a_person_gave_deletes_pods_of_a_detached_instance():
+    system = a_system(pods=[a_pod()], budgets=[a_budget(0)])
+    claim(system, CauseKind.MANUAL, deadline=START + timedelta(minutes=4))
+    Walker(system, before=Happens(system, detaches(system))).run(I)
+    assert system.kubernetes.done == ["delete shop/web-1"]
+
+
+def test_a_detached_spot_instance_is_drained_by_the_policy_that_was_its_own():
+    system = a_system(pods=[a_pod()], budgets=[a_budget(0)], drain=DrainPolicy(force=True))
+    spot(system)
+    Walker(system, before=Happens(system, detaches(system))).run(I)
+    assert system.kubernetes.done == ["delete shop/web-1"]
+
+
 def test_a_spot_instance_is_drained_although_it_was_detached():
     system = a_system(pods=[a_pod()], budgets=[a_budget(0)])
     spot(system)

@@ -242,6 +242,14 @@ def unmarked(node: Node, taint: Taint) -> Node:
     )
 
 
+def given_back(read: Node, current: Node, taint: Taint) -> Node:
+    """`current` without the taint. The decision was made on `read`: where a drain has taken the node out of load
+    balancers since, a termination has begun, and the node stays as it is.
+    """
+    began_since = keys.EXCLUDED_BY_DRAIN in current.annotations and keys.EXCLUDED_BY_DRAIN not in read.annotations
+    return current if began_since else unmarked(current, taint)
+
+
 def _instant(text: str | None, default: datetime = LONG_AGO) -> datetime:
     return parse_instant(text) if text else default
 

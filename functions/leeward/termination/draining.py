@@ -47,6 +47,8 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         return replace(run, next=Next.GONE, why=f"EC2 says {situation.state}")
     if verdict.left_its_group(situation.record, situation.instance, situation.lifecycle):
         return replace(run, next=Next.SPARE, why="it was detached from its group, and nothing else ends it")
+    if verdict.is_detached(situation.record, situation.instance, situation.lifecycle):
+        situation = replace(situation, policy=verdict.without_deletions(situation.policy))
     joined = verdict.back_to_replacement(
         situation.record,
         situation.group,

@@ -3,7 +3,7 @@ that has run out of time ends, how long to pause, when a hook needs a heartbeat.
 `deadlines.py`."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from math import ceil
 
@@ -163,11 +163,25 @@ def after_time_out(
 
 
 def left_its_group(record: TerminationRecord, instance: Instance | None, lifecycle: str | None) -> bool:
-    """Whether a person has detached the instance, by the word of both Auto Scaling and EC2's tag, and nothing else ends
-    it: then a drain moves its pods, or deletes them at a deadline, for an instance that stays.
+    """Whether the instance was detached and nothing else ends it: then a drain moves its pods, or deletes them at a
+    deadline, for an instance that stays.
+    """
+    return is_detached(record, instance, lifecycle) and not record.has(*ENDS_OUTSIDE)
+
+
+def is_detached(record: TerminationRecord, instance: Instance | None, lifecycle: str | None) -> bool:
+    """Whether a person has detached the instance, by the word of both Auto Scaling and EC2's tag, and EC2 does not take
+    it.
     """
     detached = record.subject.group is not None and lifecycle is None and instance is not None and not instance.group
-    return detached and deadlines.release_at(record) is None and not record.has(*ENDS_OUTSIDE)
+    return detached and deadlines.release_at(record) is None
+
+
+def without_deletions(policy: NodePolicy) -> NodePolicy:
+    """The policy for a detached instance that is drained on request: no termination follows, so neither `force` nor
+    `terminationGracePeriod` deletes a pod past its budgets. The `--deadline` of a manual drain still does.
+    """
+    return replace(policy, drain=replace(policy.drain, force=False, termination_grace_period=None))
 
 
 def may_join_late(record: TerminationRecord, state: str) -> bool:

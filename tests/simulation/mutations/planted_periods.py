@@ -25,11 +25,23 @@ OF_PERIODS = (
         edits=(
             edit(
                 "leeward.termination.verdict.left_its_group",
-                "return detached and",
+                "return is_detached(record, instance, lifecycle) and",
                 "return False and",
             ),
         ),
         tests=("tests/state_machines/test_detached.py",),
+    ),
+    Planted(
+        name="the policy deletes pods of a detached instance",
+        story="force and terminationGracePeriod count in a drain that a person asked for, although nothing ends there",
+        edits=(edit("leeward.termination.verdict.without_deletions", "return replace(", "return policy or replace("),),
+        tests=("tests/state_machines/test_detached.py",),
+    ),
+    Planted(
+        name="a conflict takes the mark of a drain that has begun meanwhile",
+        story="thinks a patch over on a fresh copy without asking what has happened since the node was read",
+        edits=(edit("leeward.model.node.given_back", "return current if began_since else ", "return "),),
+        tests=("tests/contract/test_kubernetes.py",),
     ),
     Planted(
         name="a Node that joins late is not looked for",

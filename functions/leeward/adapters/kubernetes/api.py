@@ -18,13 +18,13 @@ from leeward.model.node import (
     Taint,
     annotated,
     cordoned,
+    given_back,
     held,
     labelled,
     marked,
     released,
     stripped,
     uncordoned,
-    unmarked,
 )
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.ports_cluster import Listed
@@ -145,10 +145,10 @@ class ClusterApi(WorkloadApi):
         return self._patch_node(node, lambda current: marked(current, taint, cordon=unschedulable, exclude=exclude))
 
     def unmark(self, node: Node, taint: Taint) -> Node:
-        """Take the taint off and uncordon, unless somebody else had cordoned it before; a repeat finds nothing to do.
-        Raises ObjectGoneError.
+        """Take the taint off and uncordon, unless somebody else had cordoned it before; a repeat finds nothing to do,
+        and a drain that has begun since the node was read keeps both. Raises ObjectGoneError.
         """
-        return self._patch_node(node, lambda current: unmarked(current, taint))
+        return self._patch_node(node, lambda current: given_back(node, current, taint))
 
     def cordon(self, node: Node, by: str, *, exclude: bool = False) -> Node:
         """Cordon for somebody; a repeat finds it done. Raises ObjectGoneError."""
