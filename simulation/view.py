@@ -224,6 +224,14 @@ class WorldView(Protocol):
         """(group, hook, instance) of every action that nobody answered in time."""
         ...
 
+    def event_came(self, group: str, hook: str, instance: str) -> float:
+        """When the first event came that says that hooks keep the instance from ending; infinite if all were lost."""
+        ...
+
+    def time_out(self, group: str, hook: str) -> float:
+        """The hook's HeartbeatTimeout in seconds."""
+        ...
+
     def held_to_the_end(self, group: str, hook: str, instance: str) -> bool:
         """Whether the action has waited for as long as Auto Scaling lets heartbeats keep it."""
         ...
