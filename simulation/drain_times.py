@@ -89,7 +89,8 @@ class DrainTimes:
         """
         if self.unsettled(view) or any(asked.deletes for asked in self._present(instance, view)):
             return True
-        policy, begun = self.policy(instance, view), self.begun(instance, view)
+        group = group_of(view, instance) or view.groups.get(view.launched_by(instance))  # also when detached from it
+        policy, begun = policy_of(view, group), self.begun(instance, view)
         if policy is None or begun is None:
             return False
         drain, now = policy.drain, view.now + CLOCKS

@@ -273,6 +273,10 @@ class Shown:
         there = self.fleet.instances.get(instance)
         return None if there is None else there.launched
 
+    def launched_by(self, instance: str) -> str:
+        """As the fleet remembers."""
+        return self.fleet.launched_by(instance)
+
     def serves(self, instance: str) -> bool:
         """By the group, the Node and the executions."""
         there = self.fleet.instances.get(instance)

@@ -168,6 +168,10 @@ class WorldView(Protocol):
         """When EC2 launched it, in seconds since 1970; None for an instance that it does not know."""
         ...
 
+    def launched_by(self, instance: str) -> str:
+        """The group that has launched it, also after it was detached; empty for one that EC2 does not know."""
+        ...
+
     def serves(self, instance: str) -> bool:
         """Whether its group has it in service, its Node is there and Ready, and no upgrade or round is at its group."""
         ...

@@ -103,6 +103,21 @@ def test_a_pod_is_deleted_no_earlier_than_force_or_the_grace_period_allow(world,
     assert checker.after_event(world) == []
 
 
+@pytest.mark.parametrize(("minutes", "found"), [(29, [Rule.DELETION]), (30, [])])
+def test_a_drain_that_goes_on_after_a_detachment_deletes_as_the_policy_of_its_group_says(
+    world, checker, minutes, found
+):
+    drain = DrainPolicy(termination_grace_period=timedelta(minutes=30))
+    world.policies = policies(replace(a_policy(), drain=drain))
+    world.groups[GROUP] = replace(world.groups[GROUP], instances=())
+    world.records[INSTANCE] = a_record()
+    world.work()
+    (pod,) = world.pods("web-1")
+    world.clock.sleep(60 * minutes)
+    world.api.delete_pod(pod)
+    assert rules(checker.after_event(world)) == found
+
+
 @pytest.mark.parametrize(("default", "found"), [("CONTINUE", [Rule.DELETION]), ("ABANDON", [])])
 def test_another_teams_hook_is_a_deadline_only_where_it_ends_the_instance(world, checker, default, found):
     drain = DrainPolicy(termination_grace_period=timedelta(minutes=10))

@@ -128,6 +128,9 @@ class World:
     def time_out(self, group, hook):
         return self.time_outs.get(hook, 1728)
 
+    def launched_by(self, instance):
+        return GROUP
+
     def held_to_the_end(self, group, hook, instance):
         return (group, hook, instance) in self.held_long
 
