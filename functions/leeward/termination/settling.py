@@ -55,7 +55,8 @@ def pays_itself_later(situation: Situation, ports: Ports) -> bool:
 
 def _payer(debt: str, situation: Situation, ports: Ports) -> str | None:
     """Who pays: this instance, another, nobody; None while the group has not spoken, or while no member is free to pay
-    and the group has still to launch one: forgiven then, it would stay one too large.
+    and the group has still to launch one: forgiven then, it would stay one too large. A detached instance that runs on
+    waits for no launch.
     """
     record, group = situation.record, situation.group
     if group is None:
@@ -65,15 +66,17 @@ def _payer(debt: str, situation: Situation, ports: Ports) -> str | None:
     since = min(record.times.get("claimed", ports.clock.now()), ledger.owed_since(record, debt) or ports.clock.now())
     activities = ports.groups.activities(group.name, since - ledger.MARGIN)
     already_paid = record.instance in record.payers.values()
-    over = ports.clock.now() - record.times.get("terminated", ports.clock.now()) > ledger.LATEST_WORD
+    ended = record.times.get("terminated")
+    over = ended is not None and ports.clock.now() - ended > ledger.LATEST_WORD
     match ledger.ending(record.instance, activities):
         case Ending.SHRUNK if not already_paid:
             return record.instance
         case Ending.UNKNOWN if not already_paid:
             return NOBODY if over else None
     payer = _somebody_else(record, debt, group, ports)
-    waits = payer == NOBODY and ledger.launches_yet(group) and not over and not forgiven(record, debt, group, ports)
-    return None if waits else payer
+    if payer != NOBODY or ended is None or over or not ledger.launches_yet(group):
+        return payer
+    return payer if forgiven(record, debt, group, ports) else None
 
 
 def give_back_debts(record: TerminationRecord, ports: Ports) -> None:
