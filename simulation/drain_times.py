@@ -49,10 +49,14 @@ class DrainTimes:
         return working if working is not None else view.open_since.get(instance)
 
     def over(self, instance: str, drain: DrainPolicy, view: WorldView) -> float | None:
-        """When the drain's own time is over: its time-out, or a longer terminationGracePeriod."""
-        begun = self.begun(instance, view)
-        grace = drain.termination_grace_period
-        return None if begun is None else begun + max(drain.timeout, grace or drain.timeout).total_seconds()
+        """When the drain's own time is over: its time-out, which each attempt has anew, or a later
+        terminationGracePeriod, which counts from the opening of the record: an attempt does not extend it.
+        """
+        begun, grace = self.begun(instance, view), drain.termination_grace_period
+        if begun is None:
+            return None
+        end = begun + drain.timeout.total_seconds()
+        return end if grace is None else max(end, view.open_since.get(instance, begun) + grace.total_seconds())
 
     def may_let_go(self, instance: str, view: WorldView) -> bool:
         """Whether an instance may be let go with pods on it that could still leave: EC2 takes it now, or the drain's
@@ -87,6 +91,8 @@ class DrainTimes:
         if self.unsettled(view) or any(asked.deletes for asked in self._present(instance, view)):
             return True
         policy, begun = self.policy(instance, view) or _of_forced_upgrade(instance, view), self.begun(instance, view)
+        if policy is None and self.asked.taken_at(instance, view.now) is not None:  # also when detached from its group
+            policy = policy_of(view, view.groups.get(view.launched_by(instance)))
         if policy is None or begun is None:
             return False
         drain, now = policy.drain, view.now + CLOCKS

@@ -1,6 +1,7 @@
 """What must hold for lifecycle hooks: answers, heartbeats of what waits, launch hooks that give up."""
 
 from collections.abc import Iterator
+from math import inf
 
 from simulation.facts import News
 from simulation.view import WorldView
@@ -8,6 +9,9 @@ from simulation.view import WorldView
 NEVER_JOINS = 900.0  # seconds past its own time-out for which a launch hook may be kept waiting for a Node
 BOOTS_WITHIN = 900.0  # seconds after its launch: an instance whose Node is not there then does not join any more
 SWEEPS = 130.0  # seconds: a heartbeat that would have ended so long before was the last, where one sweep fails
+
+OUTLASTS_SWEEPS = 300.0  # seconds: a shorter hook of which only the sweep can know ends where one or two sweeps fail
+REACTS_WITHIN = 60.0  # seconds from the first word of an instance to its first heartbeat
 
 
 class HookRules:
@@ -18,11 +22,13 @@ class HookRules:
         self._told: set[tuple[str, str]] = set()
 
     def answers(self, view: WorldView) -> Iterator[str]:
-        """A hook of ours times out only for a launch that does not join, and where it was kept waiting for as long as
-        Auto Scaling allows (docs/designs/which-hooks-are-ours.md).
+        """A hook of ours times out only for a launch that does not join, where it was kept waiting for as long as Auto
+        Scaling allows, and where it is short and its event was lost (docs/designs/which-hooks-are-ours.md).
         """
         for group, hook, instance in self._new("timed out", view.timed_out):
             if not view.ours(hook, group) or view.held_to_the_end(group, hook, instance):
+                continue
+            if view.ends(hook, group) and _unheard(group, hook, instance, view):
                 continue
             if view.ends(hook, group) or not _never_joined(instance, view):
                 yield f"{hook} of {group} for {instance} timed out"
@@ -48,3 +54,9 @@ class HookRules:
 def _never_joined(instance: str, view: WorldView) -> bool:
     launched = view.launched(instance)
     return launched is not None and not view.joined(instance) and view.now >= launched + BOOTS_WITHIN - SWEEPS
+
+
+def _unheard(group: str, hook: str, instance: str, view: WorldView) -> bool:
+    """Whether a short hook's events were lost or late, and nothing else had told of the instance in time."""
+    first = min(view.event_came(group, hook, instance), view.open_since.get(instance, inf))
+    return view.time_out(group, hook) < OUTLASTS_SWEEPS and first > view.now - REACTS_WITHIN

@@ -1,6 +1,7 @@
 """What a world shows of itself to the invariants (`view.WorldView`): read from its models at each call."""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
+from math import inf
 
 from leeward.disruption.record import RoundRecord
 from leeward.model import keys
@@ -239,6 +240,16 @@ class Shown:
             hook=hook.name, ours=ours, launching=launching, since=since, timeout=timeout, ends=ends, default=default
         )
 
+    def event_came(self, group: str, hook: str, instance: str) -> float:
+        """By the bus, since the action began."""
+        since, heard = self.fleet.waited_since(group, hook, instance), self.system.bus.heard.get(instance, inf)
+        return inf if since is None or heard < since else heard
+
+    def time_out(self, group: str, hook: str) -> float:
+        """Infinite for a hook that the group has not any more."""
+        known = self.fleet.groups[group].hooks.get(hook)
+        return inf if known is None else known[0].heartbeat_timeout
+
     def held_to_the_end(self, group: str, hook: str, instance: str) -> bool:
         """The global time-out, counted from the action's begin."""
         since = self.fleet.waited_since(group, hook, instance)
@@ -261,6 +272,10 @@ class Shown:
         """As EC2 says."""
         there = self.fleet.instances.get(instance)
         return None if there is None else there.launched
+
+    def launched_by(self, instance: str) -> str:
+        """As the fleet remembers."""
+        return self.fleet.launched_by(instance)
 
     def serves(self, instance: str) -> bool:
         """By the group, the Node and the executions."""

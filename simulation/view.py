@@ -168,6 +168,10 @@ class WorldView(Protocol):
         """When EC2 launched it, in seconds since 1970; None for an instance that it does not know."""
         ...
 
+    def launched_by(self, instance: str) -> str:
+        """The group that has launched it, also after it was detached; empty for one that EC2 does not know."""
+        ...
+
     def serves(self, instance: str) -> bool:
         """Whether its group has it in service, its Node is there and Ready, and no upgrade or round is at its group."""
         ...
@@ -222,6 +226,14 @@ class WorldView(Protocol):
     @property
     def timed_out(self) -> Sequence[tuple[str, str, str]]:
         """(group, hook, instance) of every action that nobody answered in time."""
+        ...
+
+    def event_came(self, group: str, hook: str, instance: str) -> float:
+        """When the first event came that says that hooks keep the instance from ending; infinite if all were lost."""
+        ...
+
+    def time_out(self, group: str, hook: str) -> float:
+        """The hook's HeartbeatTimeout in seconds."""
         ...
 
     def held_to_the_end(self, group: str, hook: str, instance: str) -> bool:

@@ -17,6 +17,7 @@ DETAIL_TYPES = {
     ("aws.autoscaling", "EC2 Instance-terminate Lifecycle Action"),
     ("aws.states", "Step Functions Execution Status Change"),
 }
+TERMINATE_ACTION = "EC2 Instance-terminate Lifecycle Action"
 LEAVING = {"stopping", "stopped", "shutting-down", "terminated"}
 ENDED_BADLY = {"FAILED", "TIMED_OUT", "ABORTED"}
 USUALLY = 0.5  # seconds from source to queue
@@ -40,6 +41,7 @@ class Bus:
     def __init__(self, timeline: Timeline, injector: Injector, send: Callable[[str], None]) -> None:
         self._timeline, self._injector, self._send = timeline, injector, send
         self.emitted: Counter[str] = Counter()
+        self.heard: dict[str, float] = {}  # instance -> when the first event says that a hook keeps it from ending
 
     def emit(self, event: Event) -> None:
         """Deliver it some time from now, perhaps twice; lifecycle events are best effort and may be lost."""
@@ -53,7 +55,15 @@ class Bus:
         copies = 2 if self._injector.happens("event duplicated", faults.duplicate_event, "bus") else 1
         body = json.dumps(self._injector.skewed(event))
         for _ in range(copies):
-            self._timeline.after(self._delay(), lambda: self._send(body), f"event {event['detail-type']}")
+            delay = self._delay()
+            self._timeline.after(delay, lambda: self._send(body), f"event {event['detail-type']}")
+            if event["detail-type"] == TERMINATE_ACTION:
+                self._hear(event["detail"]["EC2InstanceId"], self._timeline.now() + delay)
+
+    def _hear(self, instance: str, comes: float) -> None:
+        """An instance that came back from ending, to its warm pool, may end once more."""
+        earlier = self.heard.get(instance, comes)
+        self.heard[instance] = min(comes, earlier) if earlier >= self._timeline.now() else comes
 
     def _delay(self) -> float:
         faults, random = self._injector.faults, self._injector.random

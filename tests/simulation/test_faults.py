@@ -121,6 +121,24 @@ def test_only_lifecycle_events_are_lost():
     assert deliveries(hook, lose_lifecycle_event=1) == []
 
 
+@pytest.mark.parametrize("rates", [{}, {"duplicate_event": 1, "reorder_event": 1}, {"delay_event": 1}])
+def test_the_bus_remembers_when_the_first_event_of_an_ending_comes(rates):
+    timeline, came = Timeline(), []
+    bus = Bus(timeline, an_injector(timeline, **rates), lambda _: came.append(timeline.now()))
+    for at in (START, START + 1000):
+        timeline.run_until(at)
+        bus.emit(events.lifecycle_action("e", _hook(), "i-0abc", "t", timeline.instant()))
+        heard = bus.heard["i-0abc"]
+        timeline.run_until(at + 999)
+        assert min(when for when in came if when >= at) == heard
+
+
+def test_of_an_ending_whose_event_was_lost_the_bus_hears_nothing():
+    bus = Bus(Timeline(), an_injector(lose_lifecycle_event=1), lambda _: None)
+    bus.emit(events.lifecycle_action("e", _hook(), "i-0abc", "t", Timeline().instant()))
+    assert bus.heard == {}
+
+
 def _hook():
     from leeward.model.group import TERMINATING, LifecycleHook
 

@@ -43,6 +43,30 @@ def test_a_hook_that_was_kept_waiting_for_as_long_as_auto_scaling_allows_may_tim
 
 
 @pytest.mark.parametrize(
+    ("timeout", "heard", "opened", "found"),
+    [
+        (120, None, None, []),
+        (120, 59, None, []),
+        (120, 60, None, [Rule.ANSWER]),
+        (120, None, 59, []),
+        (120, None, 60, [Rule.ANSWER]),
+        (300, None, None, [Rule.ANSWER]),
+    ],
+)
+def test_a_short_terminate_hook_may_time_out_only_where_its_event_was_lost_or_late(
+    world, checker, timeout, heard, opened, found
+):
+    world.time_outs[HOOK] = timeout
+    world.clock.advance(minutes=5)
+    if heard is not None:
+        world.events_came[INSTANCE] = world.now - heard
+    if opened is not None:
+        world.records[INSTANCE] = a_record(at=world.clock.now() - timedelta(seconds=opened))
+    world.timed_out.append((GROUP, HOOK, INSTANCE))
+    assert rules(checker.after_event(world)) == found
+
+
+@pytest.mark.parametrize(
     ("lifecycle", "asked_by_us", "found"),
     [
         ("Terminating:Proceed", False, []),

@@ -121,6 +121,25 @@ def test_without_a_policy_only_a_forced_upgrade_of_the_group_deletes_after_the_d
     assert rules(checker.after_event(world)) == ([] if allowed else [Rule.DELETION])
 
 
+@pytest.mark.parametrize(
+    ("ahead", "minutes", "found"), [(True, 29, [Rule.DELETION]), (True, 30, []), (False, 30, [Rule.DELETION])]
+)
+def test_a_drain_that_goes_on_for_maintenance_after_a_detachment_deletes_as_the_policy_of_its_group_says(
+    world, checker, ahead, minutes, found
+):
+    if ahead:
+        world.ask(Kind.MAINTENANCE, takes=world.now + 9 * 86400)
+    drain = DrainPolicy(termination_grace_period=timedelta(minutes=30))
+    world.policies = policies(replace(a_policy(), drain=drain))
+    world.groups[GROUP] = replace(world.groups[GROUP], instances=())
+    world.records[INSTANCE] = a_record()
+    world.work()
+    (pod,) = world.pods("web-1")
+    world.clock.sleep(60 * minutes)
+    world.api.delete_pod(pod)
+    assert rules(checker.after_event(world)) == found
+
+
 @pytest.mark.parametrize(("default", "found"), [("CONTINUE", [Rule.DELETION]), ("ABANDON", [])])
 def test_another_teams_hook_is_a_deadline_only_where_it_ends_the_instance(world, checker, default, found):
     drain = DrainPolicy(termination_grace_period=timedelta(minutes=10))

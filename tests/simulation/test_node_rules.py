@@ -214,13 +214,35 @@ def test_a_warning_that_was_handled_keeps_a_blocked_node_past_its_time_out(world
 def test_a_termination_grace_period_longer_than_the_time_out_extends_the_drain(world, checker):
     with_policy(world, timeout=timedelta(minutes=2), termination_grace_period=timedelta(minutes=10))
     world.pods("web-1")
-    world.records[INSTANCE] = a_record(at=START + timedelta(hours=1))
+    world.clock.advance(minutes=5)
+    world.records[INSTANCE] = a_record(at=world.clock.now() - timedelta(minutes=3))
     world.work(seconds_ago=180)
     answer(world)
     assert rules(checker.after_event(world)) == [Rule.DRAINED]
     world.clock.advance(minutes=8)
     answer(world)
     assert checker.after_event(world) == []
+
+
+@pytest.mark.parametrize(("seconds", "found"), [(480, []), (470, [Rule.DRAINED])])
+def test_a_later_attempt_has_what_is_left_of_the_termination_grace_period(world, checker, seconds, found):
+    with_policy(world, timeout=timedelta(minutes=2), termination_grace_period=timedelta(minutes=10))
+    world.pods("web-1")
+    world.clock.advance(minutes=20)
+    world.records[INSTANCE] = a_record(at=world.clock.now() - timedelta(seconds=seconds + 120))
+    world.work(seconds_ago=seconds)
+    answer(world)
+    assert rules(checker.after_event(world)) == found
+
+
+def test_a_later_attempt_has_the_whole_time_out_also_after_the_termination_grace_period(world, checker):
+    with_policy(world, timeout=timedelta(minutes=2), termination_grace_period=timedelta(minutes=10))
+    world.pods("web-1")
+    world.clock.advance(minutes=30)
+    world.records[INSTANCE] = a_record(at=world.clock.now() - timedelta(minutes=20))
+    world.work(seconds_ago=60)
+    answer(world)
+    assert rules(checker.after_event(world)) == [Rule.DRAINED]
 
 
 @pytest.mark.parametrize(("state", "found"), [("GiveNodeBack", []), ("DrainNode", [Rule.UNMARKED])])

@@ -1,6 +1,7 @@
 """A world at rest by hand, as the invariants look at it: a test changes one thing."""
 
 from dataclasses import dataclass, field
+from math import inf
 
 from leeward.model import keys
 from leeward.model.group import HookResult
@@ -68,6 +69,8 @@ class World:
     launched_at: dict = field(default_factory=dict)
     launch_hooks: set = field(default_factory=set)
     held_long: set = field(default_factory=set)
+    events_came: dict = field(default_factory=dict)
+    time_outs: dict = field(default_factory=dict)
     forced_ones: set = field(default_factory=set)
     only_kubernetes_fails: bool = False
     api_in_trouble: bool = False
@@ -118,6 +121,15 @@ class World:
 
     def launched(self, instance):
         return self.launched_at.get(instance)
+
+    def event_came(self, group, hook, instance):
+        return self.events_came.get(instance, inf)
+
+    def time_out(self, group, hook):
+        return self.time_outs.get(hook, 1728)
+
+    def launched_by(self, instance):
+        return GROUP
 
     def held_to_the_end(self, group, hook, instance):
         return (group, hook, instance) in self.held_long

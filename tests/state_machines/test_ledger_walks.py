@@ -5,8 +5,8 @@ from datetime import timedelta
 
 from leeward.errors import InvalidInputError
 from leeward.model.group import ScalingActivity
-from leeward.model.termination import NOBODY, CauseKind, Outcome, Status
-from tests.fakes.builders import GROUP, a_node, an_instance
+from leeward.model.termination import NOBODY, Cause, CauseKind, Outcome, Status
+from tests.fakes.builders import GROUP, a_node, a_subject, an_instance
 from tests.fakes.clock import START
 from tests.state_machines.test_walks import I, a_budget, a_pod, a_system, claim, ended, spot
 from tests.state_machines.walker import Walker
@@ -40,6 +40,14 @@ def ends_the_instance(system, *, at="Drain", cause="taken out of service in resp
     return meanwhile
 
 
+def drain_the_others(system):
+    """A person drains every member that stays: their records are open."""
+    cause = Cause(id="by-hand", kind=CauseKind.MANUAL, at=system.clock.now())
+    for member in system.groups.by_name[GROUP].instances:
+        if member.id != I:
+            system.claims.claim(a_subject(member.id), cause, system.clock.now())
+
+
 def size(system):
     group = system.groups.by_name[GROUP]
     return group.desired, sum(not member.lifecycle.startswith("Terminating") for member in group.instances)
@@ -62,6 +70,43 @@ def test_where_the_group_replaced_the_instance_its_youngest_member_pays_for_the_
     assert system.groups.terminated == [(payer, True)]
     assert size(system) == before
     assert system.claims.records[payer].payers == {I: payer}
+
+
+def test_where_every_other_member_is_ended_already_the_one_that_the_group_still_launches_pays():
+    system = a_fleet(pods=[a_pod()])
+    before = size(system)
+    spot(system)
+    looks = []
+
+    def meanwhile(state, _):
+        if state == "Drain" and not looks:
+            system.groups.begin_terminating(GROUP, I, "taken out of service in response to an EC2 health check")
+            drain_the_others(system)
+        if state == "Finish":
+            looks.append(dict(system.claims.records[I].payers))
+            if len(looks) == 3:
+                system.groups.refill(GROUP)
+
+    assert Walker(system, before=meanwhile).run(I).ended == "Terminated"
+    assert looks[:3] == [{}, {}, {}]
+    payer, walk = run_the_payer(system)
+    assert walk.ended == "Terminated"
+    assert system.groups.terminated == [(payer, True)]
+    assert size(system) == before
+
+
+def test_a_group_that_does_not_launch_in_time_keeps_no_record_open():
+    system = a_fleet(pods=[a_pod()])
+    spot(system)
+
+    def meanwhile(state, _):
+        if state == "Drain" and system.groups.by_name[GROUP].lifecycle_of(I) == "InService":
+            system.groups.begin_terminating(GROUP, I, "taken out of service in response to an EC2 health check")
+            drain_the_others(system)
+
+    assert Walker(system, before=meanwhile).run(I).ended == "Terminated"
+    assert timedelta(minutes=15) < system.clock.now() - START < timedelta(minutes=25)
+    assert system.claims.records[I].payers == {I: NOBODY}
 
 
 def test_a_decrement_whose_answer_was_lost_is_recognised_and_paid_once():

@@ -94,6 +94,11 @@ def candidates(group: Group, instances: Mapping[str, Instance]) -> tuple[GroupIn
     return tuple(sorted(known, key=lambda member: (instances[member.id].launched, member.id), reverse=True))
 
 
+def launches_yet(group: Group) -> bool:
+    """Whether fewer members stay than the group is to have: it launches more."""
+    return sum(member.lifecycle.startswith(STAYING) for member in group.instances) < group.desired
+
+
 def surplus(debt: str, now: datetime) -> Cause:
     """Why the payer goes. The id is the debt's, so that passing it on twice adds nothing."""
     reason = f"a launch made for {debt} was not taken back when that instance went: the group is one too large"

@@ -22,10 +22,10 @@ def paced(record: TerminationRecord, now: datetime) -> bool:
 def budget_left(record: TerminationRecord, ports: Ports, found: Found, now: datetime) -> bool:
     """Whether the budgets of the node's policy, and those of its zone, allow one more; if so its node is marked at
     once, so that the next one is counted against it. One that is marked already (a sweep died before the start) has its
-    place.
+    place. An instance that has ended needs none: its record is only to be closed.
     """
     situation = survey(record, ports)
-    if situation.group is None:
+    if situation.group is None or situation.ended:
         return True
     members = {member.id: member.zone for member in situation.group.instances}
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)

@@ -17,13 +17,16 @@ from leeward.termination.starting import start
 
 def settle(situation: Situation, ports: Ports) -> str | None:
     """Pay, forgive or pass on what this instance's end owes. None when the books are closed, else the sentence that
-    says what is waited for: the group's own word on how it parted with the instance.
+    says what is waited for: the group's own word on how it parted with the instance, or the member that will pay.
     """
     record = situation.record
     for debt in ledger.debts(record):
         payer = _payer(debt, situation, ports)
         if payer is None:
-            return f"the group has not said yet how it ended {record.instance}, for which we launched another"
+            return (
+                f"the launch of {debt} is not paid for: the group has not said how it ended {record.instance}, or has "
+                "still to launch the member that can pay"
+            )
         ports.claims.note(record.instance, payers={debt: payer})
         if payer == record.instance:  # it pays for one; the next looks again
             situation = replace(situation, record=read(record.instance, ports))
@@ -51,7 +54,10 @@ def pays_itself_later(situation: Situation, ports: Ports) -> bool:
 
 
 def _payer(debt: str, situation: Situation, ports: Ports) -> str | None:
-    """Who pays: this instance, another, nobody; None while the group has not spoken."""
+    """Who pays: this instance, another, nobody; None while the group has not spoken, or while no member is free to pay
+    and the group has still to launch one: forgiven then, it would stay one too large. A detached instance that runs on
+    waits for no launch.
+    """
     record, group = situation.record, situation.group
     if group is None:
         return NOBODY
@@ -60,13 +66,17 @@ def _payer(debt: str, situation: Situation, ports: Ports) -> str | None:
     since = min(record.times.get("claimed", ports.clock.now()), ledger.owed_since(record, debt) or ports.clock.now())
     activities = ports.groups.activities(group.name, since - ledger.MARGIN)
     already_paid = record.instance in record.payers.values()
+    ended = record.times.get("terminated")
+    over = ended is not None and ports.clock.now() - ended > ledger.LATEST_WORD
     match ledger.ending(record.instance, activities):
         case Ending.SHRUNK if not already_paid:
             return record.instance
         case Ending.UNKNOWN if not already_paid:
-            waited = ports.clock.now() - record.times.get("terminated", ports.clock.now())
-            return NOBODY if waited > ledger.LATEST_WORD else None
-    return _somebody_else(record, debt, group, ports)
+            return NOBODY if over else None
+    payer = _somebody_else(record, debt, group, ports)
+    if payer != NOBODY or ended is None or over or not ledger.launches_yet(group):
+        return payer
+    return payer if forgiven(record, debt, group, ports) else None
 
 
 def give_back_debts(record: TerminationRecord, ports: Ports) -> None:

@@ -117,6 +117,17 @@ def test_a_launch_hook_of_ours_that_outlasts_no_failed_sweep(seconds, warned):
     assert all("--lifecycle-hook-name joins --heartbeat-timeout 300" in one.fix for one in found)
 
 
+@pytest.mark.parametrize(("seconds", "warned"), [(120, True), (299, True), (300, False)])
+def test_a_terminate_hook_of_ours_that_outlasts_no_failed_sweep(seconds, warned):
+    patient = Patient(written=policies(a_policy(hooks=["drains"])))
+    drains = replace(our_hook(heartbeat_timeout=seconds), name="drains", metadata=None)
+    patient.system.groups.hooks_of[GROUP].append(drains)
+    found = [one for one in patient.findings() if one.object == f"group {GROUP}" and "drains waits" in one.found]
+    assert [one.state for one in found] == ([State.WARNING] if warned else [])
+    assert all("where its event is lost" in one.found for one in found)
+    assert all("--lifecycle-hook-name drains --heartbeat-timeout 300" in one.fix for one in found)
+
+
 def test_a_short_launch_hook_of_another_team_is_left_to_them(patient):
     theirs = replace(our_hook(transition=LAUNCHING, heartbeat_timeout=60), name="theirs", metadata=None)
     patient.system.groups.hooks_of[GROUP].append(theirs)

@@ -220,6 +220,17 @@ def test_maintenance_whose_start_failed_behind_its_mark_does_not_wait_for_itself
     assert (found.restarted, found.paced) == ([NODE], [])
 
 
+def test_maintenance_of_an_instance_that_has_ended_waits_for_no_budget():
+    """A detached instance may end without a word that reaches its record."""
+    one = replace(a_policy(), disruption=DisruptionPolicy(budgets=(Budget(nodes=0, percent=False),)))
+    system = a_system(policy=one)
+    claim(system, CauseKind.SCHEDULED_CHANGE, deadline=START + timedelta(days=5))
+    assert sweep_once(system.ports).restarted == []
+    system.instances.set_state(NODE, "terminated")
+    found = sweep_once(system.ports)
+    assert (found.restarted, found.paced) == ([NODE], [])
+
+
 def test_maintenance_within_a_day_does_not_wait():
     one = replace(a_policy(), disruption=DisruptionPolicy(budgets=(Budget(nodes=0, percent=False),)))
     system = a_system(policy=one)

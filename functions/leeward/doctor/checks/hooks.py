@@ -1,5 +1,5 @@
 """Our terminate hook on each selected group, as fn sync puts it there: the same rule decides here what is missing.
-Launch hooks that are ours to answer have to outlast sweeps that fail."""
+Hooks of the group's owner that are ours to answer have to outlast sweeps that fail."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,13 +13,17 @@ from leeward.policy.document import ClusterPolicies, NodePolicy
 from leeward.policy.selection import is_ours
 from leeward.sync.hooks import left_over_hook, missing_hook
 
-SHORTEST_LAUNCH = 300  # seconds: the sweep alone heartbeats a launch hook, once a minute, and some sweeps fail
+SHORTEST = 300  # seconds: a sweep comes once a minute, and some fail (docs/designs/which-hooks-are-ours.md)
+_SHORT = {
+    True: ("launch", "an instance that boots longer ends where a sweep fails"),
+    False: ("terminate", "an instance ends with its pods where its event is lost and a sweep fails"),
+}
 _NOW = "aws lambda invoke --function-name leeward-sync /dev/stdout"
 _PUT = f"fn sync puts it there within five minutes; if it does not, {_NOW} says why"
 
 
 def hooks(facts: Facts, inside: Inside) -> Iterator[Finding]:
-    """Our terminate hook is there as fn sync puts it: without it a scale-in ends nodes undrained. No launch hook of
+    """Our terminate hook is there as fn sync puts it: without it a scale-in ends nodes undrained. No other hook of
     ours is too short.
     """
     policies = inside.policies
@@ -35,20 +39,20 @@ def hooks(facts: Facts, inside: Inside) -> Iterator[Finding]:
             yield about.unknown(found)
         else:
             yield _hook(about, inside, _Case(group=group, policy=policy, policies=policies, hooks=found))
-            yield from _short_launches(about, inside, policy, found)
+            yield from _short_hooks(about, inside, policy, found)
 
 
-def _short_launches(
+def _short_hooks(
     about: About, inside: Inside, policy: NodePolicy, found: tuple[LifecycleHook, ...]
 ) -> Iterator[Finding]:
     for hook in found:
-        ours = hook.transition == LAUNCHING and is_ours(hook, policy, inside.queue_arns)
-        if ours and hook.heartbeat_timeout < SHORTEST_LAUNCH:
+        ours = hook.name != keys.TERMINATE_HOOK and is_ours(hook, policy, inside.queue_arns)
+        if ours and hook.heartbeat_timeout < SHORTEST:
+            kind, ends = _SHORT[hook.transition == LAUNCHING]
             put = f"--auto-scaling-group-name {hook.group} --lifecycle-hook-name {hook.name}"
             yield about.warning(
-                f"launch hook {hook.name} waits {hook.heartbeat_timeout} s: an instance that boots longer ends where a "
-                f"sweep fails, expected at least {SHORTEST_LAUNCH} s",
-                f"aws autoscaling put-lifecycle-hook {put} --heartbeat-timeout {SHORTEST_LAUNCH}",
+                f"{kind} hook {hook.name} waits {hook.heartbeat_timeout} s: {ends}, expected at least {SHORTEST} s",
+                f"aws autoscaling put-lifecycle-hook {put} --heartbeat-timeout {SHORTEST}",
             )
 
 
