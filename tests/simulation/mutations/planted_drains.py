@@ -1,0 +1,69 @@
+"""Planted builds: drains by force, second replicas, debts that are forgiven, and what functions log."""
+
+from tests.simulation.mutations.editing import edit
+from tests.simulation.mutations.plant import Planted
+
+TERMINATION = "leeward.termination"
+
+OF_DRAINS = (
+    Planted(
+        name="a forced drain that moves nothing is looked at every two seconds",
+        story="polls until the pods that are deleted are gone",
+        edits=(edit(f"{TERMINATION}.draining._unfinished", "2 if progress.moved else None", "2"),),
+        tests=("tests/state_machines/test_partial_failure.py",),
+    ),
+    Planted(
+        name="a forced drain waits for pods that the policy keeps",
+        story="takes force for the end of every obstacle",
+        edits=(edit(f"{TERMINATION}.draining._unfinished", "policy.force and bool(plan.evict)", "policy.force"),),
+        tests=("tests/state_machines/test_partial_failure.py",),
+    ),
+    Planted(
+        name="a second replica stays until the node is empty, whoever ended its pod",
+        story="puts back what an eviction of the step itself has made superfluous",
+        edits=(edit(f"{TERMINATION}.surging.Surging.no_longer_needed", "self._surges.keys() - owners", "set[str]()"),),
+        tests=("tests/state_machines/test_leaving.py",),
+    ),
+    Planted(
+        name="a launch is forgiven while the group still launches the member that can pay",
+        story="asks the members that are there now",
+        edits=(edit(f"{TERMINATION}.settling._payer", "if payer != NOBODY or", "if True or"),),
+        tests=("tests/state_machines/test_ledger_walks.py",),
+    ),
+    Planted(
+        name="maintenance of an instance that has ended waits for a budget",
+        story="counts every record of maintenance against the budgets",
+        edits=(edit(f"{TERMINATION}.pacing.budget_left", " or situation.ended", ""),),
+        tests=("tests/unit/termination/test_sweep.py",),
+    ),
+    Planted(
+        name="doctor passes over terminate hooks that outlast no failed sweep",
+        story="thinks of launch hooks alone",
+        edits=(
+            edit(
+                "leeward.doctor.checks.hooks._short_hooks",
+                "if ours and hook.heartbeat_timeout",
+                "if ours and hook.transition == LAUNCHING and hook.heartbeat_timeout",
+            ),
+        ),
+        tests=("tests/unit/doctor/test_groups.py",),
+    ),
+    Planted(
+        name="nodes in Standby make budgets larger",
+        story="counts every node of the policy's groups",
+        edits=(
+            edit(
+                "leeward.disruption.headcount._passing",
+                "lifecycle.startswith(NOT_IN_SERVICE)",
+                'lifecycle.startswith(("Pending", "Terminated"))',
+            ),
+        ),
+        tests=("tests/unit/disruption/test_headcount.py",),
+    ),
+    Planted(
+        name="a metric point of zero is sent",
+        story="counts what has happened, also when nothing has",
+        edits=(edit("leeward.telemetry.Telemetry.count", "if value", "if True"),),
+        tests=("tests/unit/test_telemetry.py",),
+    ),
+)
