@@ -94,8 +94,8 @@ class NodeRules:
         """
         marked, self._marked = self._marked, []
         for instance in marked:
-            paced = view.running(instance) and is_paced(instance, self._times.asked, view)
-            if paced and (text := self._too_many(instance, view)):
+            paced = is_paced(instance, self._times.asked, view) and not _may_pay(instance, view)
+            if view.running(instance) and paced and (text := self._too_many(instance, view)):
                 self._suspected[instance] = (view.now, text)
         for instance in moved_near(self._news.of("moved", view.acknowledged), view.now):
             self._suspected.pop(instance, None)
@@ -278,3 +278,10 @@ def _instance(node: Obj) -> str:
 
 def _unschedulable(node: Obj) -> bool:
     return bool(node["spec"].get("unschedulable"))
+
+
+def _may_pay(instance: str, view: WorldView) -> bool:
+    """Whether its group owes for a launch of ours: the instance may go to pay for it, and that waits for no budget."""
+    group = group_of(view, instance)
+    book = None if group is None else view.books.get(group.name)
+    return book is not None and book.most > 0

@@ -10,6 +10,7 @@ from leeward.policy.document import Budget, DisruptionPolicy, DrainPolicy
 from local.cluster.nodes import NodeSpec
 from simulation.asked import Kind
 from simulation.aws import events
+from simulation.aws.books import Book
 from simulation.invariants import Rule
 from simulation.node_rules import CLAIMED_WITHIN, IN_GOOD_TIME, MARKED_AGAIN, NOTICE, SETTLED, TOLD_AFTER, UNMARKED
 from tests.fakes.builders import GROUP, ZONE, a_group, a_policy, policies
@@ -70,8 +71,12 @@ def test_an_operator_may_lift_the_cordon_himself(world, checker):
     assert checker.after_event(world) == []
 
 
-def test_maintenance_far_ahead_may_take_one_node_of_ten_but_not_a_second(world, checker):
+@pytest.mark.parametrize(("owed", "found"), [(0, [Rule.UNAVAILABLE]), (1, [])])
+def test_maintenance_far_ahead_may_take_one_node_of_ten_but_not_a_second_unless_it_pays_for_a_launch(
+    world, checker, owed, found
+):
     maintained(world, 10)
+    world.books[GROUP] = Book(most=owed)
     world.mark()
     assert checker.after_event(world) == []
     assert a_while(world, checker, TOLD_AFTER + 1) == []
@@ -80,7 +85,7 @@ def test_maintenance_far_ahead_may_take_one_node_of_ten_but_not_a_second(world, 
     assert a_while(world, checker, SETTLED + 1) == []
     world.mark()
     assert checker.after_event(world) == []
-    assert rules(a_while(world, checker, TOLD_AFTER + 1)) == [Rule.UNAVAILABLE]
+    assert rules(a_while(world, checker, TOLD_AFTER + 1)) == found
 
 
 @pytest.mark.parametrize(("zone", "found"), [(ZONE, [Rule.UNAVAILABLE]), ("us-east-1f", [])])
