@@ -136,6 +136,23 @@ def test_force_gives_the_node_back_where_only_pods_are_left_that_the_policy_keep
     assert "shop/cache: it keeps data in an emptyDir" in _told_of_failure(system)
 
 
+def test_a_forced_drain_that_only_kept_pods_hold_up_leaves_them_until_ec2_takes_the_instance():
+    local = replace(a_pod("cache"), empty_dir=True)
+    policy = DrainPolicy(force=True, delete_local_data=False, timeout=timedelta(seconds=30))
+    system = a_system(pods=[local], hooks=[our_hook()], drain=policy)
+    system.groups.begin_terminating(GROUP, I)
+    spot(system)
+    claim(system, CauseKind.ASG_TERMINATE, hook="leeward-terminate")
+    answered = []
+
+    def look(*_):
+        if system.groups.answered and not answered:
+            answered.append(system.clock.now())
+
+    assert Walker(system, before=look).run(I).ended == "Terminated"
+    assert answered[0] >= START + timedelta(seconds=115)
+
+
 def _told_of_failure(system):
     return next(event.message for event in system.kubernetes.events if event.reason == "PodEvictionFailure")
 

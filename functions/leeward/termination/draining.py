@@ -197,7 +197,8 @@ def _unfinished(
 ) -> Run:
     now, policy = ports.clock.now(), situation.policy.drain
     why = "; ".join(progress.blockers) or _leaving(plan, progress)
-    over = deadlines.out_of_time(situation.record, policy, started, now)
+    deletes = policy.force and bool(plan.evict)
+    over = deadlines.out_of_time(situation.record, replace(policy, force=deletes), started, now)
     kubernetes = ports.clusters.kubernetes(situation.record.subject.cluster)
     if progress.blocked_by and not progress.moved and now >= _moved_last(situation.record, started) + BLOCKED_AFTER:
         message = f"cannot drain yet: {why}"[:1000]
@@ -211,7 +212,6 @@ def _unfinished(
     if told and verdict.may_wait(situation.record, situation.lifecycle, situation.state, now):
         return _pause(run, situation, started, f"{over}, but {why}", ports, hint=_longest_grace(plan, now))
     retains = situation.group is not None and situation.group.retains
-    deletes = policy.force and bool(plan.evict)
     record, lifecycle, state = situation.record, situation.lifecycle, situation.state
     match verdict.after_time_out(record, lifecycle, state, now, deletes=deletes, retains=retains):
         case Next.DRAINED:

@@ -63,8 +63,9 @@ def starts(
     `room`: the cluster as a scheduler sees it, asked for only where nodes could go before their successors are Ready.
     """
     candidates = {one.name: one for one in to_try(preflight, record)}
-    bare = [one for one in candidates.values() if one.node is None]
     busy = busy_nodes(preflight, record)
+    lingering = {one.name for one in busy}  # pods of a Node that was deleted end with their own grace, not with EC2
+    bare = [one for one in candidates.values() if one.node is None and one.instance.id not in lingering]
     ready = _ready_debts(preflight, record)
     limits = preflight.limits
     if with_decrement(record):

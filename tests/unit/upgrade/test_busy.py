@@ -37,6 +37,12 @@ def test_an_instance_whose_node_a_person_deletes_stays_unavailable_while_its_pod
     assert len(starts(preflight, record)) == 1  # maxUnavailable is 2
 
 
+def test_an_instance_whose_node_a_person_deletes_is_told_to_go_once_its_pods_are_gone():
+    gone, lingering = rolling(orphans=()), rolling()
+    assert "i-d1" in {one.old for one in starts(gone, a_record(**owing("n1", "n2")))}
+    assert "i-d1" not in {one.old for one in starts(lingering, a_record(**owing("n1", "n2")))}
+
+
 def test_one_that_was_not_told_yet_is_unavailable_too():
     assert [one.name for one in busy_nodes(rolling(), under_way())] == ["i-d1"]
 
