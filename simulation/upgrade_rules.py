@@ -108,12 +108,14 @@ def _has_to_leave(pod: Obj) -> bool:
 
 
 def owed_by_upgrade(group: str, view: WorldView) -> int:
-    """Launches that its record still holds, or that others' scaling has made theirs."""
+    """Launches that its record holds, those that a raised desired size asks for with them, or that others' scaling
+    has made theirs.
+    """
     record = view.upgrades.get(group)
     if record is None:
         return 0
     forgiven = record.launched if record.others_scaled is not None else 0
-    held = record.alive if record.resumable else 0
+    held = record.alive + record.raised if record.resumable else 0
     return held + forgiven
 
 

@@ -24,9 +24,11 @@ NO_CAPACITY = "InsufficientInstanceCapacity"
 def creation_failures(
     record: UpgradeRecord, scene: Scene, gate: Gate, now: datetime, *, exhausted: bool
 ) -> tuple[NodeCreationFailure, ...]:
-    """Empty while there is still time. `exhausted`: INCREMENTAL has launched as many as it may."""
+    """Empty while there is still time, which begins once pre-flight waits for nothing. `exhausted`: INCREMENTAL has
+    launched as many as it may.
+    """
     members = {one.name: one for one in scene.preflight.members}
-    since = max((moment for moment in (record.phase_since, record.began) if moment), default=now)
+    since = max((moment for moment in (record.phase_since, record.measured) if moment), default=now)
     found: list[NodeCreationFailure] = []
     for missing in gate.missing:
         member = members.get(missing.object)
