@@ -29,8 +29,9 @@ def deletable(instance: str, drain: DrainPolicy, view: WorldView) -> bool:
     """Whether force may delete a pod of the node: not one that the policy keeps, as kubectl without
     `--delete-emptydir-data` and `--force`.
     """
-    node = _node(instance, view)
-    return node is not None and any(not _kept(pod, drain) for pod in _leaving(node, view))
+    now, node = _instant(view.now), _node(instance, view)
+    pods = () if node is None else _leaving(node, view)
+    return any(not (_kept(pod, drain) or _stuck(pod, now)) for pod in pods)
 
 
 def untouched(instance: str, since: float, view: WorldView) -> list[str]:
