@@ -96,14 +96,14 @@ class _World:
         }
 
     def seconds(self, statement: str, **more: str) -> float:
-        """CPU of a process that runs the statement."""
+        """Return the CPU seconds of a process that runs the statement."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         self.printed(statement, **more)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
     def printed(self, statement: str, **more: str) -> str:
-        """What it prints."""
+        """Return what a process prints that runs the statement."""
         command = [self._python, "-S", "-c", statement]
         return subprocess.run(
             command, env={**self._environment, **more}, check=True, capture_output=True, text=True

@@ -436,6 +436,29 @@ class TestSingleReplicas:
         assert system.kubernetes.done == ["scale shop/web 2", "scale shop/web 1"]
         assert put_back[0] < timedelta(minutes=2)
 
+    def test_one_that_cannot_be_put_back_at_once_is_not_forgotten_by_the_next_raise(self):
+        system = a_surging_system()
+        claim(system, CauseKind.MANUAL)
+        scale, refused = system.kubernetes.scale, []
+
+        def fail_once(deployment, replicas):
+            if replicas == 1 and not refused:
+                refused.append(deployment.key)
+                other = replace(SOLO, name="api")
+                system.kubernetes.put_deployment(other)
+                owner = replace(IN_A_SET, name="api-7c1")
+                system.kubernetes.put_pod(replace(a_lone_pod(), name="api-1", uid="uid-api-1", owner=owner))
+                raise ThrottledError("scale: too many requests")
+            return scale(deployment, replicas)
+
+        system.kubernetes.scale = fail_once
+        assert each_second(system, ready_after(system, 10)).run(I).ended == "Terminated"
+        assert refused == ["shop/web"]
+        assert {key: one.replicas for key, one in system.kubernetes.deployment_by_key.items()} == {
+            "shop/web": 1,
+            "shop/api": 1,
+        }
+
     def test_an_instance_that_vanishes_meanwhile_leaves_no_second_one_behind(self):
         system = a_surging_system()
         claim(system, CauseKind.MANUAL)

@@ -1,4 +1,4 @@
-"""What a function prepares before its first event: the modules that its steps import late, its ports, its AWS clients.
+"""Preparation of a function before its first event: modules that its steps import late, its ports, its AWS clients.
 
 Lambda runs INIT with a full vCPU whatever the function's memory is; an invocation of 512 MB has less than a third of
 one, so that what is left for it takes three times as long and counts against its time-out."""
@@ -18,7 +18,7 @@ _RECORDS = ("autoscaling", "dynamodb", "ec2")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """Of one function: modules that nearly every event of it imports, and services that it calls."""
+    """Modules that nearly every event of a function imports, and services that it calls."""
 
     modules: tuple[str, ...]
     services: tuple[str, ...]

@@ -90,9 +90,7 @@ class Surging:
         """
         key = self._of_pod.get(pod.uid)
         if key is not None:
-            self._surges.pop(key, None)
-            with suppress(ClusterUnreachableError, ThrottledError):
-                put_back(self._record.instance, self._kubernetes, self._ports, only=key)
+            self._lower(key)
 
     def no_longer_needed(self, there: Iterable[Pod]) -> None:
         """Put back what was raised for pods that are not `there` any more: others may have ended them, or a step whose
@@ -100,9 +98,13 @@ class Surging:
         """
         owners = {f"{pod.namespace}/{pod.owner.name.rpartition('-')[0]}" for pod in there if pod.owner}
         for key in self._surges.keys() - owners:  # a Deployment's ReplicaSets are named after it
-            self._surges.pop(key)
-            with suppress(ClusterUnreachableError, ThrottledError):
-                put_back(self._record.instance, self._kubernetes, self._ports, only=key)
+            self._lower(key)
+
+    def _lower(self, key: str) -> None:
+        """Put one back. Where that fails it stays among the surges, which a later write of this step repeats."""
+        with suppress(ClusterUnreachableError, ThrottledError):
+            put_back(self._record.instance, self._kubernetes, self._ports, only=key)
+            self._surges.pop(key, None)
 
     def cannot_tell(self, error: Exception) -> str | None:
         """What a pod waits for whose Deployment cannot be read or scaled: as long as for a second replica."""
