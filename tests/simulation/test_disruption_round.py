@@ -12,7 +12,7 @@ from leeward.model.termination import Replacement
 from leeward.policy.document import Budget
 from simulation import functions
 from simulation.definitions import NODE_GROUP_UPGRADE
-from simulation.faults import Faults, Killed
+from simulation.faults import Faults
 from tests.simulation.fleet_stand_in import GroupPlan, budget
 from tests.simulation.round_stand_in import (
     DECIDED,
@@ -23,6 +23,7 @@ from tests.simulation.round_stand_in import (
     a_fleet,
     a_wasteful_fleet,
     deployment,
+    killed_after,
 )
 
 DEFINITION = json.loads(Path("functions/leeward/disruption/state_machine.asl.json").read_text())
@@ -481,16 +482,7 @@ STEPS = ["take", "validate", "mark", "launch", "ready", "validate-again", "tell"
 @pytest.mark.parametrize("step", STEPS)
 def test_killed_after_any_step_it_does_the_same_again_and_changes_nothing(step, monkeypatch):
     """The function dies when its effects are done: the state machine takes the step once more."""
-    real, killed = functions.step, []
-
-    def dies(function, call, ports):
-        answer = real(function, call, ports)
-        if function == "disrupt" and call["step"] == step and len(killed) < 2:
-            killed.append(step)
-            raise Killed(step)
-        return answer
-
-    monkeypatch.setattr(functions, "step", dies)
+    killed = killed_after(step, monkeypatch)
     world = Disrupted().drifting().run()
     assert killed == [step, step]
     assert (world.versions, world.launches) == (["2", "2", "2"], 3)

@@ -4,12 +4,10 @@ import pytest
 
 from leeward.errors import AwsUnavailableError
 from leeward.model.launch_refusal import RefusalCause, fix_for
-from simulation import functions
-from simulation.faults import Killed
 from simulation.owners import set_desired
 from tests.fakes.refusals import REFUSALS
 from tests.simulation.fleet_stand_in import GroupPlan
-from tests.simulation.round_stand_in import DECIDED, GROUP, Disrupted, a_fleet
+from tests.simulation.round_stand_in import DECIDED, GROUP, Disrupted, a_fleet, killed_after
 
 DENIED = REFUSALS[RefusalCause.DENIED]
 ZONE = ("us-east-1a",)
@@ -81,16 +79,7 @@ def test_growth_that_an_owner_cancels_is_not_waited_for():
 
 @pytest.mark.parametrize("step", ["launch", "ready", "validate-again", "tell", "follow", "end"])
 def test_killed_after_any_step_the_group_grows_once(step, monkeypatch):
-    real, killed = functions.step, []
-
-    def dies(function, call, ports):
-        answer = real(function, call, ports)
-        if function == "disrupt" and call["step"] == step and len(killed) < 2:
-            killed.append(step)
-            raise Killed(step)
-        return answer
-
-    monkeypatch.setattr(functions, "step", dies)
+    killed = killed_after(step, monkeypatch)
     world = Disrupted(an_unserved_fleet()).drifting().run()
     assert killed == [step, step]
     assert (world.versions, world.sizes(), set(raised(world))) == (["2", "2", "2"], {GROUP: (3, 3)}, {4})
