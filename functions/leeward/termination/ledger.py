@@ -28,7 +28,7 @@ class Ending(StrEnum):
     """How the group parted with an instance."""
 
     SHRUNK = "shrunk"  # it meant to become smaller: by our decrement, or by somebody else's wish
-    REPLACED = "replaced"  # it launches another in its place
+    REPLACED = "replaced"  # it launches another in its place, or has parted with it before the launch
     UNKNOWN = "unknown"  # it has not said yet
 
 
@@ -77,14 +77,17 @@ def shrunk_since(activities: Iterable[ScalingActivity], since: datetime) -> bool
     return any(int(after) < int(before) for before, after in sizes)
 
 
-def ending(instance: str, activities: Sequence[ScalingActivity]) -> Ending:
+def ending(instance: str, activities: Sequence[ScalingActivity], launched: datetime | None = None) -> Ending:
     """How the group parted with it. Only TerminateInstance, DetachInstances and EnterStandby with decrement leave "user
     request, shrinking the capacity"; zone balance shrinks as well, back from what it had launched beyond the size.
+    `launched`: when the launch that the end should pay for was made, by EC2's clock; an earlier decrement is its
+    owner's, who wanted one less than there was before.
     """
     own = next((activity for activity in activities if activity.leaves == instance), None)
     if own is None:
         return Ending.UNKNOWN
-    return Ending.SHRUNK if _ASKED_FOR in own.cause else Ending.REPLACED
+    ours = _ASKED_FOR in own.cause and (launched is None or own.at >= launched)
+    return Ending.SHRUNK if ours else Ending.REPLACED
 
 
 def candidates(group: Group, instances: Mapping[str, Instance]) -> tuple[GroupInstance, ...]:

@@ -4,6 +4,7 @@ Every write keeps what was there first (who pays is decided once), and claiming 
 name: killed anywhere, it can be done again."""
 
 from dataclasses import replace
+from datetime import datetime
 
 from leeward.model.group import Group
 from leeward.model.instance import cluster_of
@@ -68,7 +69,7 @@ def _payer(debt: str, situation: Situation, ports: Ports) -> str | None:
     already_paid = record.instance in record.payers.values()
     ended = record.times.get("terminated")
     over = ended is not None and ports.clock.now() - ended > ledger.LATEST_WORD
-    match ledger.ending(record.instance, activities):
+    match ledger.ending(record.instance, activities, _launched(debt, record, ports)):
         case Ending.SHRUNK if not already_paid:
             return record.instance
         case Ending.UNKNOWN if not already_paid:
@@ -77,6 +78,16 @@ def _payer(debt: str, situation: Situation, ports: Ports) -> str | None:
     if payer != NOBODY or ended is None or over or not ledger.launches_yet(group):
         return payer
     return payer if forgiven(record, debt, group, ports) else None
+
+
+def _launched(debt: str, record: TerminationRecord, ports: Ports) -> datetime | None:
+    """When EC2 launched what was launched for this instance itself; None where EC2 knows none of it any more, and for
+    a debt taken over, whose launch is older than the question who pays.
+    """
+    if debt != record.surge_name or record.replacement is None:
+        return None
+    known = ports.instances.describe(record.replacement.launched)
+    return min((instance.launched for instance in known.values()), default=None)
 
 
 def give_back_debts(record: TerminationRecord, ports: Ports) -> None:
