@@ -59,6 +59,7 @@ from simulation.aws.round_books import RoundBooks
 from simulation.aws.rounds import SimRounds
 from simulation.aws.table import SimClaims
 from simulation.aws.templates import SimTemplates
+from simulation.aws.upgrade_books import UpgradeBooks
 from simulation.aws.upgrades import SimUpgrades
 from simulation.definitions import DISRUPTION_ROUND, NODE_GROUP_UPGRADE, NODE_TERMINATION, definitions
 from simulation.faults import FaultyPort, Injector
@@ -122,9 +123,9 @@ class System:
         self.changes = SimGroupChanges(parts.fleet)
         self.templates = SimTemplates((group.template for group in parts.fleet.groups.values()), parts.injector)
         self.managed_updates, self.alarms = SimManagedUpdates(parts.timeline), SimAlarms()
-        self.upgrades, self.beforehand = SimUpgrades(), SimBeforehand()
         books = {name: group.book for name, group in parts.fleet.groups.items()}
         self.maxima = SimMaxima()
+        self.upgrades, self.beforehand = SimUpgrades(UpgradeBooks(books).wrote), SimBeforehand()
         self.rounds = SimRounds(RoundBooks(books).wrote)
         self.balancers = SimLoadBalancers(parts.timeline, parts.fleet.launched_by)
         self.balancers.groups.update(balanced(sorted(parts.fleet.groups), parts.streams.stream("load balancers")))

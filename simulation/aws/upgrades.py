@@ -1,7 +1,7 @@
 """`ports.Upgrades` in memory: one record a group, with the table's conditional writes."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,9 +9,10 @@ from leeward.upgrade.record import UpgradeRecord
 
 
 class SimUpgrades:
-    """`records` and `plans` by group."""
+    """`records` and `plans` by group. `wrote` is told of every write, with what was there before."""
 
-    def __init__(self) -> None:
+    def __init__(self, wrote: Callable[[UpgradeRecord | None, UpgradeRecord], None] = lambda _, __: None) -> None:
+        self._wrote = wrote
         self.records: dict[str, UpgradeRecord] = {}
         self.plans: dict[str, Mapping[str, Any]] = {}
 
@@ -30,6 +31,7 @@ class SimUpgrades:
             return None
         written = replace(record, version=record.version + 1)
         self.records[record.group] = written
+        self._wrote(there, written)
         return written
 
     def keep_plan(self, group: str, document: Mapping[str, Any]) -> None:

@@ -12,6 +12,8 @@ from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.sizes import Strategy
 from local.cluster.nodes import NodeSpec
+from simulation.aws.books import Book
+from simulation.aws.upgrade_books import UpgradeBooks
 from simulation.invariants import Checker, Rule
 from tests.fakes.builders import GROUP, ZONE
 from tests.simulation.view_stand_in import INSTANCE, NODE, World
@@ -117,3 +119,13 @@ def test_more_nodes_at_once_than_allowed_are_found():
         spec = {"nodeName": f"node-{name}", "containers": [{"name": "app", "image": "app"}]}
         world.cluster.create("pods", {"metadata": {"name": f"pod-{name}"}, "spec": spec}, "default")
     assert broken(world) == [Rule.PACE]
+
+
+@pytest.mark.parametrize(("scaled", "later", "least"), [(True, True, 0), (True, False, 1), (False, True, 1)])
+def test_what_others_scaling_has_forgiven_stays_forgiven_when_a_later_upgrade_comes(scaled, later, least):
+    world, began = a_world(launched=1)
+    before = replace(world.upgrades[GROUP], others_scaled=began if scaled else None)
+    book = Book(least=1, most=1)
+    after = replace(before, began=began + timedelta(hours=1)) if later else replace(before, version=2)
+    UpgradeBooks({GROUP: book}).wrote(before, after)
+    assert (book.least, book.most) == (least, 1)
