@@ -101,6 +101,13 @@ def test_paused_between_nodes_it_goes_on_when_resumed():
     assert (world.ended(), world.at_rest()) == ("Upgraded", True)
 
 
+def test_paused_for_long_before_any_new_node_was_launched_they_get_their_time_when_it_is_resumed():
+    world = Upgraded().start(launchTemplateVersion="2")
+    world.start("pause", at=BEGIN + 1, action="pause").start("resume", at=BEGIN + 2400, action="resume").run(2)
+    assert any("launch app: wait: new nodes ahead of the drains: none" in line for line in world.world.story)
+    assert (world.ended(), world.at_rest()) == ("Upgraded", True)
+
+
 def test_an_abort_brings_the_group_back_to_its_size_and_uncordons_what_is_left():
     world = Upgraded().start(launchTemplateVersion="2").start("abort", at=BEGIN + 150, action="abort").run()
     assert world.ended() == "Aborted"

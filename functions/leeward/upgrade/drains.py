@@ -12,7 +12,7 @@ from leeward.ports import Ports
 from leeward.upgrade.control import Hold, Move
 from leeward.upgrade.cordoning import set_cordons
 from leeward.upgrade.gate import Gate, Lack
-from leeward.upgrade.holding import LONGEST, SHORTEST, again, held
+from leeward.upgrade.holding import LONGEST, SHORTEST, again, held, resumed
 from leeward.upgrade.lease import read
 from leeward.upgrade.preflight import others_disrupting
 from leeward.upgrade.rolling import Turn, take_turn
@@ -109,6 +109,7 @@ def _nothing_goes(run: Run, turn: Turn, told: str, ports: Ports) -> Run:
         return replace(run, next=Next.EVICTION_FAILURE, why=f"pods did not leave: {told}: {said}")
     if preflight.limits.together <= 0:
         return _budget_is_spent(run, turn, told, ports)
+    record = resumed(run, record, ports)
     failures = creation_failures(record, turn.scene, gate_of(turn.scene.preflight), ports.clock.now(), exhausted=False)
     if failures:
         return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))

@@ -7,6 +7,7 @@ from math import ceil
 
 from leeward.ports import Ports
 from leeward.upgrade.control import Hold, Move, Permission, permission
+from leeward.upgrade.lease import written
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.scene import Scene
@@ -53,6 +54,13 @@ def held(run: Run, found: Permission, under_way: int, now: datetime) -> Run:
         finish = f"; {under_way} nodes finish" if under_way else ""
         return again(run, HELD[found.hold], seconds_until(found.until, now), found.why + finish)
     return replace(run, next=MOVES[found.move], why=found.why)
+
+
+def resumed(run: Run, record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
+    """A hold has just ended: what new nodes are given begins anew, for none were launched meanwhile."""
+    if run.next not in HELD.values():
+        return record
+    return written(replace(record, phase_since=ports.clock.now()), ports)
 
 
 def again(run: Run, onward: Next, pause: int, why: str) -> Run:

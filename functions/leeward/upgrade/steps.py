@@ -16,7 +16,7 @@ from leeward.upgrade import ending, managed
 from leeward.upgrade.control import Hold, Move
 from leeward.upgrade.cordoning import cordon
 from leeward.upgrade.drains import BOOT_PAUSE, drain
-from leeward.upgrade.holding import again, held
+from leeward.upgrade.holding import again, held, resumed
 from leeward.upgrade.labels import labelled
 from leeward.upgrade.lease import LeaseLostError, read, take_lease, written
 from leeward.upgrade.never_joined import end_never_joined
@@ -118,10 +118,11 @@ def gate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     found = gate_of(turn.scene.preflight, turn.record.proven)
     if found.open:
         return replace(run, next=Next.READY, why="every new node is Ready, in every zone that has nodes")
-    failures = creation_failures(turn.record, turn.scene, found, ports.clock.now(), exhausted=turn.exhausted)
+    record = resumed(run, turn.record, ports)
+    failures = creation_failures(record, turn.scene, found, ports.clock.now(), exhausted=turn.exhausted)
     if failures:
         return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
-    waited(turn.record, "gate", (), STALLED, ports)
+    waited(record, "gate", (), STALLED, ports)
     missing = "; ".join(one.message for one in found.missing)
     return again(run, Next.WAIT, BOOT_PAUSE, missing)
 
