@@ -11,10 +11,14 @@ class Kind(StrEnum):
     """Who asks for an instance to go."""
 
     SPOT = "spot"
+    RESERVATION = "capacity reservation"  # is taken back, and the instance with it
     REBALANCE = "rebalance"
     MAINTENANCE = "maintenance"
     BY_HAND = "by hand"
     ILL = "ill"  # its kubelet has fallen silent
+
+
+WARNINGS = frozenset({Kind.SPOT, Kind.RESERVATION})  # two minutes ahead, and never called off
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +54,9 @@ class AskedOf:
         """In the order of time."""
         return self._by_instance.get(instance, ())
 
-    def has_spot(self, instance: str) -> bool:
-        """Whether EC2 has warned of a spot interruption."""
-        return any(asked.kind is Kind.SPOT for asked in self.of(instance))
+    def is_warned(self, instance: str) -> bool:
+        """Whether EC2 has warned that it takes the instance two minutes later."""
+        return any(asked.kind in WARNINGS for asked in self.of(instance))
 
     def taken_at(self, instance: str, now: float) -> float | None:
         """The earliest moment for which EC2 has announced to take the instance; None without one. A maintenance date
@@ -65,7 +69,7 @@ class AskedOf:
         for asked in self.of(instance):
             if asked.takes is None:
                 continue
-            if asked.kind is Kind.SPOT:
+            if asked.kind in WARNINGS:
                 yield asked.takes
                 continue
             before = latest.get(asked.key)

@@ -25,14 +25,14 @@ class DrainTimes:
 
     def __init__(self) -> None:
         self.asked = AskedOf()
-        self._known: dict[str, float] = {}  # instance -> when a message about its spot warning was acknowledged
+        self._known: dict[str, float] = {}  # instance -> when a message about its warning was acknowledged
 
     def read(self, view: WorldView) -> None:
         """Take in what was asked since the last look."""
         self.asked.read(view.asked)
 
     def warned(self, instance: str, at: float) -> None:
-        """The product has acknowledged a spot warning."""
+        """The product has acknowledged a warning that EC2 takes the instance two minutes later."""
         self._known.setdefault(instance, at)
 
     def policy(self, instance: str, view: WorldView) -> NodePolicy | None:
@@ -115,7 +115,7 @@ class DrainTimes:
     def deregistered_by(self, instance: str, policy: NodePolicy, view: WorldView) -> float:
         """Until when no pod may be evicted while a load balancer has the node: never longer than half of the drain."""
         begun = self.begun(instance, view)
-        if begun is None or self.asked.has_spot(instance):
+        if begun is None or self.asked.is_warned(instance):
             return 0
         wait, drain = policy.drain.deregistration_timeout.total_seconds(), policy.drain
         ends = [begun + drain.timeout.total_seconds(), *self._ends(instance, policy, view)]
@@ -142,7 +142,7 @@ class DrainTimes:
     def _waits(self, instance: str, view: WorldView) -> bool:
         """Whether EC2 takes the instance later, and the product has long known it."""
         known = self._known.get(instance)
-        ahead = self.asked.has_spot(instance) and self.announced(instance, view)
+        ahead = self.asked.is_warned(instance) and self.announced(instance, view)
         return ahead and known is not None and view.now - known > KNOWN_AFTER
 
 

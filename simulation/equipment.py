@@ -7,8 +7,9 @@ from random import Random
 from leeward.policy.document import Rebalance
 from local.cluster.nodes import NodeSpec, node_object
 from simulation.asked import Asked, Kind
-from simulation.aws.compute import IN_SERVICE, SimInstance
+from simulation.aws.compute import IN_SERVICE, SimGroup, SimInstance
 from simulation.features import Feature
+from simulation.owners import set_desired
 from simulation.world import World
 
 UNINITIALIZED = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}
@@ -17,7 +18,10 @@ STANDBY_EVERY, STANDBY_FOR = 1200.0, 2400.0
 ILL_EVERY, ILL_FOR = 900.0, 1200.0
 RARER = 20.0  # times as long a pause in a world that lasts weeks
 REWRITTEN_EVERY = 1200.0
+SCALER = "a scaling policy"
 SPARED_EVERY = 1500.0
+TAKEN_BACK_EVERY = 600.0
+BREATHES_EVERY, SMALLER_FOR = 500.0, (60.0, 900.0)
 
 
 class Equipment:
@@ -58,6 +62,14 @@ class Equipment:
         """A date passes, and the instance runs on: it was rebooted, or AWS has called the maintenance off."""
         self._every(SPARED_EVERY, self._spare)
 
+    def reservations(self) -> None:
+        """EC2 takes capacity reservations back, and an on-demand instance with each."""
+        self._every(TAKEN_BACK_EVERY, self._take_back)
+
+    def warm_launches(self) -> None:
+        """A scaling policy makes a group one smaller, and larger again."""
+        self._every(BREATHES_EVERY, self._breathe)
+
     def _every(self, seconds: float, what: object) -> None:
         def play() -> None:
             if not self._world.over and callable(what):
@@ -66,8 +78,9 @@ class Equipment:
         pause = seconds * RARER if self._lasts_weeks else seconds
         self._world.timeline.every(pause, play, "equipment")
 
-    def _one(self) -> SimInstance | None:
+    def _one(self, *, spot: bool = True) -> SimInstance | None:
         serving = [m for m in self._world.fleet.instances.values() if m.lifecycle == IN_SERVICE and m.joined]
+        serving = [m for m in serving if spot or not m.spot]
         return self._random.choice(serving) if serving else None
 
     def _stand_by(self) -> None:
@@ -110,6 +123,23 @@ class Equipment:
             self._world.say(f"maintenance of {member.id} in {ahead:.0f} s, which will pass over it")
             self._world.fleet.maintenance(member, self._world.timeline.now() + ahead)
 
+    def _take_back(self) -> None:
+        if member := self._one(spot=False):
+            self._world.fleet.reservation_warning(member)
+
+    def _breathe(self) -> None:
+        groups = [one for one in self._world.fleet.groups.values() if getattr(one.plan, "launches_warm", False)]
+        groups = [one for one in groups if one.desired > max(one.minimum, 1)]
+        if groups:
+            group = self._random.choice(groups)
+            set_desired(self._world, group, group.desired - 1, SCALER)
+            again = self._random.uniform(*SMALLER_FOR)
+            self._world.timeline.after(again, lambda: self._grow(group), "a scaling policy")
+
+    def _grow(self, group: SimGroup) -> None:
+        if not self._world.over:
+            set_desired(self._world, group, group.desired + 1, SCALER)
+
     def _withhold(self, spec: NodeSpec) -> None:
         """The kubelet registers without a provider id; the cloud controller writes it some seconds later."""
         cluster = self._world.cluster
@@ -145,6 +175,8 @@ def equip(world: World, features: frozenset[Feature], *, lasts_weeks: bool = Fal
         Feature.REPAIR: equipment.repair,
         Feature.POLICIES_CHANGE: equipment.policies_change,
         Feature.MAINTENANCE_SPARES: equipment.maintenance_spares,
+        Feature.RESERVATIONS: equipment.reservations,
+        Feature.WARM_LAUNCHES: equipment.warm_launches,
     }
     for feature in sorted(features & put.keys()):
         put[feature]()

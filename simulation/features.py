@@ -38,6 +38,7 @@ class Feature(StrEnum):
     ABANDONING_HOOK = "another team's hook abandons"
     MIXED_INSTANCES = "mixed instances"
     WARM_POOL = "warm pool"
+    WARM_LAUNCHES = "warm pool that launches again"
     LAUNCH_DENIED = "LaunchInstances is denied"
     LAUNCH_UNKNOWN = "LaunchInstances is unknown"
     LAUNCH_REFUSED = "LaunchInstances is refused"
@@ -55,6 +56,7 @@ class Feature(StrEnum):
 
     FLAGS = "drains and upgrades with flags"
     MAINTENANCE_SPARES = "maintenance that spares the instance"
+    RESERVATIONS = "capacity reservations are taken back"
 
 
 WEIGHTS: Mapping[Feature, float] = {
@@ -132,9 +134,15 @@ def _group(group: GroupPlan, features: frozenset[Feature], random: Random) -> Gr
         given["types"] = tuple(random.sample(("m5.large", "m5.xlarge", "c5.xlarge", "r5.large"), 3))
     for refused in sorted(features & REFUSALS.keys()):
         given["refuses"] = REFUSALS[refused]
-    if Feature.WARM_POOL in features and group.selected:
-        given["reuses"] = random.random() < 0.6
+    if group.selected:
+        given |= _warm_pool(features, random)
     return replace(group, **given)
+
+
+def _warm_pool(features: frozenset[Feature], random: Random) -> dict[str, Any]:
+    if Feature.WARM_LAUNCHES in features:
+        return {"reuses": True, "launches_warm": True}
+    return {"reuses": random.random() < 0.6} if Feature.WARM_POOL in features else {}
 
 
 def _hooks(features: frozenset[Feature], random: Random) -> list[HookPlan]:

@@ -103,7 +103,8 @@ class GroupPlan:
     """One Auto Scaling group. `foreign_hook`: another team's terminate hook is on it. `selected`: by a policy.
 
     `boots` and `joins`: seconds, the least and the most, None as usual; `types`: of a mixed instances policy; `reuses`:
-    what is scaled in returns to a warm pool; `refuses`: what LaunchInstances says, empty where it launches.
+    what is scaled in returns to a warm pool; `launches_warm`: and comes back from there; `refuses`: what
+    LaunchInstances says, empty where it launches.
     """
 
     name: str
@@ -122,6 +123,7 @@ class GroupPlan:
     joins: tuple[float, float] | None = None
     types: tuple[str, ...] = ()
     reuses: bool = False
+    launches_warm: bool = False
     refuses: str = ""
 
 

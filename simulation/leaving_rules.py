@@ -53,7 +53,7 @@ class LeavingRules:
     def _could_hold(self, instance: str, view: WorldView) -> bool:
         """Its last pod cannot have left before the last eviction; after the drain's time it is let go all the same."""
         policy, last = self._times.policy(instance, view), self._last_eviction.get(instance)
-        if policy is None or last is None or self._times.unsettled(view) or self._times.asked.has_spot(instance):
+        if policy is None or last is None or self._times.unsettled(view) or self._times.asked.is_warned(instance):
             return False
         over = self._times.over(instance, policy.drain, view)
         ends = self._times.node_deadline(instance, policy, view)

@@ -10,7 +10,10 @@ from leeward.policy.document import Rebalance
 from simulation.facts import FAR_AHEAD, News, group_of, policy_of
 from simulation.view import WorldView
 
-SPOT_WARNING = "EC2 Spot Instance Interruption Warning"
+WARNINGS = {  # that EC2 takes the instance two minutes later
+    "EC2 Spot Instance Interruption Warning",
+    "EC2 Capacity Reservation Instance Interruption Warning",
+}
 REDRIVEN = "redriven"  # the queue's own reason: delivered too often
 
 
@@ -55,10 +58,10 @@ def parsed(body: str) -> Mapping[str, Any] | None:
 
 
 def warned_by(messages: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Instances of whose spot interruption these messages tell."""
+    """Instances that EC2 takes two minutes later, as these messages tell."""
     for _, body in messages:
         message = parsed(body)
-        if message is not None and message["detail-type"] == SPOT_WARNING:
+        if message is not None and message["detail-type"] in WARNINGS:
             yield message["detail"]["instance-id"]
 
 
@@ -76,7 +79,7 @@ def _called_for(message: Mapping[str, Any], view: WorldView) -> Iterator[tuple[s
     """(how the cause's id begins, instance) of each record that the message calls for."""
     detail = message.get("detail") or {}
     match message["detail-type"]:
-        case "EC2 Spot Instance Interruption Warning":
+        case "EC2 Spot Instance Interruption Warning" | "EC2 Capacity Reservation Instance Interruption Warning":
             yield from _selected(message["id"], detail["instance-id"], view)
         case "EC2 Instance Rebalance Recommendation" if _replaces(detail["instance-id"], view):
             yield from _selected(message["id"], detail["instance-id"], view)

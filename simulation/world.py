@@ -21,7 +21,7 @@ from simulation.asked import Asked
 from simulation.autoscaler import ClusterAutoscaler
 from simulation.aws.bus import Bus
 from simulation.aws.compute import SimInstance
-from simulation.aws.events import DEPLOYMENT, SPOT_WARNING, Event
+from simulation.aws.events import DEPLOYMENT, RESERVATION_WARNING, SPOT_WARNING, Event
 from simulation.aws.fleet import SimFleet
 from simulation.aws.listeners import Listeners
 from simulation.aws.queue import Queue
@@ -173,6 +173,8 @@ class World(Shown):
         )
         if self.cluster.store.find("nodes", member.node) is None:
             self.register(spec)
+        elif self._stands(member):  # it was stopped for a while
+            self.cluster.set_node_ready(member.node, "True")
 
     def _ended(self, member: SimInstance) -> None:
         self.say(f"{member.id} of {member.group} is ended by EC2")
@@ -185,11 +187,11 @@ class World(Shown):
         return node is not None and instance_id_of(node["spec"].get("providerID") or "") in {"", member.id}
 
     def _silent(self, member: SimInstance) -> None:
-        if self._stands(member):
+        if member.gone and self._stands(member):
             self.cluster.set_node_ready(member.node, "Unknown")
 
     def _remove(self, member: SimInstance) -> None:
-        if self._stands(member):
+        if member.gone and self._stands(member):
             self.say(f"the cloud controller removes {member.node}")
             self.cluster.delete("nodes", member.node)
 
@@ -197,7 +199,7 @@ class World(Shown):
         self.say(f"event {event['detail-type']}: {_gist(event)}")
         self.bus.emit(event)
         detail = event["detail"]
-        if event["detail-type"] == SPOT_WARNING:
+        if event["detail-type"] in {SPOT_WARNING, RESERVATION_WARNING}:
             self.warned.append((detail["instance-id"], self.timeline.now()))
         if detail.get("LifecycleHookName") == "their-hook":
             self.timeline.after(self._random.uniform(5, 60), lambda: self._their_answer(detail), "their hook")

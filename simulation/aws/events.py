@@ -12,6 +12,7 @@ ACCOUNT = "111122223333"
 REGION = "us-east-1"
 STATE_MACHINE = f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:leeward-node-termination"
 SPOT_WARNING = "EC2 Spot Instance Interruption Warning"
+RESERVATION_WARNING = "EC2 Capacity Reservation Instance Interruption Warning"
 DEPLOYMENT = f"{ACCOUNT}-{REGION}"
 QUEUE_ARN = f"arn:aws:sqs:{REGION}:{ACCOUNT}:leeward-interruption"
 
@@ -37,6 +38,16 @@ def spot_warning(id_: str, instance: str, now: datetime) -> Event:
     """EC2 takes the instance two minutes later."""
     detail = {"instance-id": instance, "instance-action": "terminate"}
     return event(id_, "aws.ec2", SPOT_WARNING, now, detail)
+
+
+def reservation_warning(id_: str, instance: str, now: datetime, takes: datetime) -> Event:
+    """EC2 takes back the instance's interruptible capacity reservation, and the instance with it."""
+    detail = {
+        "instance-id": instance,
+        "instance-action": "terminate",
+        "instance-termination-time": format_instant(takes.replace(microsecond=0)),
+    }
+    return event(id_, "aws.ec2", RESERVATION_WARNING, now, detail)
 
 
 def rebalance(id_: str, instance: str, now: datetime) -> Event:

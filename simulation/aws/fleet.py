@@ -73,6 +73,27 @@ class SimFleet:
         self._to.changed()
         return member
 
+    def from_warm_pool(self, group: SimGroup) -> SimInstance | None:
+        """A stopped instance of its warm pool that is started again under its old id; None where it has none, or keeps
+        those that it has.
+
+        Source: Amazon EC2 Auto Scaling user guide, "Warm pools": scale-out draws from the pool; StartInstances renews
+        the launch time.
+        """
+        if not getattr(group.plan, "launches_warm", False):
+            return None
+        pooled = (one for one in self.instances.values() if (one.group, one.lifecycle) == (group.name, WARM))
+        member = next(pooled, None)
+        if member is None:
+            return None
+        self._to.said(f"{member.id} comes out of the warm pool of {group.name}")
+        member.state, member.lifecycle, member.launched = "pending", PENDING, self._timeline.now()
+        member.returns, member.joined, member.ended_at = False, False, None
+        group.members[member.id] = member
+        self._timeline.after(self._random.uniform(*group.boots), lambda: self._booted(member, False), "instance booted")
+        self._to.changed()
+        return member
+
     def terminate(self, member: SimInstance, *, decrement: bool, by_us: bool = False) -> None:
         """TerminateInstanceInAutoScalingGroup, whoever calls it. One that is leaving already leaves once."""
         if member.leaving:
@@ -214,6 +235,15 @@ class SimFleet:
         self._emit(events.spot_warning, member.id)
         self._timeline.after(SPOT_NOTICE, lambda: self.end_instance(member, direct=True), "spot reclaim")
 
+    def reservation_warning(self, member: SimInstance) -> None:
+        """EC2 takes its capacity reservation back: the warning now, the end two minutes later."""
+        now = self._timeline.now()
+        takes = now + SPOT_NOTICE
+        self._to.asked(Asked(at=now, instance=member.id, kind=Kind.RESERVATION, takes=takes))
+        told = self._timeline.instant()
+        self._to.emit(events.reservation_warning(self.emit_id(), member.id, told, datetime.fromtimestamp(takes, UTC)))
+        self._timeline.after(SPOT_NOTICE, lambda: self.end_instance(member, direct=True), "reservation taken back")
+
     def rebalance_recommendation(self, member: SimInstance) -> None:
         """A group with CapacityRebalance launches another and ends this one when that is in service."""
         self._to.asked(Asked(at=self._timeline.now(), instance=member.id, kind=Kind.REBALANCE))
@@ -336,8 +366,9 @@ class SimFleet:
         self._to.changed()
 
     def _give_up(self, member: SimInstance) -> None:
-        self.end_instance(member)
-        member.lifecycle = None
+        if member.lifecycle == WARM:  # still there
+            self.end_instance(member)
+            member.lifecycle = None
 
     def _let_go(self, member: SimInstance) -> None:
         """Its group lists it until EC2 has ended it."""

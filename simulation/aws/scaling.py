@@ -20,6 +20,7 @@ class Fleet(Protocol):
     """What a group can do about its members."""
 
     def launch(self, group: SimGroup, zone: str) -> SimInstance: ...
+    def from_warm_pool(self, group: SimGroup) -> SimInstance | None: ...
     def end_member(self, member: SimInstance, cause: str) -> None: ...
     def begin_terminating(self, member: SimInstance) -> None: ...
 
@@ -60,8 +61,12 @@ class Scaling:
             self._shrink(group, -missing)
 
     def _grow(self, group: SimGroup, missing: int) -> None:
-        """In the emptiest zone that has capacity; where none has, it tries again a minute later."""
+        """Out of its warm pool, else in the emptiest zone that has capacity; where none has, it tries again a minute
+        later.
+        """
         for _ in range(missing):
+            if self._fleet.from_warm_pool(group) is not None:
+                continue
             counts = _by_zone(group)
             zones = sorted(group.plan.zones, key=lambda zone: counts[zone])
             zone = next((zone for zone in zones if not self._injector.no_capacity(zone)), None)

@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from simulation.aws.compute import STANDBY
+from simulation.asked import Kind
+from simulation.aws.compute import IN_SERVICE, STANDBY
 from simulation.aws.hook_waits import global_time_out
 from simulation.case import Case
 from simulation.faults import Faults, Injector
@@ -19,6 +20,7 @@ SEED = 4
 @dataclass(frozen=True, kw_only=True)
 class Reusing(GroupPlan):
     reuses: bool = True
+    launches_warm: bool = False
 
 
 def case(*features, hours=0.1, **more):
@@ -116,6 +118,41 @@ def test_what_is_scaled_in_returns_to_its_warm_pool_once_no_hook_holds_it():
     world.fleet.resize(group, group.desired - 1)
     world.timeline.run_until(world.timeline.now() + 400)
     assert [m for m in world.fleet.instances.values() if m.lifecycle == "Warmed:Stopped"]
+
+
+@pytest.mark.parametrize("launches_warm", [True, False])
+def test_a_group_that_grows_again_starts_what_waits_in_its_warm_pool_under_its_old_id(launches_warm):
+    world = World(1, replace(SMALL, groups=(Reusing(launches_warm=launches_warm),)), Faults.none(), ())
+    group = next(iter(world.fleet.groups.values()))
+    world._populate()
+    known = set(world.fleet.instances)
+    world.fleet.resize(group, group.desired - 1)
+    world.timeline.run_until(world.timeline.now() + 400)
+    world.fleet.resize(group, group.desired + 1)
+    world.timeline.run_until(world.timeline.now() + 200)
+    assert (set(group.members) <= known) is launches_warm
+    assert {(one.lifecycle, one.state, one.joined) for one in group.members.values()} == {(IN_SERVICE, "running", True)}
+    ready = {node["metadata"]["name"] for node in world.cluster.store.each("nodes") if is_ready(node)}
+    assert {one.node for one in group.members.values()} <= ready
+
+
+def is_ready(node):
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in node["status"]["conditions"])
+
+
+def test_an_instance_whose_capacity_reservation_is_taken_back_is_warned_and_ended_two_minutes_later():
+    world = World(1, SMALL, Faults.none(), ())
+    world._populate()
+    member = next(iter(world.fleet.instances.values()))
+    world.fleet.reservation_warning(member)
+    said = [line for line in world.story if "Capacity Reservation Instance Interruption Warning" in line]
+    assert len(said) == 1
+    assert member.id in said[0]
+    world.timeline.run_until(world.timeline.now() + 119)
+    assert member.state == "running"
+    world.timeline.run_until(world.timeline.now() + 2)
+    assert member.gone
+    assert [one.kind for one in world.asked] == [Kind.RESERVATION]
 
 
 def test_an_instance_in_standby_counts_for_no_size_until_it_is_back():
