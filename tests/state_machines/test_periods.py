@@ -124,6 +124,7 @@ def test_maintenance_that_moves_to_a_later_date_is_not_forgotten_after_the_first
     system = a_system(pods=[a_pod()], budgets=[a_budget(0)])
     arn = "arn:aws:health:us-east-1::event/EC2/AWS_EC2_MAINTENANCE/1"
     join(system, CauseKind.SCHEDULED_CHANGE, deadline=START + timedelta(minutes=30), id_=f"{arn}#a#{I}")
+    system.clock.advance(seconds=1)
     join(system, CauseKind.SCHEDULED_CHANGE, deadline=START + timedelta(days=3), id_=f"{arn}#b#{I}")
     for _ in range(2):
         record = system.claims.records[I]

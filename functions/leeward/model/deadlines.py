@@ -18,15 +18,19 @@ def taken_at(record: TerminationRecord) -> datetime | None:
 
 
 def maintenance(record: TerminationRecord, now: datetime) -> tuple[datetime, ...]:
-    """The dates of maintenance that is still ahead, earliest first: of each Health event the latest that was announced,
-    for AWS moves maintenance. One that has passed does not hurry anything any more.
+    """The dates of maintenance that is still ahead, earliest first: of each Health event the one that was announced last,
+    for AWS moves maintenance, to a later date as a rule, and messages come in any order. Of two announced at once the
+    earlier counts. One that has passed does not hurry anything any more.
     """
-    latest: dict[str, datetime] = {}
+    latest: dict[str, tuple[datetime, datetime]] = {}  # event -> (when it was announced, date)
     for cause in record.causes:
         if cause.kind is CauseKind.SCHEDULED_CHANGE and cause.deadline is not None:
             event = cause.id.partition("#")[0]  # the event's ARN; communication, date and instance follow
-            latest[event] = max(latest.get(event, cause.deadline), cause.deadline)
-    return tuple(sorted(date for date in latest.values() if date > now))
+            announced, date = latest.get(event, (cause.at, cause.deadline))
+            if cause.at > announced or (cause.at == announced and cause.deadline < date):
+                announced, date = cause.at, cause.deadline
+            latest[event] = announced, date
+    return tuple(sorted(date for _, date in latest.values() if date > now))
 
 
 def detach_deadline(record: TerminationRecord, now: datetime) -> datetime | None:

@@ -1,5 +1,6 @@
 """The detach deadline and what follows from it, on records alone."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -34,8 +35,26 @@ def test_the_detach_deadline_comes_only_from_causes_in_which_ec2_takes_the_insta
     assert found == (NOW + 5 * MINUTE if kind.value in takes else None)
 
 
-def test_of_a_health_event_the_latest_date_counts_and_of_several_events_the_earliest():
-    first, moved = (a_cause(CauseKind.SCHEDULED_CHANGE, minutes, f"arn:a#{minutes}#i") for minutes in (30, 600))
+def announced(minutes, after, id_="arn:a"):
+    """Maintenance in so many minutes, announced so many minutes after the beginning."""
+    cause = a_cause(CauseKind.SCHEDULED_CHANGE, minutes, f"{id_}#{minutes}#i")
+    return replace(cause, at=NOW + after * MINUTE)
+
+
+@pytest.mark.parametrize("dates", [(2000, 600), (600, 2000)], ids=["nearer", "further away"])
+@pytest.mark.parametrize("late", [True, False], ids=["the first message comes late", "in order"])
+def test_of_a_health_event_the_date_counts_that_was_announced_last(dates, late):
+    causes = [announced(minutes, after) for minutes, after in zip(dates, (0, 15), strict=True)]
+    record = a_record(*(reversed(causes) if late else causes))
+    assert detach_deadline(record, NOW) == NOW + dates[1] * MINUTE
+
+
+def test_of_two_dates_announced_at_the_same_moment_the_earlier_counts():
+    assert detach_deadline(a_record(announced(600, 0), announced(30, 0)), NOW) == NOW + 30 * MINUTE
+
+
+def test_of_several_health_events_the_earliest_date_counts():
+    first, moved = announced(30, 0), announced(600, 1)
     other = a_cause(CauseKind.SCHEDULED_CHANGE, 60, "arn:b#i")
     assert detach_deadline(a_record(first), NOW) == NOW + 30 * MINUTE
     assert detach_deadline(a_record(moved, first), NOW) == NOW + 600 * MINUTE
