@@ -14,6 +14,8 @@ from simulation.facts import News
 from simulation.kubernetes import Eviction
 from simulation.view import WorldView
 
+OUTLIVES = 60.0  # seconds in which a step may work on after its execution was stopped, by the time that one had left
+
 
 class LeavingRules:
     """Remembers which evictions and which ends it has looked at."""
@@ -47,6 +49,9 @@ class LeavingRules:
     def _could_wait(self, eviction: Eviction, view: WorldView) -> bool:
         policy = self._times.policy(eviction.instance, view)
         if policy is None or self._times.unsettled(view) or not view.running(eviction.instance):
+            return False
+        stopped = view.rested_since(eviction.instance)
+        if stopped is not None and view.now - stopped < OUTLIVES:
             return False
         return eviction.at.timestamp() < self._times.deregistered_by(eviction.instance, policy, view)
 

@@ -47,6 +47,14 @@ class TestInService:
         assert violation.rule is Rule.IN_SERVICE
         assert violation.text == f"default/web-1 evicted, {INSTANCE} is a healthy target"
 
+    @pytest.mark.parametrize(("seconds", "found"), [(59, []), (61, [Rule.IN_SERVICE])])
+    def test_a_step_whose_execution_was_stopped_goes_by_the_time_that_it_had(self, world, seconds, found):
+        draining(world)
+        world.rested[INSTANCE] = world.now - seconds
+        world.balanced[INSTANCE] = "healthy"
+        evict(world)
+        assert rules(Checker().after_event(world)) == found
+
     def test_one_that_drains_is_a_target_still(self, world):
         draining(world)
         world.balanced[INSTANCE] = "draining"
