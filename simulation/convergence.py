@@ -13,6 +13,7 @@ from local.cluster.objects import Obj, name_of
 from simulation.asked import AskedOf
 from simulation.drained import left_behind
 from simulation.facts import FAR_AHEAD, group_of
+from simulation.foreign_marks import marked_by_others
 from simulation.leaving_rules import exclusions, replicas
 from simulation.round_rules import ROUNDS_EVENTUAL, of_open_rounds, owed_by_round
 from simulation.upgrade_rules import UPGRADES_EVENTUAL, owed_by_upgrade
@@ -26,7 +27,7 @@ LAUNCH = re.compile(r"(?P<instance>i-[0-9a-f]+)(-(?P<period>[0-9]{1,4})(?=-))?")
 
 
 def is_marked(node: Obj) -> bool:
-    """Whether a Node carries our mark."""
+    """Whether a Node carries our mark, or another deployment's."""
     return any(taint.get("key") == keys.DISRUPTED_TAINT for taint in node["spec"].get("taints") or ())
 
 
@@ -53,6 +54,8 @@ def launch_of(token: str) -> str:
 
 def _marks(view: WorldView) -> Iterator[str]:
     for node in filter(is_marked, view.cluster.store.sorted("nodes")):
+        if marked_by_others(node):
+            continue
         instance = instance_id_of(node["spec"].get("providerID") or "")
         if instance not in view.open_since and instance not in of_open_rounds(view):
             yield f"{name_of(node)} ({instance})"

@@ -4,12 +4,14 @@ from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
+from leeward.model import keys
 from leeward.policy.document import Rebalance
 from local.cluster.nodes import NodeSpec, node_object
 from simulation.asked import Asked, Kind
 from simulation.aws.compute import IN_SERVICE, SimGroup, SimInstance
 from simulation.features import Feature
-from simulation.owners import set_desired
+from simulation.foreign_marks import OTHER_DEPLOYMENT, marked_by_others
+from simulation.owners import set_desired, terminate
 from simulation.world import World
 
 UNINITIALIZED = {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"}
@@ -21,6 +23,7 @@ REWRITTEN_EVERY = 1200.0
 SCALER = "a scaling policy"
 SPARED_EVERY = 1500.0
 TAKEN_BACK_EVERY = 600.0
+THEIRS_EVERY, THEIRS_FOR = 400.0, (60.0, 900.0)
 BREATHES_EVERY, SMALLER_FOR = 500.0, (60.0, 900.0)
 
 
@@ -69,6 +72,10 @@ class Equipment:
     def warm_launches(self) -> None:
         """A scaling policy makes a group one smaller, and larger again."""
         self._every(BREATHES_EVERY, self._breathe)
+
+    def other_deployment(self) -> None:
+        """Another deployment marks nodes, and gives them back or has their groups end them."""
+        self._every(THEIRS_EVERY, self._mark)
 
     def _every(self, seconds: float, what: object) -> None:
         def play() -> None:
@@ -127,6 +134,32 @@ class Equipment:
         if member := self._one(spot=False):
             self._world.fleet.reservation_warning(member)
 
+    def _mark(self) -> None:
+        member = self._one()
+        node = self._world.cluster.store.find("nodes", member.node) if member is not None else None
+        if member is None or node is None or node["spec"].get("unschedulable"):
+            return
+        name = member.node
+        self._world.say(f"another deployment marks {name}")
+        self._world.marked_by_others.add(name)
+        taint = {"key": keys.DISRUPTED_TAINT, "value": OTHER_DEPLOYMENT, "effect": "NoSchedule"}
+        own = [taint, *(node["spec"].get("taints") or ())]
+        self._world.cluster.patch("nodes", name, {"spec": {"taints": own, "unschedulable": True}})
+        ends = self._random.random() < 0.5
+        done = self._random.uniform(*THEIRS_FOR)
+        self._world.timeline.after(done, lambda: self._finish(member, ends=ends), "another deployment")
+
+    def _finish(self, member: SimInstance, *, ends: bool) -> None:
+        self._world.marked_by_others.discard(member.node)
+        node = self._world.cluster.store.find("nodes", member.node)
+        if node is None or not marked_by_others(node):
+            return
+        if ends and not self._world.over and terminate(self._world, member, "another deployment", decrement=False):
+            self._world.marked_by_others.add(member.node)  # until the node has gone
+            return
+        left = [taint for taint in node["spec"]["taints"] if taint["key"] != keys.DISRUPTED_TAINT]
+        self._world.cluster.patch("nodes", member.node, {"spec": {"taints": left, "unschedulable": None}})
+
     def _breathe(self) -> None:
         groups = [one for one in self._world.fleet.groups.values() if getattr(one.plan, "launches_warm", False)]
         groups = [one for one in groups if one.desired > max(one.minimum, 1)]
@@ -177,6 +210,7 @@ def equip(world: World, features: frozenset[Feature], *, lasts_weeks: bool = Fal
         Feature.MAINTENANCE_SPARES: equipment.maintenance_spares,
         Feature.RESERVATIONS: equipment.reservations,
         Feature.WARM_LAUNCHES: equipment.warm_launches,
+        Feature.OTHER_DEPLOYMENT: equipment.other_deployment,
     }
     for feature in sorted(features & put.keys()):
         put[feature]()

@@ -54,6 +54,7 @@ class Feature(StrEnum):
     REFUSING = "unmanaged pods and local data are refused"
     POLICIES_CHANGE = "policies change"
 
+    OTHER_DEPLOYMENT = "another deployment on the cluster"
     FLAGS = "drains and upgrades with flags"
     MAINTENANCE_SPARES = "maintenance that spares the instance"
     RESERVATIONS = "capacity reservations are taken back"

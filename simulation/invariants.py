@@ -10,6 +10,7 @@ from local.cluster.model import Cluster
 from simulation.convergence import EVENTUAL, instance_of, launch_of, launched_for
 from simulation.drain_times import DrainTimes
 from simulation.facts import News
+from simulation.foreign_marks import ForeignMarks
 from simulation.hook_rules import HookRules
 from simulation.leaving_rules import LeavingRules
 from simulation.message_rules import MessageRules, warned_by
@@ -48,6 +49,7 @@ class Checker:
         self._overpaid: dict[str, int] = {}
         self._overlaps: dict[str, float] = {}
         self._pace, self._members, self._spent = Pace(), Members(), Spent()
+        self._foreign_marks = ForeignMarks()
         self._always = self._rules()
 
     def after_event(self, view: WorldView) -> list[Violation]:
@@ -58,6 +60,7 @@ class Checker:
             self._nodes.begin(view)
             view.cluster.observe(self._nodes.watch)
             view.cluster.observe(self._spent.watch)
+            view.cluster.observe(self._foreign_marks.watch)
         self._times.read(view)
         self._members.watch(view)
         for instance in warned_by(self._new("warnings known", view.acknowledged)):
@@ -88,6 +91,7 @@ class Checker:
             (Rule.REMOVAL, self._removals),
             (Rule.CORDON, self._nodes.cordons),
             (Rule.FOREIGN_CORDON, self._nodes.foreign_cordons),
+            (Rule.FOREIGN_MARK, self._foreign_marks.check),
             (Rule.UNAVAILABLE, self._nodes.budgets),
             (Rule.DRAINED, self._nodes.let_go),
             (Rule.NOTICE, self._nodes.too_early),

@@ -16,6 +16,7 @@ from simulation.convergence import is_marked
 from simulation.drain_times import DrainTimes
 from simulation.drained import left_behind, untouched
 from simulation.facts import News, always, group_of, is_paced, policy_of
+from simulation.foreign_marks import marked_by_others
 from simulation.message_rules import moved_near
 from simulation.timed_calls import LONGEST_CALL
 from simulation.view import WorldView
@@ -248,6 +249,8 @@ class NodeRules:
             self._unavailable.pop(_instance(node), None)
 
     def _compare(self, name: str, old: Obj, new: Obj) -> None:
+        if marked_by_others(old) or marked_by_others(new):
+            return
         comes, goes = is_marked(new) and not is_marked(old), is_marked(old) and not is_marked(new)
         if comes:
             self._marked.append(_instance(new))

@@ -52,6 +52,7 @@ class Rule(StrEnum):
     REMOVAL = "no Node of a running instance removed by us"
     CORDON = "no cordon of ours left when our mark comes off"
     FOREIGN_CORDON = "no cordon of somebody else taken off by us"
+    FOREIGN_MARK = "no mark of another deployment taken off by us"
     PACE = "an upgrade holds no more nodes unavailable than maxUnavailable"
     UNAVAILABLE = "maintenance far ahead begins only where the budgets allow one more"
     DRAINED = "no instance let go by us with pods that could still leave"
@@ -267,6 +268,11 @@ class WorldView(Protocol):
     @property
     def warned(self) -> Sequence[tuple[str, float]]:
         """(instance, when) of each spot warning that was sent."""
+        ...
+
+    @property
+    def marked_by_others(self) -> Set[str]:
+        """Nodes on which another deployment works now, and has put its mark."""
         ...
 
     @property

@@ -96,6 +96,7 @@ class World(Shown):
         self.warned = Journal[tuple[str, float]]()
         self.rewritten = 0.0
         self.over = False  # arrivals and faults have stopped
+        self.marked_by_others: set[str] = set()  # nodes on which another deployment works
         self.flags = False  # people give flags with what they start
         self.register: Callable[[NodeSpec], object] = self.cluster.add_node  # how a kubelet does
         self.forced_upgrades: list[tuple[str, float]] = []  # group, when

@@ -9,9 +9,10 @@ from random import Random
 import pytest
 
 from leeward.errors import AwsUnavailableError, ClusterUnreachableError, LeewardError, ThrottledError
+from leeward.interruption.parse import PARSERS
 from leeward.model.termination import Cause, CauseKind, Outcome
 from simulation.aws import events
-from simulation.aws.bus import Bus, let_through
+from simulation.aws.bus import DETAIL_TYPES, Bus, let_through
 from simulation.aws.executions import SimExecutions
 from simulation.aws.queue import RECEIVES, Queue
 from simulation.aws.table import KEPT, SimClaims
@@ -370,3 +371,7 @@ def test_without_faults_the_table_deletes_in_time():
     close(table, claim(table, "i-old", timeline), timeline)
     table.expire(timeline.instant() + KEPT + timedelta(seconds=1), injector.expiry_lag)
     assert table.records == {}
+
+
+def test_the_bus_lets_through_every_event_that_the_product_reads():
+    assert set(PARSERS) == DETAIL_TYPES

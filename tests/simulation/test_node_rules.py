@@ -6,11 +6,13 @@ from datetime import timedelta
 
 import pytest
 
+from leeward.model import keys
 from leeward.policy.document import Budget, DisruptionPolicy, DrainPolicy
 from local.cluster.nodes import NodeSpec
 from simulation.asked import Kind
 from simulation.aws import events
 from simulation.aws.books import Book
+from simulation.foreign_marks import OTHER_DEPLOYMENT
 from simulation.invariants import Rule
 from simulation.node_rules import CLAIMED_WITHIN, IN_GOOD_TIME, MARKED_AGAIN, NOTICE, SETTLED, TOLD_AFTER, UNMARKED
 from tests.fakes.builders import GROUP, ZONE, a_group, a_policy, policies
@@ -41,6 +43,16 @@ def maintained(world, nodes):
 def a_while(world, checker, seconds):
     world.clock.sleep(seconds)
     return checker.after_event(world)
+
+
+@pytest.mark.parametrize(("works", "found"), [(True, [Rule.FOREIGN_MARK]), (False, [])])
+def test_the_mark_of_another_deployment_stays_while_that_works_on_the_node(world, checker, works, found):
+    taint = {"key": keys.DISRUPTED_TAINT, "value": OTHER_DEPLOYMENT, "effect": "NoSchedule"}
+    world.cluster.patch("nodes", NODE, {"spec": {"taints": [taint]}})
+    world.marked_by_others = {NODE} if works else set()
+    assert checker.after_event(world) == []
+    world.cluster.patch("nodes", NODE, {"spec": {"taints": []}})
+    assert rules(checker.after_event(world)) == found
 
 
 def test_a_cordon_that_came_with_our_mark_goes_with_it(world, checker):

@@ -18,9 +18,9 @@ def taken_at(record: TerminationRecord) -> datetime | None:
 
 
 def maintenance(record: TerminationRecord, now: datetime) -> tuple[datetime, ...]:
-    """The dates of maintenance that is still ahead, earliest first: of each Health event the one that was announced last,
-    for AWS moves maintenance, to a later date as a rule, and messages come in any order. Of two announced at once the
-    earlier counts. One that has passed does not hurry anything any more.
+    """The dates of maintenance that is still ahead, earliest first: of each Health event the one announced last. AWS
+    moves maintenance, to a later date as a rule, and messages come in any order. Of two announced at once the earlier
+    counts. One that has passed does not hurry anything any more.
     """
     latest: dict[str, tuple[datetime, datetime]] = {}  # event -> (when it was announced, date)
     for cause in record.causes:

@@ -283,4 +283,31 @@ OF_DRAINS = (
         rules=frozenset({Rule.DELETION}),
         scenario=with_features(Feature.NO_FAULTS, Feature.LONG_GRACE),
     ),
+    Mutation(
+        name="the mark of another deployment is taken off",
+        story="takes every taint of the key without a record for a stale one of its own",
+        breaks=edited(
+            edit(
+                "leeward.termination.sweep._sweep_nodes",
+                "[node for node in marked if not node.is_foreign(ports.deployment)]",
+                "marked",
+            ),
+            edit(f"{NODE}.unmarked", "if any(known.value != taint.value for known in there):", "if False:"),
+        ),
+        rules=frozenset({Rule.FOREIGN_MARK}),
+        scenario=with_features(Feature.OTHER_DEPLOYMENT, hours=1),
+    ),
+    Mutation(
+        name="the warning of a capacity reservation is ignored",
+        story="thinks that only spot instances are taken back",
+        breaks=edited(
+            edit(
+                "leeward.interruption.parse._capacity_reservation",
+                "event.message(Kind.CAPACITY_RESERVATION, ",
+                'event.noop("no spot instance", ',
+            )
+        ),
+        rules=frozenset({Rule.CAUSE, Rule.DEADLINE}),
+        scenario=with_features(Feature.NO_FAULTS, Feature.RESERVATIONS, hours=1),
+    ),
 )

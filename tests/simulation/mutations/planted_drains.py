@@ -49,6 +49,24 @@ OF_DRAINS = (
         tests=("tests/unit/doctor/test_groups.py",),
     ),
     Planted(
+        name="a decrement from before the launch pays for it",
+        story="looks for any decrement by which the group parted with the instance",
+        edits=(edit("leeward.termination.ledger.ending", "own.at >= launched", "True"),),
+        tests=("tests/unit/termination/test_settling.py",),
+    ),
+    Planted(
+        name="of a Health event the later date counts",
+        story="knows that AWS moves maintenance to later dates",
+        edits=(
+            edit(
+                "leeward.model.deadlines.maintenance",
+                "if cause.at > announced or (cause.at == announced and cause.deadline < date):",
+                "if cause.deadline > date:",
+            ),
+        ),
+        tests=("tests/unit/termination/test_deadlines.py",),
+    ),
+    Planted(
         name="nodes in Standby make budgets larger",
         story="counts every node of the policy's groups",
         edits=(

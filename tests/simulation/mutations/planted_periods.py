@@ -124,7 +124,7 @@ OF_PERIODS = (
     Planted(
         name="maintenance that was moved ends with its first date",
         story="takes the earliest date of a Health event",
-        edits=(edit("leeward.model.deadlines.maintenance", "max(latest.get(event", "min(latest.get(event"),),
+        edits=(edit("leeward.model.deadlines.maintenance", "cause.at > announced or", "cause.at < announced or"),),
         tests=("tests/state_machines/test_detach_deadlines.py", "tests/state_machines/test_periods.py"),
     ),
     Planted(

@@ -7,6 +7,12 @@ UPGRADE = "leeward.upgrade"
 
 OF_UPGRADE_EDGES = (
     Planted(
+        name="a pause counts as time in which no new node has come",
+        story="measures from the beginning of the phase",
+        edits=(edit(f"{UPGRADE}.holding.resumed", "if run.next not in HELD.values():", "if True:"),),
+        tests=("tests/simulation/test_upgrades.py",),
+    ),
+    Planted(
         name="an old instance whose Node is deleted is available",
         story="counts Nodes, and takes an instance without one for gone",
         edits=(

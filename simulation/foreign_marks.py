@@ -1,0 +1,40 @@
+"""Marks of another deployment on the same cluster: whose a mark is, and that ours never takes theirs off."""
+
+from collections.abc import Iterator
+
+from leeward.model import keys
+from local.cluster.objects import Obj, name_of
+from local.cluster.store import Change, ChangeType
+from simulation.view import WorldView
+
+OTHER_DEPLOYMENT = "444455556666-us-east-1"
+
+
+def marked_by_others(node: Obj) -> bool:
+    """Whether the mark on the Node names the other deployment: it carries one at most, for a taint's key and effect are
+    unique.
+    """
+    return any(_theirs(taint) for taint in node["spec"].get("taints") or ())
+
+
+def _theirs(taint: Obj) -> bool:
+    return taint.get("key") == keys.DISRUPTED_TAINT and taint.get("value") == OTHER_DEPLOYMENT
+
+
+class ForeignMarks:
+    """One for each run; `watch` sees each write."""
+
+    def __init__(self) -> None:
+        self._gone: list[str] = []
+
+    def watch(self, change: Change) -> None:
+        """Inside a write: only looks."""
+        if change.resource != "nodes" or change.old is None or change.type is ChangeType.DELETED:
+            return
+        if marked_by_others(change.old) and not marked_by_others(change.obj):
+            self._gone.append(name_of(change.obj))
+
+    def check(self, view: WorldView) -> Iterator[str]:
+        """Nodes whose mark of the other deployment has gone while it works on them."""
+        gone, self._gone = self._gone, []
+        yield from (name for name in gone if name in view.marked_by_others)
