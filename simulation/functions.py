@@ -41,7 +41,7 @@ def bounded(function: str, ports: Ports) -> Ports:
     return ports.for_seconds(TIMEOUTS[function] - RESERVE_SECONDS)
 
 
-def interruption(batch: Sequence[Queued], ports: Ports, defects: list[str]) -> Sequence[str]:
+def interruption(batch: Sequence[Queued], ports: Ports, defects: list[str], queue: str = "") -> Sequence[str]:
     """The ids of messages to be delivered again. `defects` takes what no error of Leeward's own explains."""
     records = [
         Record(
@@ -50,6 +50,7 @@ def interruption(batch: Sequence[Queued], ports: Ports, defects: list[str]) -> S
             received=datetime.fromtimestamp(message.sent, UTC),
             receipt=message.receipt,
             receives=message.receives,
+            queue=queue,
         )
         for message in batch
     ]

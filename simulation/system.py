@@ -1,7 +1,7 @@
 """Puts the models together into one deployment: ports behind gates, functions behind queue, schedules, machine."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -54,7 +54,7 @@ from simulation.aws.managed import SimManagedUpdates
 from simulation.aws.maxima import SimMaxima
 from simulation.aws.network import SimLaunchSources, SimNetwork, SimNodegroups, SimPriceList
 from simulation.aws.ports import SimGroups, SimInstances
-from simulation.aws.queue import Queue, SimDeadLetters, SimRedelivery
+from simulation.aws.queue import Queue, Queued, SimDeadLetters, SimRedelivery
 from simulation.aws.round_books import RoundBooks
 from simulation.aws.rounds import SimRounds
 from simulation.aws.table import SimClaims
@@ -102,6 +102,7 @@ class Parts:
 
     fleet: SimFleet
     queue: Queue
+    state_changes: Queue
     claims: SimClaims
     bus: Bus
     invocations: Invocations
@@ -115,6 +116,7 @@ class System:
 
     def __init__(self, parts: Parts, said: Callable[[str], None]) -> None:
         self.fleet, self.queue, self.claims, self.bus = parts.fleet, parts.queue, parts.claims, parts.bus
+        self.state_changes = parts.state_changes
         self._invocations, self._injector, self._timeline = parts.invocations, parts.injector, parts.timeline
         self._said = said
         self._ids = parts.streams.stream("ids")
@@ -187,7 +189,7 @@ class System:
             claims=cast(Claims, FaultyPort(self.claims, "claims", gate)),
             executions=cast(Executions, FaultyPort(SimExecutions(self.machine), "executions", gate)),
             dead_letters=cast(DeadLetters, FaultyPort(SimDeadLetters(self.queue), "dead letters", gate)),
-            redelivery=cast(Redelivery, FaultyPort(SimRedelivery(self.queue), "redelivery", gate)),
+            redelivery=cast(Redelivery, FaultyPort(self._redelivery(), "redelivery", gate)),
             load_balancers=cast(LoadBalancers, FaultyPort(self.balancers, "load balancers", gate)),
             group_changes=cast(GroupChanges, FaultyPort(self.changes, "group changes", gate)),
             templates=cast(Templates, FaultyPort(self.templates, "templates", gate)),
@@ -203,12 +205,19 @@ class System:
             queue_arns=frozenset({events.QUEUE_ARN}),
             origins=frozenset({(events.ACCOUNT, events.REGION)}),
         )
-        self.queue.consumer = lambda batch: functions.interruption(batch, self.ports, self.unexpected)
+        for queue, arn in ((self.queue, events.QUEUE_ARN), (self.state_changes, events.STATE_CHANGES_ARN)):
+            queue.consumer = partial(self._interrupted, arn)
         self._timeline.after(0, lambda: self._run("sync", lambda: functions.sync(self.ports)), "sync")
         self._timeline.every(SWEEP_EVERY, self._sweep, "sweep")
         self._timeline.every(EXPIRE_EVERY, self._expire, "time to live")
         self._timeline.every(SYNC_EVERY, self._sync, "sync")
         return kubernetes
+
+    def _interrupted(self, queue: str, batch: Sequence[Queued]) -> Sequence[str]:
+        return functions.interruption(batch, self.ports, self.unexpected, queue)
+
+    def _redelivery(self) -> SimRedelivery:
+        return SimRedelivery(self.queue, {events.STATE_CHANGES_ARN: self.state_changes})
 
     def _sweep(self) -> None:
         if self._is_due("sweep", SWEEP_IDLE):
@@ -230,7 +239,7 @@ class System:
 
     def _is_idle(self) -> bool:
         open_ = any(machine.executions for machine in self.machines.values())
-        return not (open_ or self.queue.depth or self.fleet.waiting or self.restless())
+        return not (open_ or self.queue.depth or self.state_changes.depth or self.fleet.waiting or self.restless())
 
     def begin_deciding(self) -> None:
         """fn decide on its schedule, until somebody takes `decides` back: a world comes to rest without new rounds."""

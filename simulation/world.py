@@ -24,7 +24,7 @@ from simulation.aws.compute import SimInstance
 from simulation.aws.events import DEPLOYMENT, SPOT_WARNING, Event
 from simulation.aws.fleet import SimFleet
 from simulation.aws.listeners import Listeners
-from simulation.aws.queue import Queue
+from simulation.aws.queue import STATE_CHANGES_AT_ONCE, Queue
 from simulation.aws.table import SimClaims
 from simulation.convergence import is_marked
 from simulation.faults import Faults, Injector
@@ -72,7 +72,10 @@ class World(Shown):
         self.claims = SimClaims(deployment=DEPLOYMENT)
         self.asked = Journal[Asked]()
         self.queue = Queue(self.timeline, self.invocations)
-        self.bus = Bus(self.timeline, self.injector, self.queue.send)
+        self.state_changes = Queue(
+            self.timeline, self.invocations, prefix="s", at_once=STATE_CHANGES_AT_ONCE, beside=self.queue
+        )
+        self.bus = Bus(self.timeline, self.injector, self.queue.send, self.state_changes.send)
         to = Listeners(
             joined=self._joined,
             ended=self._ended,
@@ -112,6 +115,7 @@ class World(Shown):
         return Parts(
             fleet=self.fleet,
             queue=self.queue,
+            state_changes=self.state_changes,
             claims=self.claims,
             bus=self.bus,
             invocations=self.invocations,

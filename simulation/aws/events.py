@@ -14,6 +14,7 @@ STATE_MACHINE = f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:leeward-node-te
 SPOT_WARNING = "EC2 Spot Instance Interruption Warning"
 DEPLOYMENT = f"{ACCOUNT}-{REGION}"
 QUEUE_ARN = f"arn:aws:sqs:{REGION}:{ACCOUNT}:leeward-interruption"
+STATE_CHANGES_ARN = f"arn:aws:sqs:{REGION}:{ACCOUNT}:leeward-state-changes"
 
 Event = dict[str, Any]
 

@@ -30,13 +30,16 @@ WRITE_SECONDS = 3.0  # for taints and Events in a cluster; the drain taints what
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One queue record. `received`: when it was sent to the queue; `receives`: how often it has been delivered."""
+    """One queue record. `received`: when it was sent to the queue; `receives`: how often it has been delivered;
+    `queue`: the ARN of its queue, empty for the interruption queue.
+    """
 
     id: str
     body: str
     received: datetime
     receipt: str = ""
     receives: int = 1
+    queue: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

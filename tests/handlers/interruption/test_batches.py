@@ -185,6 +185,14 @@ class TestRedelivery:
             waits.append(queue.system.redelivery.delays["r0"])
         assert waits == [1, 2, 4, 256, 600]
 
+    def test_each_queue_is_asked_for_its_own_messages(self, connect):
+        queue = connect()
+        queue.system.instances.fail("describe", ThrottledError("RequestLimitExceeded"))
+        arn = "arn:aws:sqs:us-east-1:111122223333:leeward-state-changes"
+        record = {"messageId": "m0", "receiptHandle": "r0", "body": spot(), "eventSourceARN": arn}
+        assert handler.handle({"Records": [record]}, None)["batchItemFailures"]
+        assert queue.system.redelivery.queues == {arn}
+
     def test_what_is_done_is_not_asked_for_again(self, connect):
         queue = connect()
         queue.deliver(spot(), "nonsense")
