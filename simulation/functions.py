@@ -31,6 +31,7 @@ TIMEOUTS = {
     "decide": 300.0,
     "disrupt": 300.0,
 }  # seconds, as infra sets
+CONCURRENCY = {"drain": 40}  # reserved, as infra sets by default; what is called beyond it is throttled
 RESERVE_SECONDS = 2.0  # of an invocation (adapters/wiring.py)
 UNEXPECTED = UnexpectedError.__name__
 STEPS = {"terminate": steps.STEPS, "drain": draining.STEPS}

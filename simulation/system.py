@@ -1,6 +1,7 @@
 """Puts the models together into one deployment: ports behind gates, functions behind queue, schedules, machine."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -139,6 +140,12 @@ class System:
         self.sparse = False  # a world that lasts weeks
         self.restless: Callable[[], bool] = lambda: False  # whether something else is under way
         self._last_run: dict[str, float] = {}
+        self._running: Counter[str] = Counter()
+        self.calls: Counter[str] = Counter()
+        self.throttles: Counter[str] = Counter()
+        self.call_seconds = 0.0  # that a call of a state machine's function takes beside what it waits for
+        self.message_seconds = 0.0  # and fn interruption for each message
+        self.concurrency = dict(functions.CONCURRENCY)
 
     def _machine(self, name: str, definition: Mapping[str, Any], parts: Parts) -> StateMachine:
         first = name == NODE_TERMINATION
@@ -214,6 +221,8 @@ class System:
         return kubernetes
 
     def _interrupted(self, queue: str, batch: Sequence[Queued]) -> Sequence[str]:
+        if self.message_seconds:
+            self._invocations.sleep(len(batch) * self.message_seconds)
         return functions.interruption(batch, self.ports, self.unexpected, queue)
 
     def _redelivery(self) -> SimRedelivery:
@@ -260,15 +269,31 @@ class System:
         self._invocations.start(function, done, name=name, timeout=functions.TIMEOUTS[name])
 
     def _invoke(self, function: str, payload: Mapping[str, Any], done: Callable[[Ended], None]) -> None:
+        """Beyond the function's reserved concurrency Lambda refuses the call."""
+        cap = self.concurrency.get(function)
+        if cap is not None and self._running[function] >= cap:
+            self.throttles[function] += 1
+            refused = Ended(error="Lambda.TooManyRequestsException", cause="Rate Exceeded.")
+            self._timeline.after(0, partial(done, refused), f"{function} throttled")
+            return
+        self._running[function] += 1
+        self.calls[f"{function} {payload['step']}"] += 1
+
         def finished(ended: Ended) -> None:
+            self._running[function] -= 1
             run = payload.get("run") or {}
             self._note(f"{function} {payload['step']} {_about(run)}", ended)
             done(ended)
 
-        call = partial(functions.step, function, payload, self.ports)
         timeout = functions.TIMEOUTS[function]
+        call = partial(self._step, function, payload)
         begin = partial(self._invocations.start, call, finished, name=f"{function} {payload['step']}", timeout=timeout)
         self._timeline.after(COLD, begin, f"{function} {payload['step']}")
+
+    def _step(self, function: str, payload: Mapping[str, Any]) -> dict[str, Any]:
+        if self.call_seconds:
+            self._invocations.sleep(self.call_seconds)
+        return functions.step(function, payload, self.ports)
 
     def _note(self, what: str, ended: Ended) -> None:
         """Defects count also where the product has isolated them."""

@@ -25,6 +25,7 @@ from simulation.aws.events import DEPLOYMENT, SPOT_WARNING, Event
 from simulation.aws.fleet import SimFleet
 from simulation.aws.listeners import Listeners
 from simulation.aws.queue import STATE_CHANGES_AT_ONCE, Queue
+from simulation.aws.rate_limits import RateLimits
 from simulation.aws.table import SimClaims
 from simulation.convergence import is_marked
 from simulation.faults import Faults, Injector
@@ -68,6 +69,10 @@ class World(Shown):
         self.invocations = Invocations(self.timeline)
         self.injector = Injector(faults, streams, self.timeline, self.invocations.sleep, self.say)
         self.injector.active = False
+        if faults.token_buckets:
+            environment = self.invocations.environment
+            random = streams.stream("back-off")
+            self.injector.limits = RateLimits(self.timeline.now, self.invocations.sleep, random, environment)
         self.cluster = Cluster(clock=self.timeline.now, seed=seed, settings=CLUSTER)
         self.claims = SimClaims(deployment=DEPLOYMENT)
         self.asked = Journal[Asked]()
