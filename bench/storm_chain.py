@@ -78,8 +78,8 @@ def storm(count: int, way: Way = Way.SMOOTH) -> Chain:
     if way is not Way.SMOOTH:
         _deliver_often(world)
     if count > ALWAYS_CHECKED:
-        _check_now_and_then(world, count // ALWAYS_CHECKED)
-    at, warned, marked = list[float](), set[str](), _first_marks(world)
+        check_now_and_then(world, count // ALWAYS_CHECKED)
+    at, warned, marked = list[float](), set[str](), first_marks(world)
 
     def begin() -> None:
         at.append(world.timeline.now())
@@ -100,7 +100,7 @@ def storm(count: int, way: Way = Way.SMOOTH) -> Chain:
     )
 
 
-def _first_marks(world: World) -> dict[str, float]:
+def first_marks(world: World) -> dict[str, float]:
     """When each node first got our taint."""
     found: dict[str, float] = {}
 
@@ -123,7 +123,7 @@ def _deliver_often(world: World) -> None:
     world.bus.send_state_change = partial(deliver, world.bus.send_state_change)
 
 
-def _check_now_and_then(world: World, every: int) -> None:
+def check_now_and_then(world: World, every: int) -> None:
     """All of them at the end, whatever was the last time."""
     check, end, seen = world.checker.after_event, world.checker.at_the_end, counting(1)
 
