@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.errors import ClusterUnreachableError, ThrottledError
+from leeward.errors import ClusterUnreachableError, ObjectGoneError, ThrottledError
 from leeward.model.pod import Pod
 from leeward.model.termination import Cause, CauseKind, Replacement
 from leeward.termination import storm
@@ -85,12 +85,11 @@ def test_a_node_that_was_not_tainted_yet_is_tainted_before_its_pods_leave():
     assert system.kubernetes.node(f"node-{I}").marked
 
 
-def test_killed_before_it_was_written_down_the_turn_is_made_again_without_harm():
+def test_a_turn_that_was_not_written_down_is_made_again_without_harm():
     system = a_system(MANY, a_pod("web-1"), a_pod("web-2"))
     system.claims.fail("note", ThrottledError("ProvisionedThroughputExceeded"), times=1)
-    with pytest.raises(ThrottledError):
-        drain(a_run(), {}, system.ports)
-    drain(a_run(), {}, system.ports)
+    assert drain(a_run(), {}, system.ports).next is Next.WAIT
+    assert drain(a_run(), {}, system.ports).next is Next.WAIT
     assert sorted(set(system.kubernetes.done)) == ["evict shop/web-1", "evict shop/web-2"]
     assert len(system.kubernetes.done) == 2
 
@@ -115,11 +114,20 @@ def test_no_pause_goes_past_the_moment_of_release():
     assert storm.pause_seconds(record, START + timedelta(seconds=200)) == 1
 
 
-def test_an_api_server_that_does_not_answer_is_waited_for_as_ever():
+def test_an_api_server_that_does_not_answer_is_waited_for_and_asked_once():
     system = a_system(MANY, a_pod())
     system.kubernetes.down = ClusterUnreachableError("connection refused")
     answer = drain(a_run(), {}, system.ports)
     assert (answer.next, system.kubernetes.done) == (Next.WAIT, [])
+    assert "waiting for an answer" in answer.why
+    assert calls_to_aws(system) == 0
+
+
+def test_a_node_that_is_deleted_meanwhile_is_looked_up_as_ever():
+    system = a_system(MANY, a_pod())
+    system.kubernetes.fail("mark", ObjectGoneError("node"), times=1)
+    assert drain(a_run(), {}, system.ports).next in {Next.WAIT, Next.REPLACE}
+    assert calls_to_aws(system) > 0
 
 
 @pytest.mark.parametrize("policy", ["", "no longer there"])

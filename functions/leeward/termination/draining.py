@@ -84,11 +84,16 @@ def _in_storm(run: Run, record: TerminationRecord, ports: Ports) -> Run | None:
     """
     if not evicts_alone(record, ports.clock.now()):
         return None
-    outcome = evict_promptly(record, ports)
-    if outcome is None or outcome[0].drained:
+    try:
+        outcome = evict_promptly(record, ports)
+        if outcome is None or outcome[0].drained:
+            return None
+        plan, progress = outcome
+        why = "; ".join(progress.blockers) or _leaving(plan, progress)
+    except ObjectGoneError:
         return None
-    plan, progress = outcome
-    why = "; ".join(progress.blockers) or _leaving(plan, progress)
+    except (ClusterUnreachableError, ThrottledError) as error:
+        why = f"waiting for an answer, nothing is ended meanwhile: {error}"
     pause = pause_seconds(record, ports.clock.now())
     return replace(run, version=record.version, next=Next.WAIT, pause=pause, why=why[:500])
 

@@ -3,15 +3,10 @@
 In a storm AWS throttles the calls that every other step begins with, and pods must not wait for them. One turn is made
 with what the record says; it is idempotent as every turn is (docs/designs/storms.md)."""
 
+from contextlib import suppress
 from datetime import datetime
 
-from leeward.errors import (
-    AccessDeniedError,
-    AwsUnavailableError,
-    ClusterUnreachableError,
-    ObjectGoneError,
-    ThrottledError,
-)
+from leeward.errors import AwsUnavailableError, LeewardError, ThrottledError
 from leeward.model.deadlines import ABRUPT
 from leeward.model.node import disruption_taint
 from leeward.model.termination import TerminationRecord
@@ -22,12 +17,12 @@ from leeward.termination.drain import DrainPlan
 from leeward.termination.evicting import Progress, turn
 from leeward.termination.situation import Situation, find_node, survey
 
-LONGEST_SECONDS = 15.0  # an API server that hangs must leave the step time for AWS, and other clusters their turn
+LONGEST_SECONDS = 10.0  # drains of other clusters need the place of one whose API server hangs
 
 
 def evict_promptly(record: TerminationRecord, ports: Ports) -> tuple[DrainPlan, Progress] | None:
     """Ask the pods whose turn it is to leave; the plan as it was before, and what came of it. None: EC2 does not take
-    the instance, the record names no policy, no Node stands for it, or the cluster did not answer.
+    the instance, the record names no policy, or no Node stands for it. Raises as the calls of Kubernetes do.
 
     Never deletes by force or for a grace period of the policy: neither the instance nor its group was looked at.
     """
@@ -35,11 +30,8 @@ def evict_promptly(record: TerminationRecord, ports: Ports) -> tuple[DrainPlan, 
     if policy is None or not record.has(*ABRUPT):
         return None
     started = record.times.get("draining", ports.clock.now())
-    bounded = ports.for_seconds(LONGEST_SECONDS)
-    try:
-        outcome = _turn(record, _unseen(record, verdict.without_deletions(policy)), started, bounded)
-    except (ClusterUnreachableError, ThrottledError, AccessDeniedError, ObjectGoneError):
-        return None
+    situation = _unseen(record, verdict.without_deletions(policy))
+    outcome = _turn(record, situation, started, ports.for_seconds(LONGEST_SECONDS))
     if outcome is not None:
         moved = {"moved": ports.clock.now()} if outcome[1].moved else {}
         times = {"begun": started, "draining": started, **moved}
@@ -64,7 +56,8 @@ def survey_or_evict(record: TerminationRecord, ports: Ports) -> Situation:
     try:
         return survey(record, ports)
     except (AwsUnavailableError, ThrottledError):
-        evict_promptly(record, ports)
+        with suppress(LeewardError):
+            evict_promptly(record, ports)
         raise
 
 
