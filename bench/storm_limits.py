@@ -19,6 +19,7 @@ from simulation.aws.compute import SimInstance
 from simulation.faults import Faults
 from simulation.world import WARM_UP, World
 
+MOST = 4000  # warnings: a search ends there
 COUNT = 100  # warnings, where LIMITS names no other number; a few minutes of CPU
 NODES_PER_WARNING = 2.5
 PODS_PER_NODE = 10
@@ -188,19 +189,14 @@ def run(count: int, *, breaks: bool) -> bool:
 
 
 def _bracket(first: Limited) -> tuple[int, int]:
-    """(a size at which every deadline held, a size at most a quarter larger at which one broke)."""
-    good, bad, size = 0, 0, first.count
-    found = first
-    while not (good and bad and bad <= good * 1.25):
-        good, bad = (size, bad) if found.met else (good, size)
-        if good >= MOST:
-            return good, MOST * 2
-        if bad == 1:
-            return 0, 1
-        size = size * 2 if not bad else size // 2 if not good else (good + bad) // 2
+    """(a size at which every deadline held, one at most a quarter or one warning larger at which one broke). 0 where
+    even one warning breaks it; the search ends at MOST.
+    """
+    good, bad, found = 0, 0, first
+    while True:
+        good, bad = (found.count, bad) if found.met else (good, found.count)
+        if good >= MOST or bad == 1 or (good and bad and bad <= max(good + 1, good * 1.25)):
+            return good, bad or 2 * good
+        size = 2 * good if not bad else (good + bad) // 2
         found = storm(size)
         told(found)
-    return good, bad
-
-
-MOST = 4000
