@@ -63,7 +63,7 @@ def storm(count: int) -> Limited:
     """Warn so many of two and a half times as many nodes in the same second."""
     began = time.process_time()
     world = _world(count)
-    check_now_and_then(world, max(1, count // 2))
+    check_now_and_then(world, max(1, count // 100))
     watch = _Watch(world, count)
     world.timeline.after(WARM_UP + 1, watch.begin, "the storm begins")
     outcome = world.run(HOURS, converge=REST)
