@@ -16,6 +16,7 @@ from typing import Any
 from bench.cost_bill import Bill
 from bench.cost_simulated import GROUP, SETTLE, SHUTDOWN, TIME_OUT, TOLD_OF
 from bench.spot_path import until
+from leeward.doctor.expected import READ_QUEUES
 from local import fleet
 from local.demo import ledger, scenario
 from local.fleet import GroupPlan
@@ -23,7 +24,7 @@ from local.stack import LocalStack
 
 SCHEDULED: Mapping[str, int] = {"sweep": 1, "sync": 5, "decide": 5}  # minutes between two calls, as infra/ has them
 MONTH = 30 * 24 * 60  # minutes
-POLLERS, POLL_SECONDS = 5, 20  # Lambda reads an empty queue with so many long polls
+POLLERS, POLL_SECONDS = 5, 20  # Lambda reads each empty queue with so many long polls
 RUNS = 5  # of each scheduled function
 LONGEST = 420  # seconds until the node is gone
 _BILLED = re.compile(r"Billed Duration: (\d+) ms")
@@ -170,5 +171,5 @@ def _idle(stack: LocalStack) -> Bill:
         writes += (after["dynamodb:PutItem"] + after["dynamodb:UpdateItem"]) / RUNS * calls[name]
         asked = after["dynamodb:GetItem"] + after["dynamodb:BatchGetItem"] + after["dynamodb:Query"]
         reads += asked / RUNS * calls[name]
-    polls = POLLERS * MONTH * 60 // POLL_SECONDS
+    polls = len(READ_QUEUES) * POLLERS * MONTH * 60 // POLL_SECONDS
     return Bill(calls=calls, milliseconds=milliseconds, polls=polls, writes=int(writes), reads=int(reads))

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import storm_local
+from bench import storm_limits, storm_local
 from bench.calibration import calibration_seconds
 from bench.storm_chain import Chain, Way, storm
 from bench.storm_world import READY
@@ -49,6 +49,8 @@ def run() -> bool:
     """Print everything; whether every target is met."""
     met = handler()
     met = chain(int(os.environ.get("CHAIN", "1000"))) and met
+    limited = int(os.environ.get("LIMITS", str(storm_limits.COUNT)))
+    met = storm_limits.run(limited, breaks=os.environ.get("BREAKS") == "1") and met
     local = int(os.environ.get("LOCAL", str(storm_local.COUNT)))
     return (storm_local.run(local) if local else True) and met
 

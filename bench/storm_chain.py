@@ -6,9 +6,10 @@ call is given three by the SDK; or, harsher, a fifth of all calls fails although
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from itertools import count as counting
 
 from bench.upgrade_fleet import BenchFleet, BenchGroup
@@ -77,8 +78,8 @@ def storm(count: int, way: Way = Way.SMOOTH) -> Chain:
     if way is not Way.SMOOTH:
         _deliver_often(world)
     if count > ALWAYS_CHECKED:
-        _check_now_and_then(world, count // ALWAYS_CHECKED)
-    at, warned, marked = list[float](), set[str](), _first_marks(world)
+        check_now_and_then(world, count // ALWAYS_CHECKED)
+    at, warned, marked = list[float](), set[str](), first_marks(world)
 
     def begin() -> None:
         at.append(world.timeline.now())
@@ -99,7 +100,7 @@ def storm(count: int, way: Way = Way.SMOOTH) -> Chain:
     )
 
 
-def _first_marks(world: World) -> dict[str, float]:
+def first_marks(world: World) -> dict[str, float]:
     """When each node first got our taint."""
     found: dict[str, float] = {}
 
@@ -114,16 +115,15 @@ def _first_marks(world: World) -> dict[str, float]:
 
 
 def _deliver_often(world: World) -> None:
-    send = world.queue.send
-
-    def deliver(body: str) -> None:
+    def deliver(send: Callable[[str], None], body: str) -> None:
         for _ in range(DELIVERIES):
             send(body)
 
-    world.bus._send = deliver
+    world.bus.send = partial(deliver, world.bus.send)
+    world.bus.send_state_change = partial(deliver, world.bus.send_state_change)
 
 
-def _check_now_and_then(world: World, every: int) -> None:
+def check_now_and_then(world: World, every: int) -> None:
     """All of them at the end, whatever was the last time."""
     check, end, seen = world.checker.after_event, world.checker.at_the_end, counting(1)
 
@@ -151,7 +151,7 @@ def _end(world: World, count: int) -> End:
         desired=group.desired,
         in_service=sum(member.lifecycle == IN_SERVICE for member in group.members.values()),
         marked=sum(node.marked for node in world.kubernetes.nodes()),
-        waiting=world.queue.depth,
+        waiting=world.queue.depth + world.state_changes.depth,
         lost=len(world.queue.dead_letters) + len(world.queue.redriven) + count - len(warned),
     )
 

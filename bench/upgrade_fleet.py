@@ -134,7 +134,7 @@ def a_world(figures: Figures, nodes: int, unavailable: str, *, ours: bool) -> Wo
     )
     fleet = BenchFleet(
         groups=(group,),
-        workloads=tuple(_workloads(figures, nodes)),
+        workloads=tuple(workloads_of(figures, nodes)),
         policies=ClusterPolicies(settings=ClusterSettings(name=fleets.CLUSTER), policies=(policy,) if ours else ()),
     )
     world = World(figures.seed, fleet, Faults.none(), ())
@@ -148,7 +148,7 @@ def a_world(figures: Figures, nodes: int, unavailable: str, *, ours: bool) -> Wo
     return world
 
 
-def _workloads(figures: Figures, nodes: int) -> Iterator[Obj]:
+def workloads_of(figures: Figures, nodes: int) -> Iterator[Obj]:
     """Deployments until every node has its pods; every second one has a budget, by lot."""
     chance = Random(f"{figures.seed}/bench/{nodes}")
     left = nodes * figures.pods_per_node

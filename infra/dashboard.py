@@ -94,6 +94,11 @@ def _waiting(queue: InterruptionQueue) -> cloudwatch.IWidget:
         queue.queue.metric_number_of_messages_deleted(label="events done", period=_PERIOD),
         queue.queue.metric_approximate_number_of_messages_visible(label="waiting", statistic="Maximum", period=_PERIOD),
     ]
+    metrics.append(
+        queue.state_changes.metric_approximate_number_of_messages_visible(
+            label="state changes waiting", statistic="Maximum", period=_PERIOD
+        )
+    )
     return _graph("Interruption queue", metrics, _THIRD, "messages")
 
 

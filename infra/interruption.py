@@ -3,19 +3,28 @@
 from aws_cdk import Duration
 from aws_cdk import aws_events as events
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra import names
 from infra.alarms import Alarms, Threshold
 from infra.function import FunctionShape, KubernetesAccess, LeewardFunction, Surroundings
 from infra.queue import InterruptionQueue
-from infra.rules import RULES, EventRule, execution_rule
+from infra.rules import RULES, STATE_CHANGE, EventRule, execution_rule
 from infra.settings import Settings
 
 TIMEOUT = 30  # seconds, for a batch of BATCH messages
 BATCH = 100
 FEWEST_AT_ONCE = 2  # the least that SQS lets a mapping be limited to
+STATE_CHANGES_AT_ONCE = FEWEST_AT_ONCE  # batches; reserved beside those of the interruption queue
 OLDEST = 60  # seconds a message may wait: half of what a spot warning leaves
+OLDEST_STATE_CHANGE = 600  # seconds; what a state change tells has happened already
+
+
+def reserved_concurrency(settings: Settings) -> int | None:
+    """The setting's, which spot warnings have to themselves, and that of the state changes; None reserves nothing."""
+    warnings = settings.interruption_concurrency
+    return warnings and warnings + STATE_CHANGES_AT_ONCE
 
 
 def interruption_shape(settings: Settings) -> FunctionShape:
@@ -28,7 +37,7 @@ def interruption_shape(settings: Settings) -> FunctionShape:
         timeout=TIMEOUT,
         memory=512,
         access=KubernetesAccess.ACT,
-        concurrency=settings.interruption_concurrency,
+        concurrency=reserved_concurrency(settings),
     )
 
 
@@ -41,29 +50,39 @@ class Interruption(Construct):
         super().__init__(scope, "Interruption")
         settings = surroundings.settings
         self.function = LeewardFunction(self, interruption_shape(settings), surroundings)
+        self._read("Messages", queue.queue, max(FEWEST_AT_ONCE, settings.interruption_concurrency or 10))
+        self._read("StateChanges", queue.state_changes, STATE_CHANGES_AT_ONCE)
+        arn = surroundings.scopes.machine(names.STATE_MACHINE)
+        dead = execution_rule("execution-status", "node-termination", arn)
+        rules = [self._rule(rule, queue.queue, queue.dead_letters) for rule in (*RULES, dead)]
+        state_change = self._rule(STATE_CHANGE, queue.state_changes, queue.dead_letters)
+        queue.admit(
+            rules=[rule.attr_arn for rule in rules],
+            state_changes=[state_change.attr_arn],
+            topics=settings.sender_topics,
+            roles=settings.sender_roles,
+        )
+        _watch(queue, alarms)
+
+    def _read(self, logical: str, queue: sqs.Queue, at_once: int) -> None:
         lambda_.EventSourceMapping(
             self,
-            "Messages",
+            logical,
             target=self.function.function,
-            event_source_arn=queue.queue.queue_arn,
+            event_source_arn=queue.queue_arn,
             batch_size=BATCH,
             max_batching_window=Duration.seconds(1),
             report_batch_item_failures=True,
-            max_concurrency=max(FEWEST_AT_ONCE, settings.interruption_concurrency or 10),
+            max_concurrency=at_once,
         )
-        arn = surroundings.scopes.machine(names.STATE_MACHINE)
-        dead = execution_rule("execution-status", "node-termination", arn)
-        rules = [self._rule(rule, queue) for rule in (*RULES, dead)]
-        queue.admit(rules=[rule.attr_arn for rule in rules], topics=settings.sender_topics, roles=settings.sender_roles)
-        _watch(queue, alarms)
 
-    def _rule(self, rule: EventRule, queue: InterruptionQueue) -> events.CfnRule:
+    def _rule(self, rule: EventRule, queue: sqs.Queue, dead_letters: sqs.Queue) -> events.CfnRule:
         """What EventBridge cannot deliver within an hour goes to the dead-letter queue: by then it is history."""
         target = events.CfnRule.TargetProperty(
             id="queue",
-            arn=queue.queue.queue_arn,
+            arn=queue.queue_arn,
             retry_policy=events.CfnRule.RetryPolicyProperty(maximum_event_age_in_seconds=3600),
-            dead_letter_config=events.CfnRule.DeadLetterConfigProperty(arn=queue.dead_letters.queue_arn),
+            dead_letter_config=events.CfnRule.DeadLetterConfigProperty(arn=dead_letters.queue_arn),
         )
         return events.CfnRule(
             self,
@@ -89,4 +108,10 @@ def _watch(queue: InterruptionQueue, alarms: Alarms) -> None:
         queue.queue.metric_approximate_age_of_oldest_message(statistic="Maximum", period=minute),
         Threshold(at_least=OLDEST),
         "Interruption messages wait longer than a spot warning can afford: look at the log of leeward-interruption.",
+    )
+    alarms.add(
+        "state-changes-age",
+        queue.state_changes.metric_approximate_age_of_oldest_message(statistic="Maximum", period=minute),
+        Threshold(at_least=OLDEST_STATE_CHANGE),
+        "EC2 state changes of the account wait for minutes: look at the log of leeward-interruption.",
     )

@@ -9,6 +9,7 @@ from hashlib import sha256
 TABLE = "leeward"
 OPEN_INDEX = "open"
 QUEUE = "leeward-interruption"
+STATE_CHANGES = "leeward-state-changes"
 DEAD_LETTERS = "leeward-interruption-dead-letters"
 UNDELIVERED = "leeward-telling-undelivered"
 WEBHOOK = "leeward-webhook"  # the connection that all webhooks share

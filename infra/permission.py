@@ -13,7 +13,7 @@ class Scope(StrEnum):
     FACTS = "facts"  # of the table, only items whose key begins with facts#
     TERMINATION_RECORDS = "termination-records"  # of the table, only items whose key begins with termination#
     OPEN_INDEX = "open-index"
-    QUEUE = "queue"
+    QUEUE = "queue"  # both that fn interruption reads
     DEAD_LETTERS = "dead-letters"
     UNDELIVERED = "undelivered"  # the queue of what could be told to nobody
     STREAM = "stream"  # of the table

@@ -1,4 +1,7 @@
-"""The interruption queue, its dead-letter queue, and who may put anything in.
+"""The interruption queue, the queue of EC2 state changes, their dead-letter queue, and who may put anything in.
+
+EventBridge cannot filter by tag, so every instance of the account that stops or terminates sends its state changes:
+they have a queue of their own, and a spot warning never waits behind them.
 
 A message makes a node go, so nobody else may send: an explicit Deny also holds against principals of the same account
 whose own policies allow everything."""
@@ -16,7 +19,7 @@ RECEIVES = 20  # nearly two hours, as fn interruption spaces them; then the mess
 
 
 class InterruptionQueue(Construct):
-    """The two queues. `consumer_timeout`: of the function that reads, in seconds; a message stays invisible six times
+    """The three queues. `consumer_timeout`: of the function that reads, in seconds; a message stays invisible six times
     as long, as AWS advises, so that a throttled batch is not delivered twice.
     """
 
@@ -31,10 +34,14 @@ class InterruptionQueue(Construct):
             retention_period=Duration.days(14),
             removal_policy=RemovalPolicy.DESTROY,
         )
-        self.queue = sqs.Queue(
+        self.queue = self._read_by_function("Interruption", names.QUEUE, consumer_timeout)
+        self.state_changes = self._read_by_function("StateChanges", names.STATE_CHANGES, consumer_timeout)
+
+    def _read_by_function(self, logical: str, name: str, consumer_timeout: int) -> sqs.Queue:
+        return sqs.Queue(
             self,
-            "Interruption",
-            queue_name=names.QUEUE,
+            logical,
+            queue_name=name,
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
             visibility_timeout=Duration.seconds(6 * consumer_timeout),
@@ -44,12 +51,18 @@ class InterruptionQueue(Construct):
             removal_policy=RemovalPolicy.DESTROY,
         )
 
-    def admit(self, *, rules: Sequence[str], topics: Sequence[str], roles: Sequence[str]) -> None:
-        """Let these rules (ARNs), SNS topics and roles send, and nobody else."""
-        self.queue.add_to_resource_policy(_by_service("OurRules", "events.amazonaws.com", rules, self.queue))
-        self.dead_letters.add_to_resource_policy(
-            _by_service("OurRules", "events.amazonaws.com", rules, self.dead_letters)
-        )
+    def admit(
+        self, *, rules: Sequence[str], state_changes: Sequence[str], topics: Sequence[str], roles: Sequence[str]
+    ) -> None:
+        """Let the rules, SNS topics and roles (ARNs) send to the interruption queue, the rules of `state_changes` to
+        theirs, all rules to the dead-letter queue, and nobody else.
+        """
+        for queue, senders in (
+            (self.queue, rules),
+            (self.state_changes, state_changes),
+            (self.dead_letters, [*rules, *state_changes]),
+        ):
+            queue.add_to_resource_policy(_by_service("OurRules", "events.amazonaws.com", senders, queue))
         if topics:
             self.queue.add_to_resource_policy(_by_service("OurTopics", "sns.amazonaws.com", topics, self.queue))
         if roles:
@@ -61,17 +74,22 @@ class InterruptionQueue(Construct):
                     resources=[self.queue.queue_arn],
                 )
             )
-        admitted = {"aws:SourceArn": [*rules, *topics]} | ({"aws:PrincipalArn": list(roles)} if roles else {})
-        self.queue.add_to_resource_policy(
-            iam.PolicyStatement(
-                sid="NobodyElse",
-                effect=iam.Effect.DENY,
-                principals=[iam.AnyPrincipal()],
-                actions=["sqs:SendMessage"],
-                resources=[self.queue.queue_arn],
-                conditions={"ArnNotEquals": admitted},
-            )
+        principals = {"aws:PrincipalArn": list(roles)} if roles else {}
+        _refuse_others(self.queue, {"aws:SourceArn": [*rules, *topics]} | principals)
+        _refuse_others(self.state_changes, {"aws:SourceArn": list(state_changes)})
+
+
+def _refuse_others(queue: sqs.Queue, admitted: dict[str, list[str]]) -> None:
+    queue.add_to_resource_policy(
+        iam.PolicyStatement(
+            sid="NobodyElse",
+            effect=iam.Effect.DENY,
+            principals=[iam.AnyPrincipal()],
+            actions=["sqs:SendMessage"],
+            resources=[queue.queue_arn],
+            conditions={"ArnNotEquals": admitted},
         )
+    )
 
 
 def _by_service(sid: str, service: str, sources: Sequence[str], queue: sqs.Queue) -> iam.PolicyStatement:

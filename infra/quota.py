@@ -12,6 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.session import Session
 
 from infra import names
+from infra.interruption import reserved_concurrency
 from infra.settings import Settings, read_settings
 from leeward.errors import InvalidInputError
 from leeward.model.concurrency import RAISE, Concurrency, shortage
@@ -25,7 +26,7 @@ def main(root: Path = ROOT, client: Any = None) -> int:
     context = json.loads((root / "cdk.json").read_text())["context"]
     try:
         settings = read_settings(context.get, root, {})
-        wanted = (settings.interruption_concurrency or 0) + (settings.drain_concurrency or 0)
+        wanted = (reserved_concurrency(settings) or 0) + (settings.drain_concurrency or 0)
         if not wanted:
             return 0
         account, held = _read(client or _client(settings))

@@ -1,4 +1,5 @@
-"""Which events reach the interruption queue: EventBridge patterns as plain data, so that tests match golden events.
+"""Which events reach the interruption queue and the queue of state changes: EventBridge patterns as plain data, so that
+tests match golden events.
 
 What an event means is `functions/leeward/interruption`'s; whether its instance is ours as well."""
 
@@ -39,15 +40,6 @@ RULES = (
         },
     ),
     EventRule(
-        name="state-change",
-        description="An instance stops or terminates, whoever asked for it",
-        pattern={
-            "source": _EC2,
-            "detail-type": ["EC2 Instance State-change Notification"],
-            "detail": {"state": ["stopping", "stopped", "shutting-down", "terminated"]},
-        },
-    ),
-    EventRule(
         name="lifecycle-action",
         description="A lifecycle hook holds an instance that arrives or leaves, and waits for an answer",
         pattern={
@@ -67,7 +59,18 @@ RULES = (
         },
     ),
 )
-"""What AWS tells about instances."""
+"""What AWS tells about instances, but for `STATE_CHANGE`."""
+
+STATE_CHANGE = EventRule(
+    name="state-change",
+    description="An instance stops or terminates, whoever asked for it",
+    pattern={
+        "source": _EC2,
+        "detail-type": ["EC2 Instance State-change Notification"],
+        "detail": {"state": ["stopping", "stopped", "shutting-down", "terminated"]},
+    },
+)
+"""Of every instance of the account: EventBridge knows no tags of instances."""
 
 
 def execution_rule(name: str, machine: str, arn: str) -> EventRule:

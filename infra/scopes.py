@@ -52,7 +52,7 @@ class Scopes:
             Scope.FACTS: [table],
             Scope.TERMINATION_RECORDS: [table],
             Scope.OPEN_INDEX: [f"{table}/index/{names.OPEN_INDEX}"],
-            Scope.QUEUE: [self._arn("sqs", names.QUEUE)],
+            Scope.QUEUE: [self._arn("sqs", names.QUEUE), self._arn("sqs", names.STATE_CHANGES)],
             Scope.DEAD_LETTERS: [self._arn("sqs", names.DEAD_LETTERS)],
             Scope.UNDELIVERED: [self._arn("sqs", names.UNDELIVERED)],
             Scope.STREAM: [f"{table}/stream/*"],

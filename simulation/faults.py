@@ -9,6 +9,7 @@ from typing import Any
 
 from leeward.errors import AccessDeniedError, AwsUnavailableError, ClusterUnreachableError, ThrottledError
 from leeward.model.times import format_instant, parse_instant
+from simulation.aws.rate_limits import RateLimits
 from simulation.timeline import Streams, Timeline
 
 HANGS = 3600.0  # seconds: longer than any function may run
@@ -81,6 +82,7 @@ class Faults:
     api_hangs_per_hour: float = 0  # the Kubernetes API answers nothing for some minutes, or only lists
     api_slow_per_hour: float = 0  # it answers after up to 20 seconds
     forbidden_seconds: float = 0  # after it was away it answers 403 for as long
+    token_buckets: bool = False  # EC2 and Auto Scaling limit the rate of calls, which neighbours use too
     webhooks_per_hour: float = 0  # an admission webhook fails every eviction of one workload's pods
     kill_call: int | None = None
     kill_after: bool = False
@@ -150,6 +152,7 @@ class Injector:
         self.faultless = faults == Faults.none()  # asked after every event
         self.only_kubernetes_fails = faults.of_kubernetes() == faults
         self.active = True
+        self.limits: RateLimits | None = None
         self.counts: Counter[str] = Counter()
         self.calls = 0
         self.api_down_until = 0.0
@@ -339,6 +342,8 @@ class FaultyPort:
 
         def gated(*args: Any, **kwargs: Any) -> Any:
             number = gate.before_call(name, method)
+            if gate.limits is not None and gate.active:
+                gate.limits.admit(name, method, args)
             try:
                 answer = call(*args, **kwargs)
             finally:

@@ -26,6 +26,7 @@ class Feature(StrEnum):
     WEBHOOK = "failing webhook"
     ONLY_KUBERNETES_FAILS = "only Kubernetes fails"
     NO_FAULTS = "no faults"
+    TOKEN_BUCKETS = "token buckets"  # EC2 and Auto Scaling limit the rate of calls, which neighbours use too
 
     TINY = "tiny fleet"
     MIN_SIZE = "groups at their MinSize"
@@ -60,8 +61,10 @@ class Feature(StrEnum):
     RESERVATIONS = "capacity reservations are taken back"
 
 
+BESIDE: Mapping[Feature, float] = {Feature.TOKEN_BUCKETS: 0.1}
+"""Features with dice of their own, so that what a seed drew before them stays: the chance of one seed."""
 WEIGHTS: Mapping[Feature, float] = {
-    **dict.fromkeys(Feature, 2.0),
+    **dict.fromkeys((feature for feature in Feature if feature not in BESIDE), 2.0),
     Feature.HANGING_API: 5,
     Feature.WEBHOOK: 5,
     Feature.ONLY_KUBERNETES_FAILS: 4,
@@ -82,10 +85,11 @@ TIMES: tuple[tuple[Feature, tuple[float, float], tuple[float, float]], ...] = (
 
 
 def drawn(seed: int) -> frozenset[Feature]:
-    """Those of a seed: none in one of seven, at most four."""
+    """Those of a seed: none in one of seven, at most four, and those that come beside them."""
     random, found = Random(f"{seed}/features"), set[Feature]()
     for _ in range(random.choice(HOW_MANY)):
         found.add(random.choices(tuple(WEIGHTS), tuple(WEIGHTS.values()))[0])
+    found.update(one for one, chance in BESIDE.items() if Random(f"{seed}/{one.value}").random() < chance)
     return frozenset(found)
 
 
@@ -103,6 +107,8 @@ def with_faults(faults: Faults, features: frozenset[Feature]) -> Faults:
         faults = replace(faults, api_slow_per_hour=4)
     if Feature.FORBIDDEN in features:
         faults = replace(faults, forbidden_seconds=2, api_outages_per_hour=3)
+    if Feature.TOKEN_BUCKETS in features:
+        faults = replace(faults, token_buckets=True)
     if Feature.WEBHOOK in features:
         faults = replace(faults, webhooks_per_hour=4)
     return faults

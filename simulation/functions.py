@@ -31,6 +31,7 @@ TIMEOUTS = {
     "decide": 300.0,
     "disrupt": 300.0,
 }  # seconds, as infra sets
+CONCURRENCY = {"drain": 40}  # reserved, as infra sets by default; what is called beyond it is throttled
 RESERVE_SECONDS = 2.0  # of an invocation (adapters/wiring.py)
 UNEXPECTED = UnexpectedError.__name__
 STEPS = {"terminate": steps.STEPS, "drain": draining.STEPS}
@@ -41,7 +42,7 @@ def bounded(function: str, ports: Ports) -> Ports:
     return ports.for_seconds(TIMEOUTS[function] - RESERVE_SECONDS)
 
 
-def interruption(batch: Sequence[Queued], ports: Ports, defects: list[str]) -> Sequence[str]:
+def interruption(batch: Sequence[Queued], ports: Ports, defects: list[str], queue: str = "") -> Sequence[str]:
     """The ids of messages to be delivered again. `defects` takes what no error of Leeward's own explains."""
     records = [
         Record(
@@ -50,6 +51,7 @@ def interruption(batch: Sequence[Queued], ports: Ports, defects: list[str]) -> S
             received=datetime.fromtimestamp(message.sent, UTC),
             receipt=message.receipt,
             receives=message.receives,
+            queue=queue,
         )
         for message in batch
     ]

@@ -34,6 +34,7 @@ class Shown:
     injector: Injector
     fleet: SimFleet
     queue: Queue
+    state_changes: Queue
     claims: SimClaims
     system: System
     kubernetes: SimKubernetes
@@ -138,12 +139,13 @@ class Shown:
     @property
     def queue_depth(self) -> int:
         """Messages that wait to be delivered."""
-        return self.queue.depth - self.in_flight
+        return self.queue.depth + self.state_changes.depth - self.in_flight
 
     @property
     def in_flight(self) -> int:
         """Messages that were delivered and not deleted."""
-        return sum(m.receives > 0 and m.visible > self.now for m in self.queue.messages.values())
+        queues = (self.queue, self.state_changes)
+        return sum(m.receives > 0 and m.visible > self.now for queue in queues for m in queue.messages.values())
 
     @property
     def launches(self) -> Sequence[tuple[str, str]]:

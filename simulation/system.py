@@ -1,7 +1,8 @@
 """Puts the models together into one deployment: ports behind gates, functions behind queue, schedules, machine."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -54,7 +55,7 @@ from simulation.aws.managed import SimManagedUpdates
 from simulation.aws.maxima import SimMaxima
 from simulation.aws.network import SimLaunchSources, SimNetwork, SimNodegroups, SimPriceList
 from simulation.aws.ports import SimGroups, SimInstances
-from simulation.aws.queue import Queue, SimDeadLetters, SimRedelivery
+from simulation.aws.queue import Queue, Queued, SimDeadLetters, SimRedelivery
 from simulation.aws.round_books import RoundBooks
 from simulation.aws.rounds import SimRounds
 from simulation.aws.table import SimClaims
@@ -103,6 +104,7 @@ class Parts:
 
     fleet: SimFleet
     queue: Queue
+    state_changes: Queue
     claims: SimClaims
     bus: Bus
     invocations: Invocations
@@ -116,6 +118,7 @@ class System:
 
     def __init__(self, parts: Parts, said: Callable[[str], None]) -> None:
         self.fleet, self.queue, self.claims, self.bus = parts.fleet, parts.queue, parts.claims, parts.bus
+        self.state_changes = parts.state_changes
         self._invocations, self._injector, self._timeline = parts.invocations, parts.injector, parts.timeline
         self._said = said
         self._ids = parts.streams.stream("ids")
@@ -138,6 +141,12 @@ class System:
         self.sparse = False  # a world that lasts weeks
         self.restless: Callable[[], bool] = lambda: False  # whether something else is under way
         self._last_run: dict[str, float] = {}
+        self._running: Counter[str] = Counter()
+        self.calls: Counter[str] = Counter()
+        self.throttles: Counter[str] = Counter()
+        self.call_seconds = 0.0  # that a call of a state machine's function takes beside what it waits for
+        self.message_seconds = 0.0  # and fn interruption for each message
+        self.concurrency = dict(functions.CONCURRENCY)
 
     def _machine(self, name: str, definition: Mapping[str, Any], parts: Parts) -> StateMachine:
         first = name == NODE_TERMINATION
@@ -188,7 +197,7 @@ class System:
             claims=cast(Claims, FaultyPort(self.claims, "claims", gate)),
             executions=cast(Executions, FaultyPort(SimExecutions(self.machine), "executions", gate)),
             dead_letters=cast(DeadLetters, FaultyPort(SimDeadLetters(self.queue), "dead letters", gate)),
-            redelivery=cast(Redelivery, FaultyPort(SimRedelivery(self.queue), "redelivery", gate)),
+            redelivery=cast(Redelivery, FaultyPort(self._redelivery(), "redelivery", gate)),
             load_balancers=cast(LoadBalancers, FaultyPort(self.balancers, "load balancers", gate)),
             group_changes=cast(GroupChanges, FaultyPort(self.changes, "group changes", gate)),
             templates=cast(Templates, FaultyPort(self.templates, "templates", gate)),
@@ -204,12 +213,21 @@ class System:
             queue_arns=frozenset({events.QUEUE_ARN}),
             origins=frozenset({(events.ACCOUNT, events.REGION)}),
         )
-        self.queue.consumer = lambda batch: functions.interruption(batch, self.ports, self.unexpected)
+        for queue, arn in ((self.queue, events.QUEUE_ARN), (self.state_changes, events.STATE_CHANGES_ARN)):
+            queue.consumer = partial(self._interrupted, arn)
         self._timeline.after(0, lambda: self._run("sync", lambda: functions.sync(self.ports)), "sync")
         self._timeline.every(SWEEP_EVERY, self._sweep, "sweep")
         self._timeline.every(EXPIRE_EVERY, self._expire, "time to live")
         self._timeline.every(SYNC_EVERY, self._sync, "sync")
         return kubernetes
+
+    def _interrupted(self, queue: str, batch: Sequence[Queued]) -> Sequence[str]:
+        if self.message_seconds:
+            self._invocations.sleep(len(batch) * self.message_seconds)
+        return functions.interruption(batch, self.ports, self.unexpected, queue)
+
+    def _redelivery(self) -> SimRedelivery:
+        return SimRedelivery(self.queue, {events.STATE_CHANGES_ARN: self.state_changes})
 
     def _sweep(self) -> None:
         if self._is_due("sweep", SWEEP_IDLE):
@@ -231,7 +249,7 @@ class System:
 
     def _is_idle(self) -> bool:
         open_ = any(machine.executions for machine in self.machines.values())
-        return not (open_ or self.queue.depth or self.fleet.waiting or self.restless())
+        return not (open_ or self.queue.depth or self.state_changes.depth or self.fleet.waiting or self.restless())
 
     def begin_deciding(self) -> None:
         """fn decide on its schedule, until somebody takes `decides` back: a world comes to rest without new rounds."""
@@ -252,15 +270,31 @@ class System:
         self._invocations.start(function, done, name=name, timeout=functions.TIMEOUTS[name])
 
     def _invoke(self, function: str, payload: Mapping[str, Any], done: Callable[[Ended], None]) -> None:
+        """Beyond the function's reserved concurrency Lambda refuses the call."""
+        cap = self.concurrency.get(function)
+        if cap is not None and self._running[function] >= cap:
+            self.throttles[function] += 1
+            refused = Ended(error="Lambda.TooManyRequestsException", cause="Rate Exceeded.")
+            self._timeline.after(0, partial(done, refused), f"{function} throttled")
+            return
+        self._running[function] += 1
+        self.calls[f"{function} {payload['step']}"] += 1
+
         def finished(ended: Ended) -> None:
+            self._running[function] -= 1
             run = payload.get("run") or {}
             self._note(f"{function} {payload['step']} {_about(run)}", ended)
             done(ended)
 
-        call = partial(functions.step, function, payload, self.ports)
         timeout = functions.TIMEOUTS[function]
+        call = partial(self._step, function, payload)
         begin = partial(self._invocations.start, call, finished, name=f"{function} {payload['step']}", timeout=timeout)
         self._timeline.after(COLD, begin, f"{function} {payload['step']}")
+
+    def _step(self, function: str, payload: Mapping[str, Any]) -> dict[str, Any]:
+        if self.call_seconds:
+            self._invocations.sleep(self.call_seconds)
+        return functions.step(function, payload, self.ports)
 
     def _note(self, what: str, ended: Ended) -> None:
         """Defects count also where the product has isolated them."""

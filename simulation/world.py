@@ -24,7 +24,8 @@ from simulation.aws.compute import SimInstance
 from simulation.aws.events import DEPLOYMENT, RESERVATION_WARNING, SPOT_WARNING, Event
 from simulation.aws.fleet import SimFleet
 from simulation.aws.listeners import Listeners
-from simulation.aws.queue import Queue
+from simulation.aws.queue import STATE_CHANGES_AT_ONCE, Queue
+from simulation.aws.rate_limits import RateLimits
 from simulation.aws.table import SimClaims
 from simulation.convergence import is_marked
 from simulation.faults import Faults, Injector
@@ -68,11 +69,18 @@ class World(Shown):
         self.invocations = Invocations(self.timeline)
         self.injector = Injector(faults, streams, self.timeline, self.invocations.sleep, self.say)
         self.injector.active = False
+        if faults.token_buckets:
+            environment = self.invocations.environment
+            random = streams.stream("back-off")
+            self.injector.limits = RateLimits(self.timeline.now, self.invocations.sleep, random, environment)
         self.cluster = Cluster(clock=self.timeline.now, seed=seed, settings=CLUSTER)
         self.claims = SimClaims(deployment=DEPLOYMENT)
         self.asked = Journal[Asked]()
         self.queue = Queue(self.timeline, self.invocations)
-        self.bus = Bus(self.timeline, self.injector, self.queue.send)
+        self.state_changes = Queue(
+            self.timeline, self.invocations, prefix="s", at_once=STATE_CHANGES_AT_ONCE, beside=self.queue
+        )
+        self.bus = Bus(self.timeline, self.injector, self.queue.send, self.state_changes.send)
         to = Listeners(
             joined=self._joined,
             ended=self._ended,
@@ -113,6 +121,7 @@ class World(Shown):
         return Parts(
             fleet=self.fleet,
             queue=self.queue,
+            state_changes=self.state_changes,
             claims=self.claims,
             bus=self.bus,
             invocations=self.invocations,

@@ -256,8 +256,10 @@ class DeadLetters(Protocol):
 class Redelivery(Protocol):
     """When the queue delivers failed messages again."""
 
-    def after(self, delays: Mapping[str, int]) -> None:
-        """Receipt handle -> seconds. A handle that has expired is passed over: its message is visible already."""
+    def after(self, delays: Mapping[str, int], *, queue: str = "") -> None:
+        """Receipt handle -> seconds, of messages of one queue (its ARN; empty: the interruption queue). A handle that
+        has expired is passed over: its message is visible already.
+        """
         ...
 
 

@@ -20,6 +20,7 @@ DETAIL_TYPES = {
     ("aws.states", "Step Functions Execution Status Change"),
 }
 TERMINATE_ACTION = "EC2 Instance-terminate Lifecycle Action"
+STATE_CHANGE = "EC2 Instance State-change Notification"
 LEAVING = {"stopping", "stopped", "shutting-down", "terminated"}
 ENDED_BADLY = {"FAILED", "TIMED_OUT", "ABORTED"}
 USUALLY = 0.5  # seconds from source to queue
@@ -30,7 +31,7 @@ def let_through(event: Event) -> bool:
     key = (event["source"], event["detail-type"])
     if key not in DETAIL_TYPES:
         return False
-    if key[1] == "EC2 Instance State-change Notification":
+    if key[1] == STATE_CHANGE:
         return event["detail"]["state"] in LEAVING
     if key[0] == "aws.states":
         return event["detail"]["status"] in ENDED_BADLY
@@ -38,10 +39,17 @@ def let_through(event: Event) -> bool:
 
 
 class Bus:
-    """`send` puts a body into the queue."""
+    """`send` puts a body into the interruption queue, `send_state_change` into that of state changes."""
 
-    def __init__(self, timeline: Timeline, injector: Injector, send: Callable[[str], None]) -> None:
-        self._timeline, self._injector, self._send = timeline, injector, send
+    def __init__(
+        self,
+        timeline: Timeline,
+        injector: Injector,
+        send: Callable[[str], None],
+        send_state_change: Callable[[str], None] | None = None,
+    ) -> None:
+        self._timeline, self._injector, self.send = timeline, injector, send
+        self.send_state_change = send_state_change or send
         self.emitted: Counter[str] = Counter()
         self.heard: dict[str, float] = {}  # instance -> when the first event says that a hook keeps it from ending
 
@@ -58,9 +66,13 @@ class Bus:
         body = json.dumps(self._injector.skewed(event))
         for _ in range(copies):
             delay = self._delay()
-            self._timeline.after(delay, lambda: self._send(body), f"event {event['detail-type']}")
+            self._timeline.after(delay, lambda: self._deliver(event, body), f"event {event['detail-type']}")
             if event["detail-type"] == TERMINATE_ACTION:
                 self._hear(event["detail"]["EC2InstanceId"], self._timeline.now() + delay)
+
+    def _deliver(self, event: Event, body: str) -> None:
+        send = self.send_state_change if event["detail-type"] == STATE_CHANGE else self.send
+        send(body)
 
     def _hear(self, instance: str, comes: float) -> None:
         """An instance that came back from ending, to its warm pool, may end once more."""

@@ -15,6 +15,7 @@ SPOT_WARNING = "EC2 Spot Instance Interruption Warning"
 RESERVATION_WARNING = "EC2 Capacity Reservation Instance Interruption Warning"
 DEPLOYMENT = f"{ACCOUNT}-{REGION}"
 QUEUE_ARN = f"arn:aws:sqs:{REGION}:{ACCOUNT}:leeward-interruption"
+STATE_CHANGES_ARN = f"arn:aws:sqs:{REGION}:{ACCOUNT}:leeward-state-changes"
 
 Event = dict[str, Any]
 

@@ -1,4 +1,6 @@
-"""SQS with its Lambda event source: batches, visibility, redelivery, redrive to the dead-letter queue."""
+"""SQS with its Lambda event source: batches, visibility, redelivery, redrive to the dead-letter queue.
+
+Two queues lead to fn interruption, one of them with the state changes of EC2 alone; they share a dead-letter queue."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +14,9 @@ WINDOW = 1.0  # seconds that the event source collects
 RECEIVES = 20
 FUNCTION_TIMEOUT = 30.0
 VISIBILITY = 6 * FUNCTION_TIMEOUT
-AT_ONCE = 10  # reserved concurrency
+AT_ONCE = 10  # batches: MaximumConcurrency of the event source, as infra sets it
+STATE_CHANGES_AT_ONCE = 2
+READ_AT_ONCE = 5  # batches that Lambda reads when messages become available ("Using Lambda with Amazon SQS")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -40,15 +44,28 @@ Consumer = Callable[[Sequence[Queued]], Sequence[str]]
 
 
 class Queue:
-    """`consumer` runs in an invocation and answers the ids of messages that failed."""
+    """`consumer` runs in an invocation and answers the ids of messages that failed. What becomes of messages is
+    written into the journals of the queue `beside`, where there is one.
+    """
 
-    def __init__(self, timeline: Timeline, invocations: Invocations) -> None:
+    def __init__(
+        self,
+        timeline: Timeline,
+        invocations: Invocations,
+        *,
+        prefix: str = "m",
+        at_once: int = AT_ONCE,
+        beside: "Queue | None" = None,
+    ) -> None:
         self._timeline, self._invocations = timeline, invocations
+        self._prefix, self._at_once = prefix, at_once
         self.consumer: Consumer = lambda _: ()
         self.messages: dict[str, Queued] = {}
-        self.dead_letters = Journal[DeadLetter]()
-        self.redriven = Journal[str]()
-        self.acknowledged = Journal[tuple[str, str]]()  # (message id, body)
+        self.dead_letters: Journal[DeadLetter] = beside.dead_letters if beside else Journal[DeadLetter]()
+        self.redriven: Journal[str] = beside.redriven if beside else Journal[str]()
+        self.acknowledged: Journal[tuple[str, str]] = (
+            beside.acknowledged if beside else Journal[tuple[str, str]]()
+        )  # (message id, body)
         self.handled = 0
         self._numbers = 0
         self._busy = 0
@@ -63,7 +80,7 @@ class Queue:
         """Put it in."""
         self._numbers += 1
         now = self._timeline.now()
-        message = Queued(id=f"m-{self._numbers:08}", body=body, sent=now, visible=now)
+        message = Queued(id=f"{self._prefix}-{self._numbers:08}", body=body, sent=now, visible=now)
         self.messages[message.id] = message
         self._look(now + WINDOW)
 
@@ -84,21 +101,25 @@ class Queue:
     def _deliver(self) -> None:
         now = self._timeline.now()
         self._redrive(now)
-        ready = [message for message in self.messages.values() if message.visible <= now][:BATCH]
-        if ready and self._busy < AT_ONCE:
-            self._busy += 1
-            for message in ready:
-                message.receives += 1
-                message.receipt = f"{message.id}/{message.receives}"
-                message.visible = now + VISIBILITY
-            self._invocations.start(
-                lambda: self.consumer(ready),
-                lambda ended: self._ended(ready, ended),
-                name="interruption",
-                timeout=FUNCTION_TIMEOUT,
-            )
+        ready = [message for message in self.messages.values() if message.visible <= now][: READ_AT_ONCE * BATCH]
+        for first in range(0, len(ready), BATCH):
+            if self._busy < self._at_once:
+                self._hand_over(ready[first : first + BATCH], now)
         if self.messages:
             self._look(max(now + WINDOW, min(message.visible for message in self.messages.values())))
+
+    def _hand_over(self, batch: Sequence[Queued], now: float) -> None:
+        self._busy += 1
+        for message in batch:
+            message.receives += 1
+            message.receipt = f"{message.id}/{message.receives}"
+            message.visible = now + VISIBILITY
+        self._invocations.start(
+            lambda: self.consumer(batch),
+            lambda ended: self._ended(batch, ended),
+            name="interruption",
+            timeout=FUNCTION_TIMEOUT,
+        )
 
     def _redrive(self, now: float) -> None:
         worn = [m for m in self.messages.values() if m.visible <= now and m.receives >= RECEIVES]
@@ -133,10 +154,12 @@ class SimDeadLetters:
 class SimRedelivery:
     """`ports.Redelivery`."""
 
-    def __init__(self, queue: Queue) -> None:
-        self._queue = queue
+    def __init__(self, queue: Queue, others: Mapping[str, Queue] | None = None) -> None:
+        """`others` by ARN."""
+        self._queue, self._others = queue, dict(others or {})
 
-    def after(self, delays: Mapping[str, int]) -> None:
+    def after(self, delays: Mapping[str, int], *, queue: str = "") -> None:
         """Receipt handle -> seconds."""
+        asked = self._others.get(queue, self._queue)
         for receipt, seconds in delays.items():
-            self._queue.change_visibility(receipt, seconds)
+            asked.change_visibility(receipt, seconds)

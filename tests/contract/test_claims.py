@@ -127,6 +127,12 @@ def test_an_instance_without_a_group_can_be_claimed(claims):
     assert claims.claim(subject, FULL, NOW).subject == subject
 
 
+def test_what_the_claim_knew_of_policy_and_storm_is_kept(claims):
+    subject = replace(a_subject(), policy="web", together=100)
+    assert claims.claim(subject, FULL, NOW).subject == subject
+    assert claims.read(INSTANCE).subject == subject
+
+
 def test_a_redelivered_cause_changes_nothing(claims):
     first = claims.claim(a_subject(), FULL, NOW)
     assert claims.claim(a_subject(), FULL, LATER) == first

@@ -35,11 +35,11 @@ def act_role(cluster: str) -> str:
 
 
 def a_queue(name: str, *, messages: int = 0) -> Queue:
-    """The first one with its policy and its dead-letter queue."""
+    """Those that are read with their policy and their dead-letter queue."""
     url = f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{name}"
-    if name != expected.QUEUE:
+    if name not in expected.READ_QUEUES:
         return Queue(arn=arn("sqs", name), url=url, messages=messages)
-    rules = [arn("events", f"rule/{rule}") for rule in expected.QUEUE_RULES]
+    rules = [arn("events", f"rule/{rule}") for rule, target in expected.QUEUE_RULES.items() if target == f":{name}"]
     statement = {
         "Effect": "Allow",
         "Principal": {"Service": "events.amazonaws.com"},
@@ -103,7 +103,10 @@ class FakeDeployment(Calls):
         self.machines = dict.fromkeys(expected.MACHINES, "ACTIVE")
         self.ended: dict[str, list[FailedExecution]] = {}
         self.read_by = {
-            "leeward-interruption": [EventSource(id="e-1", source=arn("sqs", expected.QUEUE), state="Enabled")],
+            "leeward-interruption": [
+                EventSource(id="e-1", source=arn("sqs", expected.QUEUE), state="Enabled"),
+                EventSource(id="e-3", source=arn("sqs", expected.STATE_CHANGES), state="Enabled"),
+            ],
             "leeward-telling": [
                 EventSource(id="e-2", source=arn("dynamodb", "table/leeward/stream/2026"), state="Enabled")
             ],

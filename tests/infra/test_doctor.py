@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 import yaml
 
 from leeward.doctor import expected
@@ -38,14 +39,19 @@ def test_rules_schedules_and_their_targets(template):
 
 def test_event_sources(template):
     found = template.resources("AWS::Lambda::EventSourceMapping").values()
-    assert {mapping["FunctionName"] for mapping in found} == set(expected.SOURCES)
+    wanted = {(function, part) for function, parts in expected.SOURCES.items() for part in parts}
+    assert len(found) == len(wanted)
+    for function, part in wanted:
+        sources = [json.dumps(mapping["EventSourceArn"]) for mapping in found if mapping["FunctionName"] == function]
+        assert function == "leeward-telling" or any(f'{part}"' in source for source in sources), part
 
 
-def test_every_rule_that_fills_the_queue_is_one_that_its_policy_admits(template):
+@pytest.mark.parametrize("queue", expected.READ_QUEUES)
+def test_every_rule_that_fills_a_queue_is_one_that_its_policy_admits(template, queue):
     (document,) = [
         found["PolicyDocument"]
         for found in template.resources("AWS::SQS::QueuePolicy").values()
-        if any(queue.endswith(f"/{expected.QUEUE}") for queue in found["Queues"])
+        if any(url.endswith(f"/{queue}") for url in found["Queues"])
     ]
     admitted = [
         source.removesuffix(".Arn")
@@ -53,7 +59,8 @@ def test_every_rule_that_fills_the_queue_is_one_that_its_policy_admits(template)
         if statement.get("Sid") == "OurRules"
         for source in statement["Condition"]["ArnEquals"]["aws:SourceArn"]
     ]
-    assert {source.rpartition("/")[2] for source in admitted} == set(expected.QUEUE_RULES)
+    rules = {rule for rule, target in expected.QUEUE_RULES.items() if target == f":{queue}"}
+    assert {source.rpartition("/")[2] for source in admitted} == rules
 
 
 def test_only_the_capped_function_is_excused_its_throttles(template):

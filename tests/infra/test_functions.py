@@ -140,7 +140,7 @@ def test_the_code_of_a_function_in_a_vpc_cannot_use_lambdas_own_rights(everythin
 def test_concurrency_is_kept_for_interruptions_and_drains_are_capped(template, everything):
     reserved = {n: f.get("ReservedConcurrentExecutions") for n, f in template.named(FUNCTION).items()}
     assert reserved == {
-        "leeward-interruption": 10,
+        "leeward-interruption": 12,  # ten for the interruption queue, two for state changes
         "leeward-drain": 40,
         "leeward-terminate": None,
         "leeward-sweep": None,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from infra.rules import RULES, execution_rule
+from infra.rules import RULES, STATE_CHANGE, execution_rule
 from leeward.interruption.parse import PARSERS
 from tests.events import event
 from tests.infra.conftest import SENDER, TOPIC
@@ -13,8 +13,10 @@ from tests.infra.event_pattern import matches
 RULE = "AWS::Events::Rule"
 QUEUE = "AWS::SQS::Queue"
 INTERRUPTION = "leeward-interruption"
+STATE_CHANGES = "leeward-state-changes"
 DEAD_LETTERS = "leeward-interruption-dead-letters"
 QUEUE_ARN = f"arn:aws:sqs:us-east-1:111122223333:{INTERRUPTION}"
+STATE_CHANGES_ARN = f"arn:aws:sqs:us-east-1:111122223333:{STATE_CHANGES}"
 
 
 OF_ROUNDS, OF_UPGRADES = "leeward-round-status", "leeward-upgrade-status"  # call fn decide, fn upgrade
@@ -77,43 +79,61 @@ def test_exactly_the_events_that_concern_us_pass(template, body, rules):
 def test_the_code_understands_every_event_that_a_rule_lets_pass_and_every_one_it_understands_may_pass():
     let_through = {
         (source, detail_type)
-        for rule in (*RULES, execution_rule("execution-status", "node-termination", "arn"))
+        for rule in (*RULES, STATE_CHANGE, execution_rule("execution-status", "node-termination", "arn"))
         for source in rule.pattern["source"]
         for detail_type in rule.pattern["detail-type"]
     }
     assert let_through == set(PARSERS)
 
 
-def test_every_rule_fills_the_queue_and_loses_nothing(template):
-    for rule in event_rules(template).values():
+def test_every_rule_fills_its_queue_and_loses_nothing(template):
+    """A spot warning does not wait behind the state changes of the account."""
+    for name, rule in event_rules(template).items():
         (target,) = rule["Targets"]
-        assert target["Arn"] == QUEUE_ARN
+        assert target["Arn"] == (STATE_CHANGES_ARN if name == "leeward-state-change" else QUEUE_ARN)
         assert target["DeadLetterConfig"]["Arn"] == f"arn:aws:sqs:us-east-1:111122223333:{DEAD_LETTERS}"
         assert rule["State"] == "ENABLED"
 
 
 def test_a_message_that_fails_twenty_times_goes_to_the_dead_letters_and_stays_two_weeks(template):
-    redrive = template.named(QUEUE)[INTERRUPTION]["RedrivePolicy"]
-    assert redrive["deadLetterTargetArn"].endswith(f":{DEAD_LETTERS}")
-    assert redrive["maxReceiveCount"] == 20
+    for queue in (INTERRUPTION, STATE_CHANGES):
+        redrive = template.named(QUEUE)[queue]["RedrivePolicy"]
+        assert redrive["deadLetterTargetArn"].endswith(f":{DEAD_LETTERS}")
+        assert redrive["maxReceiveCount"] == 20
     assert template.named(QUEUE)[DEAD_LETTERS]["MessageRetentionPeriod"] == 14 * 24 * 3600
 
 
-def test_a_batch_stays_invisible_six_times_as_long_as_the_function_may_take(template):
+@pytest.mark.parametrize("queue", [INTERRUPTION, STATE_CHANGES])
+def test_a_batch_stays_invisible_six_times_as_long_as_the_function_may_take(template, queue):
     timeout = template.named("AWS::Lambda::Function")["leeward-interruption"]["Timeout"]
-    assert template.named(QUEUE)[INTERRUPTION]["VisibilityTimeout"] >= 6 * timeout
+    assert template.named(QUEUE)[queue]["VisibilityTimeout"] >= 6 * timeout
 
 
-def test_batches_are_large_reported_record_by_record_and_bounded(template):
+@pytest.mark.parametrize(("source", "at_once"), [(QUEUE_ARN, 10), (STATE_CHANGES_ARN, 2)])
+def test_batches_are_large_reported_record_by_record_and_bounded(template, source, at_once):
     mappings = template.resources("AWS::Lambda::EventSourceMapping").values()
-    (mapping,) = (one for one in mappings if one["FunctionName"] == "leeward-interruption")
-    assert mapping["EventSourceArn"] == QUEUE_ARN
+    (mapping,) = (found for found in mappings if found["EventSourceArn"] == source)
+    assert mapping["FunctionName"] == "leeward-interruption"
     assert (mapping["BatchSize"], mapping["MaximumBatchingWindowInSeconds"]) == (100, 1)
     assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
-    assert mapping["ScalingConfig"] == {"MaximumConcurrency": 10}
+    assert mapping["ScalingConfig"] == {"MaximumConcurrency": at_once}
 
 
-@pytest.mark.parametrize("queue", [INTERRUPTION, DEAD_LETTERS])
+def test_both_queues_together_read_no_more_batches_than_the_function_has_reserved(template):
+    mappings = template.resources("AWS::Lambda::EventSourceMapping").values()
+    at_once = sum(found["ScalingConfig"]["MaximumConcurrency"] for found in mappings if "ScalingConfig" in found)
+    function = template.named("AWS::Lambda::Function")["leeward-interruption"]
+    assert at_once == function["ReservedConcurrentExecutions"]
+
+
+def test_the_function_may_read_both_queues_and_ask_both_for_a_redelivery(template):
+    role = template.named("AWS::Lambda::Function")["leeward-interruption"]["Role"]
+    (statement,) = [s for s in template.statements(role) if "sqs:ReceiveMessage" in s.actions]
+    assert "sqs:ChangeMessageVisibility" in statement.actions
+    assert statement.resources == (QUEUE_ARN, STATE_CHANGES_ARN)
+
+
+@pytest.mark.parametrize("queue", [INTERRUPTION, STATE_CHANGES, DEAD_LETTERS])
 def test_a_queue_is_encrypted_and_speaks_tls_only(template, queue):
     assert template.named(QUEUE)[queue]["SqsManagedSseEnabled"] is True
     tls = by_sid(template, queue)["tls"]
@@ -121,9 +141,11 @@ def test_a_queue_is_encrypted_and_speaks_tls_only(template, queue):
     assert tls["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
 
 
-@pytest.mark.parametrize("queue", [INTERRUPTION, DEAD_LETTERS])
+@pytest.mark.parametrize("queue", [INTERRUPTION, STATE_CHANGES, DEAD_LETTERS])
 def test_only_our_own_rules_may_send(template, queue):
-    ours = {f"arn:aws:events:us-east-1:111122223333:rule/{name}" for name in event_rules(template)}
+    of_state_changes = {"leeward-state-change"}
+    rules = {INTERRUPTION: set(event_rules(template)) - of_state_changes, STATE_CHANGES: of_state_changes}
+    ours = {f"arn:aws:events:us-east-1:111122223333:rule/{name}" for name in rules.get(queue, event_rules(template))}
     statement = by_sid(template, queue)["OurRules"]
     assert statement["Principal"] == {"Service": "events.amazonaws.com"}
     assert set(statement["Condition"]["ArnEquals"]["aws:SourceArn"]) == ours
@@ -156,6 +178,15 @@ def test_anybody_else_is_refused_even_with_rights_of_their_own(template, everyth
         if senders:
             assert not refused(statement, senders)
             assert not refused(statement, {"aws:PrincipalArn": SENDER})
+
+
+def test_nothing_but_its_rule_may_send_state_changes(everything):
+    """Named topics and roles announce hooks, which belong to the interruption queue."""
+    statement = by_sid(everything, STATE_CHANGES)["NobodyElse"]
+    assert (statement["Effect"], statement["Principal"]) == ("Deny", {"AWS": "*"})
+    assert not refused(statement, {"aws:SourceArn": "arn:aws:events:us-east-1:111122223333:rule/leeward-state-change"})
+    assert refused(statement, {"aws:SourceArn": TOPIC})
+    assert refused(statement, {"aws:PrincipalArn": SENDER})
 
 
 def test_a_dead_letter_is_put_there_by_the_function_that_could_not_read_it(template):

@@ -71,7 +71,7 @@ def test_an_alarm_watches_what_its_name_says(template, name, metric, dimension, 
 
 
 def test_there_are_no_other_alarms(template):
-    assert len(alarms(template)) == 12
+    assert len(alarms(template)) == 13
 
 
 def test_a_sweep_that_has_not_come_to_a_good_end_for_five_minutes_alarms(template):

@@ -7,6 +7,7 @@ from botocore.session import Session
 from botocore.stub import Stubber
 
 from infra import quota, settings
+from infra.interruption import reserved_concurrency
 from infra.names import function
 from leeward.doctor.expected import RESERVED
 
@@ -41,20 +42,21 @@ def test_the_starter_quota_is_told_before_a_deployment_fails_on_it(account, caps
     assert account(10, 10) == 1
     told = capsys.readouterr().err
     assert "'Concurrent executions' of Lambda (L-B99A9384) is 10" in told
-    assert "150 are needed" in told
+    assert f"{100 + RESERVED} are needed" in told
     assert "request-service-quota-increase --service-code lambda --quota-code L-B99A9384" in told
     assert "concurrency.drain to 0" in told
 
 
 @pytest.mark.parametrize(
-    ("limit", "unreserved", "code"), [(149, 149, 1), (150, 150, 0), (1000, 120, 1), (1000, 900, 0)]
+    ("limit", "unreserved", "code"),
+    [(99 + RESERVED, 99 + RESERVED, 1), (100 + RESERVED, 100 + RESERVED, 0), (1000, 120, 1), (1000, 900, 0)],
 )
 def test_a_hundred_stay_unreserved(account, limit, unreserved, code):
     assert account(limit, unreserved) == code
 
 
 def test_what_an_earlier_deployment_holds_is_not_asked_for_again(account):
-    assert account(150, 100, held=25) == 0
+    assert account(100 + RESERVED, 100, held=RESERVED // 2) == 0
 
 
 def test_nothing_is_asked_where_nothing_is_reserved(account):
@@ -74,4 +76,4 @@ def test_a_quota_that_may_not_be_read_holds_no_deployment_up(tmp_path, capsys):
 
 def test_doctor_counts_with_the_defaults_of_the_settings():
     defaults = settings.Settings(clusters=())
-    assert defaults.interruption_concurrency + defaults.drain_concurrency == RESERVED
+    assert reserved_concurrency(defaults) + defaults.drain_concurrency == RESERVED

@@ -41,7 +41,13 @@ def an_injector(timeline=None, **rates):
 def test_no_faults_are_no_faults_and_all_are_all():
     assert Faults.none() == Faults()
     unset = {f.name for f in fields(Faults) if not getattr(Faults.all(), f.name)}
-    of_some_seeds = {"api_hangs_per_hour", "api_slow_per_hour", "forbidden_seconds", "webhooks_per_hour"}
+    of_some_seeds = {
+        "api_hangs_per_hour",
+        "api_slow_per_hour",
+        "forbidden_seconds",
+        "webhooks_per_hour",
+        "token_buckets",
+    }
     assert unset == {"kill_call", "kill_after", *of_some_seeds}
     assert Faults.all().without("throttle_aws").throttle_aws == 0
 

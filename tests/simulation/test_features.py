@@ -9,7 +9,7 @@ from simulation.aws.compute import IN_SERVICE, STANDBY
 from simulation.aws.hook_waits import global_time_out
 from simulation.case import Case
 from simulation.faults import Faults, Injector
-from simulation.features import WEIGHTS, Feature, drawn, with_faults
+from simulation.features import BESIDE, WEIGHTS, Feature, drawn, with_faults
 from simulation.timeline import Streams, Timeline
 from simulation.world import World
 from tests.simulation.fleet_stand_in import SMALL, GroupPlan
@@ -30,8 +30,16 @@ def case(*features, hours=0.1, **more):
 
 def test_every_feature_is_drawn_by_some_of_the_first_three_hundred_seeds_and_no_seed_has_more_than_four():
     seeds = [drawn(seed) for seed in range(1, 301)]
-    assert set().union(*seeds) == set(Feature) == set(WEIGHTS)
-    assert {len(found) for found in seeds} == {0, 1, 2, 3, 4}
+    assert set().union(*seeds) == set(Feature) == {*WEIGHTS, *BESIDE}
+    assert {len(found - BESIDE.keys()) for found in seeds} == {0, 1, 2, 3, 4}
+
+
+def test_token_buckets_move_no_other_draw():
+    """Seeds that were investigated before they were a feature still show the same world."""
+    with_buckets = next(seed for seed in range(1, 301) if Feature.TOKEN_BUCKETS in drawn(seed))
+    assert drawn(7) - BESIDE.keys() == {Feature.MIN_SIZE, Feature.HANGING_API, Feature.PROTECTED}
+    assert drawn(11) - BESIDE.keys() == {Feature.MIXED_INSTANCES, Feature.REPAIR, Feature.TWO_HOOKS}
+    assert with_faults(Faults.none(), drawn(with_buckets) & BESIDE.keys()).token_buckets
 
 
 @pytest.mark.parametrize("feature", sorted(Feature))

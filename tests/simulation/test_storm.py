@@ -2,6 +2,7 @@
 
 import pytest
 
+from bench import storm_limits
 from bench.storm_chain import Way, storm
 from leeward.model.termination import CauseKind
 from simulation.faults import Faults
@@ -37,6 +38,17 @@ def test_three_deliveries_of_everything_and_throttling_end_in_the_same_state(smo
     assert worse.violations == ()
     assert worse.tainted < SPOT_DEADLINE
     assert worse.gone > smooth.gone  # it was worse indeed
+
+
+def test_within_the_limits_of_aws_pods_without_a_budget_leave_in_time():
+    """Forty of a hundred nodes with ten pods each; as long as each step asked AWS first, hardly a pod was evicted."""
+    found = storm_limits.storm(COUNT)
+    assert found.throttled["autoscaling:DescribeAutoScalingGroups"] > 0  # there were limits
+    assert found.pods > 100
+    assert (found.evicted, found.lost, found.violations) == (1.0, 0, ())
+    assert found.tainted is not None
+    assert found.tainted <= storm_limits.TAINTED_WITHIN
+    assert found.met
 
 
 @pytest.mark.long

@@ -452,15 +452,15 @@ def test_an_event_that_cannot_be_written_costs_nothing():
     assert run.next is Next.DRAIN
 
 
-def another_warning(system, name="i-0def"):
-    """A second node of the same zone is warned at the same moment."""
+def another_warning(system, name="i-0def", at=START):
+    """A second node of the same zone is warned, at the same moment where no other is given."""
     group = system.groups.by_name[GROUP]
     member = GroupInstance(id=name, zone=A, lifecycle="InService")
     system.groups.by_name[GROUP] = replace(group, instances=(*group.instances, member))
     system.instances.put(an_instance(name))
     system.kubernetes.put_node(replace(a_node(name), cpu=2000))
-    cause = Cause(id="event-2", kind=CauseKind.SPOT_INTERRUPTION, at=START, deadline=START + timedelta(minutes=2))
-    system.claims.claim(a_subject(name, node=f"node-{name}"), cause, START)
+    cause = Cause(id="event-2", kind=CauseKind.SPOT_INTERRUPTION, at=at, deadline=at + timedelta(minutes=2))
+    system.claims.claim(a_subject(name, node=f"node-{name}"), cause, at)
 
 
 def ask_for(system, name):
@@ -487,7 +487,7 @@ def test_two_replacements_at_the_same_moment_do_not_take_the_same_addresses():
 
 def test_a_promise_is_past_after_two_minutes_and_what_was_launched_counts_for_itself():
     system = a_system(a_pod(), free=(0, 25, 200), cores={A: 8000, B: 1000, C: 9000}, ready=(I, "i-0def"))
-    another_warning(system)
+    another_warning(system, at=START + timedelta(minutes=2))
     ask(system)
     system.clock.advance(minutes=2)
     ask_for(system, "i-0def")

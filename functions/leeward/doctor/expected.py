@@ -27,7 +27,7 @@ ENDPOINTS: Mapping[str, str] = {
 }
 """Endpoints that functions in a VPC need -> what happens without."""
 NICE_TO_HAVE = frozenset({"servicequotas", "pricing.api"})
-RESERVED = 50  # concurrent executions, by the defaults of the settings
+RESERVED = 52  # concurrent executions, by the defaults of the settings
 
 TERMINATIONS = "leeward-node-termination"
 MACHINES = (TERMINATIONS, "leeward-node-group-upgrade", "leeward-disruption-round")
@@ -35,21 +35,25 @@ MACHINES = (TERMINATIONS, "leeward-node-group-upgrade", "leeward-disruption-roun
 TABLE = "leeward"
 INDEX = "open"
 QUEUE = "leeward-interruption"
+STATE_CHANGES = "leeward-state-changes"
 DEAD_LETTERS = "leeward-interruption-dead-letters"
 UNDELIVERED = "leeward-telling-undelivered"
-QUEUES = (QUEUE, DEAD_LETTERS, UNDELIVERED)
+READ_QUEUES = (QUEUE, STATE_CHANGES)  # by fn interruption
+QUEUES = (*READ_QUEUES, DEAD_LETTERS, UNDELIVERED)
 
 PREFIX = "leeward-"  # of all rules and alarms
 _OF_QUEUE = (
     "spot-interruption",
     "rebalance-recommendation",
     "scheduled-change",
-    "state-change",
     "lifecycle-action",
     "capacity-reservation",
     "execution-status",
 )
-QUEUE_RULES: Mapping[str, str] = {f"leeward-{name}": f":{QUEUE}" for name in _OF_QUEUE}
+QUEUE_RULES: Mapping[str, str] = {
+    **{f"leeward-{name}": f":{QUEUE}" for name in _OF_QUEUE},
+    "leeward-state-change": f":{STATE_CHANGES}",
+}
 RULES: Mapping[str, str] = {
     **QUEUE_RULES,
     "leeward-upgrade-status": ":function:leeward-upgrade",
@@ -59,14 +63,18 @@ RULES: Mapping[str, str] = {
 SCHEDULES: Mapping[str, str] = {
     f"leeward-{name}-schedule": f":function:leeward-{name}" for name in ("sweep", "sync", "decide")
 }
-SOURCES: Mapping[str, str] = {"leeward-interruption": f":{QUEUE}", "leeward-telling": f":table/{TABLE}/stream/"}
-"""Function -> what the ARN of its event source contains."""
+SOURCES: Mapping[str, tuple[str, ...]] = {
+    "leeward-interruption": tuple(f":{queue}" for queue in READ_QUEUES),
+    "leeward-telling": (f":table/{TABLE}/stream/",),
+}
+"""Function -> what the ARNs of its event sources contain."""
 
 ALARMS = tuple(
     f"leeward-{name}"
     for name in (
         "dead-letters",
         "queue-age",
+        "state-changes-age",
         *(f"{machine}-{end}" for machine in ("termination", "upgrade", "round") for end in ("failed", "timed-out")),
         *(f"{name}-stopped" for name in ("sweep", "decide", "sync")),
         "events-undelivered",

@@ -19,6 +19,7 @@ from leeward.interruption.lookup import Lookup, look_up_clusters, look_up_instan
 from leeward.interruption.marking import Marking, mark_nodes
 from leeward.interruption.parse import parse
 from leeward.isolation import Executor, attempt, in_threads
+from leeward.model.deadlines import ABRUPT
 from leeward.model.message import Message
 from leeward.ports import Ports
 
@@ -30,13 +31,16 @@ WRITE_SECONDS = 3.0  # for taints and Events in a cluster; the drain taints what
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One queue record. `received`: when it was sent to the queue; `receives`: how often it has been delivered."""
+    """One queue record. `received`: when it was sent to the queue; `receives`: how often it has been delivered;
+    `queue`: the ARN of its queue, empty for the interruption queue.
+    """
 
     id: str
     body: str
     received: datetime
     receipt: str = ""
     receives: int = 1
+    queue: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +137,7 @@ class _Batch:
         messages = [one for place in part.places if isinstance(one := self.parsed[place], Message)]
         reading = self.ports.for_seconds(READ_SECONDS)
         lookup = look_up_clusters(self.lookup, part.clusters, messages, reading, self.each)
-        works = [self._decide(place, lookup) for place in part.places]
+        works = _counted([self._decide(place, lookup) for place in part.places])
         actions: dict[str, Effect] = {}
         for work in works:
             own = dict(actions_of(work.decision, self.ports)) | _dead_letter(work, self.ports)
@@ -186,6 +190,22 @@ class _Batch:
             work.keys += tuple(own)
             events.update(own)
         return self._run(events)
+
+
+def _counted(works: list[_Work]) -> list[_Work]:
+    """With the number of instances that EC2 takes in the subject of each of them: a storm is paced differently."""
+    taken = {
+        node.instance for work in works for node in work.decision.nodes if node.cause and node.cause.kind in ABRUPT
+    }
+    for work in works:
+        nodes = tuple(
+            replace(node, subject=replace(node.subject, together=len(taken)))
+            if node.subject and node.instance in taken
+            else node
+            for node in work.decision.nodes
+        )
+        work.decision = replace(work.decision, nodes=nodes)
+    return works
 
 
 def _decision(message: Message, lookup: Lookup, ports: Ports) -> Decision:

@@ -39,6 +39,7 @@ def _records(event: Mapping[str, Any], now: datetime) -> Sequence[Record]:
             received=_sent(raw.get("attributes") or {}, now),
             receipt=raw.get("receiptHandle", ""),
             receives=int((raw.get("attributes") or {}).get("ApproximateReceiveCount", 1)),
+            queue=raw.get("eventSourceARN", ""),
         )
         for raw in event["Records"]
     ]

@@ -21,21 +21,22 @@ def delay_seconds(receives: int) -> int:
 
 def redeliver_soon(result: BatchResult, ports: Ports) -> str | None:
     """Ask for it; that it was refused is no more than a later delivery, and the answer says so for the log."""
-    failed = [one.record for one in result.results if one.decision.outcome is RecordOutcome.RETRY]
-    delays = {record.receipt: delay_seconds(record.receives) for record in failed if record.receipt}
-    if not delays:
-        return None
+    delays: dict[str, dict[str, int]] = {}
+    for record in (one.record for one in result.results if one.decision.outcome is RecordOutcome.RETRY):
+        if record.receipt:
+            delays.setdefault(record.queue, {})[record.receipt] = delay_seconds(record.receives)
     errors: list[LeewardError] = []
-    with isolate_errors(errors.append):
-        _ask(delays, ports, TRIES)
+    for queue, of_queue in delays.items():
+        with isolate_errors(errors.append):
+            _ask(queue, of_queue, ports, TRIES)
     return f"failed records come back only after the queue's visibility time-out: {errors[0]}" if errors else None
 
 
-def _ask(delays: Mapping[str, int], ports: Ports, tries: int) -> None:
+def _ask(queue: str, delays: Mapping[str, int], ports: Ports, tries: int) -> None:
     """Again where that may help; asked twice it is once."""
     try:
-        ports.redelivery.after(delays)
+        ports.redelivery.after(delays, queue=queue)
     except RetryableError:
         if tries == 1:
             raise
-        _ask(delays, ports, tries - 1)
+        _ask(queue, delays, ports, tries - 1)

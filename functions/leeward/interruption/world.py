@@ -116,6 +116,7 @@ class Place:
             instance_type=instance.type if instance else labels.get(keys.INSTANCE_TYPE_LABEL, ""),
             capacity_type=instance.capacity_type if instance else CapacityType.ON_DEMAND,
             node=self.node.name if self.node else None,
+            policy=self.policy.name if self.policy else "",
         )
 
 

@@ -79,7 +79,10 @@ class Cause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """The instance that goes, as it was when it was claimed."""
+    """The instance that goes, as it was when it was claimed. `policy`: the name of the one that selected its group,
+    empty where the claim did not look. `together`: how many instances of the cluster EC2 takes that were claimed with
+    this one, from one batch of messages.
+    """
 
     instance: str
     cluster: str
@@ -89,6 +92,8 @@ class Subject:
     instance_type: str
     capacity_type: CapacityType
     node: str | None = None  # name of its Node, None when it never joined
+    policy: str = ""
+    together: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

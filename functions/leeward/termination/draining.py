@@ -26,9 +26,11 @@ from leeward.termination.evicting import Progress, plan_now, work
 from leeward.termination.heartbeats import beat
 from leeward.termination.ledger import only_surplus
 from leeward.termination.parting import give_back, remove_node
+from leeward.termination.prompt_eviction import evict_promptly, survey_or_evict
 from leeward.termination.run import Next, Run
-from leeward.termination.situation import Situation, find_node, read, survey
+from leeward.termination.situation import Situation, find_node, read
 from leeward.termination.steps import Step
+from leeward.termination.storm import evicts_alone, pause_seconds
 from leeward.termination.surging import put_back
 
 DEREGISTERING, DETACHING = "AwaitingDeregistration", "AwaitingVolumeDetachment"  # reasons of Events
@@ -41,7 +43,11 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     Answers drained (with what is left of the settle time as pause), wait, gone, failed, spare where a person has
     detached the instance, or replace where a cause that has joined calls for another instance first.
     """
-    situation = survey(read(run.instance, ports), ports)
+    record = read(run.instance, ports)
+    turn = _in_storm(run, record, ports)
+    if turn is not None:
+        return turn
+    situation = survey_or_evict(record, ports)
     run = replace(run, version=situation.record.version)
     if situation.ended:
         return replace(run, next=Next.GONE, why=f"EC2 says {situation.state}")
@@ -55,6 +61,7 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         situation.policy,
         situation.lifecycle,
         hook_guards=bool(situation.our_hooks),
+        now=ports.clock.now(),
     )
     if joined:
         return replace(run, next=Next.REPLACE, why=joined)
@@ -69,6 +76,26 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     except (ClusterUnreachableError, ThrottledError) as error:
         why = f"waiting for an answer, nothing is ended meanwhile: {error}"
         return _pause(run, situation, started, why, ports, hint=10)
+
+
+def _in_storm(run: Run, record: TerminationRecord, ports: Ports) -> Run | None:
+    """One turn of evictions and a pause, where so many drain that neither AWS nor the function's concurrency would
+    serve them all at once. None where that is not so, or every pod has left: AWS is asked then.
+    """
+    if not evicts_alone(record, ports.clock.now()):
+        return None
+    try:
+        outcome = evict_promptly(record, ports)
+        if outcome is None or outcome[0].drained:
+            return None
+        plan, progress = outcome
+        why = "; ".join(progress.blockers) or _leaving(plan, progress)
+    except ObjectGoneError:
+        return None
+    except (ClusterUnreachableError, ThrottledError) as error:
+        why = f"waiting for an answer, nothing is ended meanwhile: {error}"
+    pause = pause_seconds(record, ports.clock.now())
+    return replace(run, version=record.version, next=Next.WAIT, pause=pause, why=why[:500])
 
 
 def replace_ahead(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:

@@ -71,6 +71,16 @@ def work(
         ports.clock.sleep(LOOK_AGAIN_SECONDS)
 
 
+def turn(
+    node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports
+) -> tuple[DrainPlan, Progress]:
+    """One look at the node's pods and one turn of evictions, without waiting for what comes of it. Raises as `work`."""
+    step = _Step(node, situation, started, kubernetes, ports)
+    plan = step.look()
+    step.take_turn(plan)
+    return plan, step.progress
+
+
 def plan_now(node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports) -> DrainPlan:
     """The verdict over the node's pods at this moment."""
     return _Step(node, situation, started, kubernetes, ports).look()

@@ -21,8 +21,9 @@ from leeward.placement.verdict import NO_SUBNET_WITH_IPS
 from leeward.ports import Ports
 from leeward.termination import maximum_size, verdict
 from leeward.termination.landing import Look, look
+from leeward.termination.prompt_eviction import survey_or_evict
 from leeward.termination.run import Next, Notice, NoticeKind, Run
-from leeward.termination.situation import Situation, read, survey
+from leeward.termination.situation import Situation, read
 
 MOST_PODS_TOLD = 10
 LONGEST_WHY = 500
@@ -46,8 +47,8 @@ def ask_for_replacement(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     have been made already is always followed up, whatever has become of the instance meanwhile. The decision to launch
     nothing is not written down, because a cause that joins later may call for a replacement.
     """
-    situation = survey(read(run.instance, ports), ports)
-    record = situation.record
+    record = read(run.instance, ports)
+    situation = survey_or_evict(record, ports)
     asked = Asked(replacement=record.replacement) if record.replacement else _ask(situation, ports)
     guarded = bool(situation.our_hooks)
     first = verdict.terminates_first(record, situation.policy, situation.lifecycle, hook_guards=guarded)
@@ -70,7 +71,7 @@ def told(record: TerminationRecord, replacement: Replacement) -> str:
 def _ask(situation: Situation, ports: Ports) -> Asked:
     record, group = situation.record, situation.group
     lifecycle = None if situation.ended else situation.lifecycle  # a launch for one that is gone is never paid
-    wanted = verdict.wants_replacement(record, group, situation.policy, lifecycle)
+    wanted = verdict.wants_replacement(record, group, situation.policy, lifecycle, ports.clock.now())
     if group is None or not (wanted.act or record.launching):
         return Asked(replacement=Replacement(reason=wanted.why))
     found = look(situation, group, ports)

@@ -9,7 +9,15 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from leeward.errors import AccessDeniedError, InvalidInputError, LeewardError, RecordChangedError, TerminalError
+from leeward.errors import (
+    AccessDeniedError,
+    AwsUnavailableError,
+    InvalidInputError,
+    LeewardError,
+    RecordChangedError,
+    TerminalError,
+    ThrottledError,
+)
 from leeward.model.deadlines import ABRUPT
 from leeward.model.group import RETAINED, HookResult
 from leeward.model.instance import cluster_of
@@ -34,6 +42,7 @@ from leeward.termination.run import Next, Run
 from leeward.termination.settling import forgiven, give_back_debts, pays_itself_later, settle
 from leeward.termination.situation import POOLED_AND_RUNNING, Situation, read, survey
 from leeward.termination.starting import start
+from leeward.termination.storm import in_storm
 
 WHY_RETAINED = "a terminate hook was abandoned and the group retains the instance: leeward drain ends it"
 
@@ -53,14 +62,29 @@ def claim(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
         return _hand_over(run, record)
     if name != execution_name(record.instance, record.attempt):
         return _hand_over(run, start(record, ports))
-    situation = survey(record, ports)
     now = ports.clock.now()
     ports.claims.note(record.instance, times={"claimed": now})
     until = format_instant(now + verdict.GIVE_UP_AFTER)
     begun = replace(run, attempt=record.attempt, version=record.version, until=until)
-    if situation.ended and not record.launching:
-        return replace(begun, next=Next.GONE, why=f"EC2 says {situation.state}: nothing runs there any more")
+    if in_storm(record):
+        return replace(begun, next=Next.DRAIN, why="one of many that EC2 takes: it drains before AWS is asked anything")
+    gone = _gone(record, ports)
+    if gone is not None:
+        return replace(begun, next=Next.GONE, why=f"EC2 says {gone}: nothing runs there any more")
     return replace(begun, next=Next.REPLACE, why=", ".join(cause.kind.value for cause in record.causes))
+
+
+def _gone(record: TerminationRecord, ports: Ports) -> str | None:
+    """EC2's word for an instance that has ended and for which nothing may have been launched; None while it runs, and
+    where AWS throttles the question about one that EC2 takes: the next step evicts its pods first.
+    """
+    try:
+        situation = survey(record, ports)
+    except (AwsUnavailableError, ThrottledError):
+        if not record.has(*ABRUPT):
+            raise
+        return None
+    return situation.state if situation.ended and not record.launching else None
 
 
 def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from math import ceil
 
-from leeward.model.deadlines import ABRUPT, maintenance
+from leeward.model.deadlines import ABRUPT, maintenance, taken_at
 from leeward.model.group import Group, LifecycleHook
 from leeward.model.instance import Instance
 from leeward.model.termination import CauseKind, TerminationRecord
@@ -15,6 +15,7 @@ from leeward.policy.document import Heartbeat, NodePolicy, Rebalance
 from leeward.termination import deadlines
 from leeward.termination.ledger import debts
 from leeward.termination.run import Next
+from leeward.termination.storm import in_storm
 
 REPLACED_FIRST = (*ABRUPT, CauseKind.SCHEDULED_CHANGE)
 ENDS_OUTSIDE = (  # causes that do not need the group to end the instance, or that a person has asked for
@@ -29,6 +30,7 @@ SHORTEST_PAUSE = 2  # seconds
 JOIN_PAUSE = 10  # seconds between two looks for the Node of an instance that EC2 takes within minutes
 LONG_PAUSE = 30  # seconds, what a pause grows to within minutes
 LONGEST_PAUSE = 600  # what it grows to within hours: two days of a held hook are some thousand history events
+LAUNCHED_AHEAD = timedelta(seconds=60)  # what a node needs to be Ready; in a storm few could pay for a later launch
 UNATTENDED = timedelta(seconds=90)  # until the next chance: a step may hang for 55 s, sweeps are 60 s apart
 LONG_WAIT = timedelta(minutes=5)
 GROWTH = 20  # after a long wait a pause is this part of what was waited
@@ -45,14 +47,14 @@ class Verdict:
 
 
 def wants_replacement(
-    record: TerminationRecord, group: Group | None, policy: NodePolicy, lifecycle: str | None
+    record: TerminationRecord, group: Group | None, policy: NodePolicy, lifecycle: str | None, now: datetime
 ) -> Verdict:
     """Whether we launch another instance before this one drains (docs/features.md, K12, X10).
 
     Not where the group itself is ending the instance (it replaces it, or means to shrink), nor for an operator's
     drain: terminated without decrement, the group replaces it.
     """
-    unwanted = _why_no_replacement(record, group, lifecycle)
+    unwanted = _why_no_replacement(record, group, lifecycle, now)
     if unwanted:
         return Verdict(act=False, why=unwanted)
     if record.has(*REPLACED_FIRST):
@@ -67,13 +69,20 @@ def wants_replacement(
     return Verdict(act=False, why="the group replaces it when it is terminated")
 
 
-def _why_no_replacement(record: TerminationRecord, group: Group | None, lifecycle: str | None) -> str | None:
+def _why_no_replacement(
+    record: TerminationRecord, group: Group | None, lifecycle: str | None, now: datetime
+) -> str | None:
     if group is None or lifecycle is None:
         return "no Auto Scaling group holds the instance any more"
     if record.has(CauseKind.SURPLUS) and debts(record):
         return "the group is one too large: it shrinks by this instance"
     if record.has(CauseKind.ASG_TERMINATE) or lifecycle.startswith("Terminating"):
         return "the group itself is ending the instance"
+    if in_storm(record):
+        return f"EC2 takes {record.subject.together} instances at once: the group replaces them"
+    taken = taken_at(record)
+    if taken is not None and now > taken - LAUNCHED_AHEAD:
+        return "EC2 takes the instance before another would be Ready: the group replaces it"
     return None
 
 
@@ -84,7 +93,7 @@ def terminates_first(
     the hook then holds the instance while it drains, and the group's answer no longer depends on our deadline. So it is
     for an upgrade whose policy wants that order (docs/features.md, V3).
     """
-    wanted = record.has(*ABRUPT) or asks_first(record, policy)
+    wanted = (record.has(*ABRUPT) and not in_storm(record)) or asks_first(record, policy)
     return hook_guards and wanted and lifecycle is not None and not lifecycle.startswith("Terminating")
 
 
@@ -95,12 +104,13 @@ def back_to_replacement(
     lifecycle: str | None,
     *,
     hook_guards: bool,
+    now: datetime,
 ) -> str | None:
     """Why a drain that is under way returns to the step that asks for a replacement, None while it does not: a cause
     that has joined calls for a launch that was not tried, or for the group to be asked before the drain.
     """
     if record.replacement is None:
-        wanted = wants_replacement(record, group, policy, lifecycle)
+        wanted = wants_replacement(record, group, policy, lifecycle, now)
         if wanted.act:
             return wanted.why
     first = terminates_first(record, policy, lifecycle, hook_guards=hook_guards)

@@ -175,6 +175,25 @@ class TestTheEntryPoint:
         assert queue.system.claims.records["i-0abc"].causes[0].at == queue.system.clock.now()
 
 
+class TestStorms:
+    def test_every_instance_that_ec2_takes_is_counted_with_those_of_its_batch(self, connect):
+        names = [f"i-{number:03}" for number in range(3)]
+        queue = connect(
+            instances=[an_instance(name) for name in names],
+            groups=[a_group(GROUP, *names)],
+            nodes=[a_node(name) for name in names],
+        )
+        assert queue.deliver(*map(spot, names), spot(names[0]), event("scheduled_change")) == []
+        subjects = [record.subject for record in queue.system.claims.records.values()]
+        assert {(one.instance, one.together) for one in subjects} == {(name, 3) for name in names}
+        assert {one.policy for one in subjects} == {"web"}
+
+    def test_what_is_not_taken_within_minutes_is_not_counted(self, connect):
+        queue = connect()
+        assert queue.deliver(event("state_change", detail__state="stopping")) == []
+        assert queue.system.claims.records["i-0abc"].subject.together == 0
+
+
 class TestRedelivery:
     def test_a_record_that_failed_comes_back_soon_and_then_less_and_less_often(self, connect):
         queue = connect()
@@ -184,6 +203,14 @@ class TestRedelivery:
             assert queue.deliver(spot()) == ["m0"]
             waits.append(queue.system.redelivery.delays["r0"])
         assert waits == [1, 2, 4, 256, 600]
+
+    def test_each_queue_is_asked_for_its_own_messages(self, connect):
+        queue = connect()
+        queue.system.instances.fail("describe", ThrottledError("RequestLimitExceeded"))
+        arn = "arn:aws:sqs:us-east-1:111122223333:leeward-state-changes"
+        record = {"messageId": "m0", "receiptHandle": "r0", "body": spot(), "eventSourceARN": arn}
+        assert handler.handle({"Records": [record]}, None)["batchItemFailures"]
+        assert queue.system.redelivery.queues == {arn}
 
     def test_what_is_done_is_not_asked_for_again(self, connect):
         queue = connect()

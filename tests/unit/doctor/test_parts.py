@@ -113,7 +113,7 @@ def test_a_schedule_that_is_switched_off(patient):
 
 @pytest.mark.parametrize(
     ("targets", "words"),
-    [([], "no target"), ([arn("sqs", "other-queue")], "other-queue, expected leeward-interruption")],
+    [([], "no target"), ([arn("sqs", "other-queue")], "other-queue, expected leeward-state-changes")],
 )
 def test_a_rule_that_leads_elsewhere(patient, targets, words):
     patient.deployment.aims["leeward-state-change"] = targets
@@ -163,11 +163,18 @@ def test_the_rule_of_a_webhook_is_looked_for_where_a_cluster_names_one():
     ],
 )
 def test_what_reads_the_queue(patient, sources, state, words):
-    patient.deployment.read_by["leeward-interruption"] = sources
+    others = [source for source in patient.deployment.read_by["leeward-interruption"] if source.id != "e-1"]
+    patient.deployment.read_by["leeward-interruption"] = [*sources, *others]
     found = patient.trouble(Check.EVENT_SOURCE)
     assert (found.state, words in found.found) == (state, True)
     if "Disabled" in found.found:
         assert found.fix == "aws lambda update-event-source-mapping --uuid e-1 --enabled"
+
+
+def test_a_queue_that_nothing_reads_is_named(patient):
+    sources = patient.deployment.read_by["leeward-interruption"]
+    patient.deployment.read_by["leeward-interruption"] = [source for source in sources if source.id == "e-1"]
+    assert patient.trouble(Check.EVENT_SOURCE).found == "it is not there: nothing reads leeward-state-changes"
 
 
 def test_a_queue_without_its_dead_letter_queue(patient):

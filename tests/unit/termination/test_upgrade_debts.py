@@ -69,4 +69,4 @@ def test_a_spot_warning_after_a_debt_was_returned_is_replaced_as_ever(system):
     record = replace(read(OLD, system.ports), payers={DEBT: RETURNED})
     record = replace(record, causes=(*record.causes, warning))
     seen = situation(system)
-    assert wants_replacement(record, seen.group, seen.policy, "InService").act
+    assert wants_replacement(record, seen.group, seen.policy, "InService", now).act

@@ -79,6 +79,8 @@ def subject_item(subject: Subject) -> Item:
             "instanceType": subject.instance_type,
             "capacityType": subject.capacity_type.value,
             "node": subject.node,
+            "policy": subject.policy or None,
+            "together": subject.together or None,
         }
     )
 
@@ -166,6 +168,8 @@ def _subject_of(raw: Mapping[str, Any]) -> Subject:
         instance_type=raw.get("instanceType", ""),
         capacity_type=CapacityType(raw["capacityType"]),
         node=raw.get("node"),
+        policy=raw.get("policy", ""),
+        together=int(raw.get("together", 0)),
     )
 
 

@@ -10,18 +10,22 @@ AT_ONCE = 10  # entries that one ChangeMessageVisibilityBatch takes
 
 
 class SqsRedelivery:
-    """The interruption queue, whose own visibility time-out is too long for a spot warning that failed."""
+    """Queues whose own visibility time-out is too long for a spot warning that failed. All of them stand beside the
+    interruption queue, whose URL is `queue_url`.
+    """
 
     def __init__(self, clients: AwsClients, queue_url: str) -> None:
         self._clients = clients
         self._queue_url = queue_url
 
-    def after(self, delays: Mapping[str, int]) -> None:
+    def after(self, delays: Mapping[str, int], *, queue: str = "") -> None:
         """Entries that SQS refuses one by one (an expired handle) come back by themselves."""
+        beside, _, own = self._queue_url.rpartition("/")
+        name = queue.rpartition(":")[2] or own
         for receipts in chunks(delays, AT_ONCE):
             entries = [
                 {"Id": str(number), "ReceiptHandle": receipt, "VisibilityTimeout": delays[receipt]}
                 for number, receipt in enumerate(receipts)
             ]
-            with aws_call("sqs:ChangeMessageVisibility", "the interruption queue"):
-                self._clients.get("sqs").change_message_visibility_batch(QueueUrl=self._queue_url, Entries=entries)
+            with aws_call("sqs:ChangeMessageVisibility", f"queue {name}"):
+                self._clients.get("sqs").change_message_visibility_batch(QueueUrl=f"{beside}/{name}", Entries=entries)

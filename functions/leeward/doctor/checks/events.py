@@ -23,14 +23,15 @@ def schedules(facts: Facts) -> Iterator[Finding]:
 
 def sources(facts: Facts) -> Iterator[Finding]:
     """What Lambda reads for our functions."""
-    for function, part in expected.SOURCES.items():
+    for function, parts in expected.SOURCES.items():
         about = About(Check.EVENT_SOURCE, f"event source of {function}")
         listed = facts.sources.get(function, ())
         if isinstance(listed, Unread):
             yield about.unknown(listed)
             continue
-        found = next((one for one in listed if part in one.source), None)
-        yield about.failed("it is not there: nothing reads for it", REVERT) if found is None else _source(about, found)
+        for part in parts:
+            found = next((source for source in listed if part in source.source), None)
+            yield _source(about, found) if found else about.failed(f"it is not there: nothing reads {part[1:]}", REVERT)
 
 
 def _source(about: About, found: EventSource) -> Finding:

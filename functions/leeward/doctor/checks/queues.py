@@ -13,14 +13,14 @@ OLDEST = 60  # seconds a message may wait: half of what a spot warning leaves
 
 
 def queues(facts: Facts) -> Iterator[Finding]:
-    """Each is there; what fails in the first one goes to its dead-letter queue."""
+    """Each is there; what fails in those that fn interruption reads goes to their dead-letter queue."""
     for name, found in facts.queues.items():
         about = About(Check.QUEUE, f"queue {name}")
         if isinstance(found, Unread):
             yield about.unknown(found)
         elif found is None:
             yield about.failed("it is not there", REVERT)
-        elif name == expected.QUEUE and not found.dead_letters.endswith(f":{expected.DEAD_LETTERS}"):
+        elif name in expected.READ_QUEUES and not found.dead_letters.endswith(f":{expected.DEAD_LETTERS}"):
             to = found.dead_letters or "nowhere"
             yield about.failed(f"what fails goes to {to}, expected {expected.DEAD_LETTERS}", REVERT)
         else:
@@ -28,17 +28,19 @@ def queues(facts: Facts) -> Iterator[Finding]:
 
 
 def policy(facts: Facts) -> Iterator[Finding]:
-    """Every rule that fills the queue may send: EventBridge tells nobody when it may not."""
-    about = About(Check.QUEUE_POLICY, f"queue {expected.QUEUE}")
-    found = facts.queues.get(expected.QUEUE)
-    if isinstance(found, Unread):
-        yield about.unknown(found)
-    elif found is not None:
-        missing = [name for name in expected.QUEUE_RULES if not _admits(found, _arn(name, facts.identity))]
-        if missing:
-            yield about.failed(f"its policy does not let these rules send: {', '.join(missing)}", REVERT)
-        else:
-            yield about.ok("our rules may send")
+    """Every rule that fills a queue may send: EventBridge tells nobody when it may not."""
+    for queue in expected.READ_QUEUES:
+        about = About(Check.QUEUE_POLICY, f"queue {queue}")
+        found = facts.queues.get(queue)
+        if isinstance(found, Unread):
+            yield about.unknown(found)
+        elif found is not None:
+            rules = [name for name, target in expected.QUEUE_RULES.items() if target == f":{queue}"]
+            missing = [name for name in rules if not _admits(found, _arn(name, facts.identity))]
+            if missing:
+                yield about.failed(f"its policy does not let these rules send: {', '.join(missing)}", REVERT)
+            else:
+                yield about.ok("our rules may send")
 
 
 def age(facts: Facts) -> Iterator[Finding]:

@@ -1,0 +1,72 @@
+"""Evictions of a node that EC2 takes within two minutes, without a call to EC2 or Auto Scaling.
+
+In a storm AWS throttles the calls that every other step begins with, and pods must not wait for them. One turn is made
+with what the record says; it is idempotent as every turn is (docs/designs/storms.md)."""
+
+from contextlib import suppress
+from datetime import datetime
+
+from leeward.errors import AwsUnavailableError, LeewardError, ThrottledError
+from leeward.model.deadlines import ABRUPT
+from leeward.model.node import disruption_taint
+from leeward.model.termination import TerminationRecord
+from leeward.policy.document import NodePolicy
+from leeward.ports import Ports
+from leeward.termination import verdict
+from leeward.termination.drain import DrainPlan
+from leeward.termination.evicting import Progress, turn
+from leeward.termination.situation import Situation, find_node, survey
+
+LONGEST_SECONDS = 10.0  # drains of other clusters need the place of one whose API server hangs
+
+
+def evict_promptly(record: TerminationRecord, ports: Ports) -> tuple[DrainPlan, Progress] | None:
+    """Ask the pods whose turn it is to leave; the plan as it was before, and what came of it. None: EC2 does not take
+    the instance, the record names no policy, or no Node stands for it. Raises as the calls of Kubernetes do.
+
+    Never deletes by force or for a grace period of the policy: neither the instance nor its group was looked at.
+    """
+    policy = _policy(record, ports)
+    if policy is None or not record.has(*ABRUPT):
+        return None
+    started = record.times.get("draining", ports.clock.now())
+    situation = _unseen(record, verdict.without_deletions(policy))
+    outcome = _turn(record, situation, started, ports.for_seconds(LONGEST_SECONDS))
+    if outcome is not None:
+        moved = {"moved": ports.clock.now()} if outcome[1].moved else {}
+        times = {"begun": started, "draining": started, **moved}
+        ports.claims.note(record.instance, times=times, blocked_by=outcome[1].blockers, evicted=outcome[1].evicted)
+    return outcome
+
+
+def _turn(
+    record: TerminationRecord, situation: Situation, started: datetime, ports: Ports
+) -> tuple[DrainPlan, Progress] | None:
+    kubernetes = ports.clusters.kubernetes(record.subject.cluster)
+    node = find_node(record, kubernetes)
+    if node is None:
+        return None
+    if not node.marked:
+        node = kubernetes.mark(node, disruption_taint(ports.deployment), exclude=True)
+    return turn(node, situation, started, kubernetes, ports)
+
+
+def survey_or_evict(record: TerminationRecord, ports: Ports) -> Situation:
+    """What AWS says. Where it throttles, the pods of an instance that EC2 takes are evicted before that is raised."""
+    try:
+        return survey(record, ports)
+    except (AwsUnavailableError, ThrottledError):
+        with suppress(LeewardError):
+            evict_promptly(record, ports)
+        raise
+
+
+def _policy(record: TerminationRecord, ports: Ports) -> NodePolicy | None:
+    """The policy that selected the instance when it was claimed, as it is now."""
+    known = ports.clusters.policies(record.subject.cluster).policies if record.subject.policy else ()
+    return next((policy for policy in known if policy.name == record.subject.policy), None)
+
+
+def _unseen(record: TerminationRecord, policy: NodePolicy) -> Situation:
+    """What the record alone says."""
+    return Situation(record=record, instance=None, group=None, lifecycle=None, our_hooks=(), policy=policy)

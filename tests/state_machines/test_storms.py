@@ -1,0 +1,172 @@
+"""Many spot instances at once: pods leave before AWS is asked anything, and no call waits for what comes of it."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from leeward.errors import ClusterUnreachableError, ObjectGoneError, ThrottledError
+from leeward.model.pod import Pod
+from leeward.model.termination import Cause, CauseKind, Replacement
+from leeward.termination import storm
+from leeward.termination.draining import drain
+from leeward.termination.replacing import ask_for_replacement
+from leeward.termination.run import Next, Run
+from leeward.termination.steps import claim
+from tests.fakes.builders import GROUP, a_group, a_node, a_subject, an_instance, our_hook, policies
+from tests.fakes.clock import START
+from tests.fakes.system import FakeSystem
+from tests.state_machines.walker import Walker
+
+I = "i-0abc"  # noqa: E741  (the instance of every story)
+MANY, FEW = storm.SMALLEST, storm.SMALLEST - 1
+POLICY = policies().policies[0].name
+
+
+def a_pod(name="web-1", grace=30):
+    return Pod(namespace="shop", name=name, uid=f"uid-{name}", node=f"node-{I}", phase="Running", grace_seconds=grace)
+
+
+def a_system(together, *pods, policy=POLICY, kind=CauseKind.SPOT_INTERRUPTION):
+    system = FakeSystem(instances=[an_instance(I)], groups=[a_group(GROUP, I)], hooks=[our_hook()], nodes=[a_node(I)])
+    for pod in pods:
+        system.kubernetes.put_pod(pod)
+    cause = Cause(id="event-1", kind=kind, at=START, deadline=START + timedelta(minutes=2))
+    system.claims.claim(replace(a_subject(I), policy=policy, together=together), cause, START)
+    return system
+
+
+def a_run(step=Next.DRAIN):
+    return Run(instance=I, attempt=1, version=1, next=step)
+
+
+def calls_to_aws(system):
+    return sum(system.instances.asked.values()) + sum(system.groups.asked.values())
+
+
+def test_one_of_many_drains_at_once_and_one_of_few_asks_for_its_replacement_first():
+    call = {"execution": f"{I}-1"}
+    assert claim(a_run(), call, a_system(MANY, a_pod()).ports).next is Next.DRAIN
+    assert claim(a_run(), call, a_system(FEW, a_pod()).ports).next is Next.REPLACE
+
+
+def test_where_aws_throttles_the_claim_of_a_lone_one_goes_on():
+    system = a_system(1, a_pod())
+    system.instances.fail("describe", ThrottledError("RequestLimitExceeded"))
+    assert claim(a_run(), {"execution": f"{I}-1"}, system.ports).next is Next.REPLACE
+
+
+def test_maintenance_of_many_at_once_is_no_storm():
+    system = a_system(MANY, a_pod(), kind=CauseKind.SCHEDULED_CHANGE)
+    assert claim(a_run(), {"execution": f"{I}-1"}, system.ports).next is Next.REPLACE
+
+
+def test_a_call_evicts_without_asking_aws_and_without_waiting():
+    system = a_system(MANY, a_pod("web-1"), a_pod("web-2"))
+    answer = drain(a_run(), {}, system.ports)
+    assert sorted(system.kubernetes.done) == ["evict shop/web-1", "evict shop/web-2"]
+    assert calls_to_aws(system) == 0
+    assert system.clock.now() == START
+    assert answer.next is Next.WAIT
+    assert storm.SHORTEST_PAUSE <= answer.pause < storm.SHORTEST_PAUSE + storm.SPREAD
+
+
+def test_one_of_few_is_worked_on_for_some_seconds_which_costs_less_than_transitions():
+    system = a_system(FEW, a_pod(grace=5))
+    system.claims.note(I, times={"terminating": START}, replacement=Replacement(reason="elsewhere"))
+    drain(a_run(), {}, system.ports)
+    assert system.clock.now() > START
+    assert calls_to_aws(system) > 0
+
+
+def test_a_node_that_was_not_tainted_yet_is_tainted_before_its_pods_leave():
+    system = a_system(MANY, a_pod())
+    drain(a_run(), {}, system.ports)
+    assert system.kubernetes.node(f"node-{I}").marked
+
+
+def test_a_turn_that_was_not_written_down_is_made_again_without_harm():
+    system = a_system(MANY, a_pod("web-1"), a_pod("web-2"))
+    system.claims.fail("note", ThrottledError("ProvisionedThroughputExceeded"), times=1)
+    assert drain(a_run(), {}, system.ports).next is Next.WAIT
+    assert drain(a_run(), {}, system.ports).next is Next.WAIT
+    assert sorted(set(system.kubernetes.done)) == ["evict shop/web-1", "evict shop/web-2"]
+    assert len(system.kubernetes.done) == 2
+
+
+def test_once_it_is_empty_aws_is_asked():
+    system = a_system(MANY)
+    assert drain(a_run(), {}, system.ports).next is Next.DRAINED
+    assert calls_to_aws(system) > 0
+
+
+def test_when_the_instance_is_being_taken_aws_is_asked_although_pods_are_left():
+    system = a_system(MANY, a_pod(grace=600))
+    drain(a_run(), {}, system.ports)
+    system.clock.sleep(116)
+    drain(a_run(), {}, system.ports)
+    assert calls_to_aws(system) > 0
+
+
+def test_no_pause_goes_past_the_moment_of_release():
+    record = a_system(MANY).claims.records[I]
+    assert storm.pause_seconds(record, START + timedelta(seconds=112)) == 3
+    assert storm.pause_seconds(record, START + timedelta(seconds=200)) == 1
+
+
+def test_an_api_server_that_does_not_answer_is_waited_for_and_asked_once():
+    system = a_system(MANY, a_pod())
+    system.kubernetes.down = ClusterUnreachableError("connection refused")
+    answer = drain(a_run(), {}, system.ports)
+    assert (answer.next, system.kubernetes.done) == (Next.WAIT, [])
+    assert "waiting for an answer" in answer.why
+    assert calls_to_aws(system) == 0
+
+
+def test_a_node_that_is_deleted_meanwhile_is_looked_up_as_ever():
+    system = a_system(MANY, a_pod())
+    system.kubernetes.fail("mark", ObjectGoneError("node"), times=1)
+    assert drain(a_run(), {}, system.ports).next in {Next.WAIT, Next.REPLACE}
+    assert calls_to_aws(system) > 0
+
+
+@pytest.mark.parametrize("policy", ["", "no longer there"])
+def test_a_record_without_a_policy_of_today_is_drained_as_ever(policy):
+    system = a_system(MANY, a_pod(grace=5), policy=policy)
+    drain(a_run(), {}, system.ports)
+    assert calls_to_aws(system) > 0
+    assert system.kubernetes.done == ["evict shop/web-1"]
+
+
+@pytest.mark.parametrize("step", [drain, ask_for_replacement])
+def test_where_aws_throttles_the_pods_of_a_lone_spot_instance_leave_all_the_same(step):
+    system = a_system(1, a_pod())
+    system.instances.fail("describe", ThrottledError("RequestLimitExceeded"))
+    with pytest.raises(ThrottledError):
+        step(a_run(), {}, system.ports)
+    assert system.kubernetes.done == ["evict shop/web-1"]
+
+
+@pytest.mark.parametrize("step", [drain, ask_for_replacement])
+def test_where_aws_throttles_pods_of_other_instances_wait(step):
+    system = a_system(1, a_pod(), kind=CauseKind.SCHEDULED_CHANGE)
+    system.instances.fail("describe", ThrottledError("RequestLimitExceeded"))
+    with pytest.raises(ThrottledError):
+        step(a_run(), {}, system.ports)
+    assert system.kubernetes.done == []
+
+
+def test_the_group_replaces_what_is_taken_in_a_storm():
+    system = a_system(MANY, a_pod(grace=5))
+    walk = Walker(system).run(I)
+    assert walk.ended == "Terminated"
+    assert "AskForReplacement" not in walk.states
+    assert system.groups.launches == []
+    assert system.groups.terminated == [(I, False)]
+
+
+def test_a_replacement_that_would_come_too_late_is_left_to_the_group():
+    system = a_system(1, a_pod())
+    system.clock.sleep(61)
+    assert "before another would be Ready" in ask_for_replacement(a_run(Next.REPLACE), {}, system.ports).why
+    assert system.groups.launches == []
