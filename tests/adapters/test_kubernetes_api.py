@@ -10,6 +10,7 @@ from leeward.model.blocked import Obstacle
 from leeward.model.node import Node, Taint
 from leeward.model.pod import Pod
 from leeward.ports import EvictionRefusedError
+from leeward.time_budget import TimeBudget
 from tests.adapters.kubernetes_objects import listed, raw_node, raw_pod
 from tests.adapters.scripted_server import RESET, Reply, status
 
@@ -59,6 +60,33 @@ class TestReading:
         cluster = connect(Reply(200, listed(named)))
         assert [budget.disruptions_allowed for budget in cluster.api.budgets()] == [2]
         assert cluster.api.daemon_sets() == {"shop/x"}
+
+    def test_pods_of_a_node_as_the_api_server_remembers_them(self, connect):
+        cluster = connect(Reply(200, listed(raw_pod())))
+        cluster.api.pods_on("node-a", cached=True)
+        wanted = {"fieldSelector": "spec.nodeName=node-a", "limit": "500", "resourceVersion": "0"}
+        assert cluster.seen[0].query == wanted
+
+    def test_budgets_of_one_namespace(self, connect):
+        cluster = connect(Reply(200, listed()))
+        assert cluster.api.budgets("shop") == ()
+        assert cluster.seen[0].path == "/apis/policy/v1/namespaces/shop/poddisruptionbudgets"
+
+    def test_a_list_of_daemon_sets_that_has_all_that_are_asked_about_serves_for_five_minutes(self, connect):
+        named = {"metadata": {"name": "x", "namespace": "shop"}}
+        cluster = connect(Reply(200, listed(named)))
+        api, wanted = cluster.api, frozenset({"shop/x"})
+        for seconds in (0, 299):
+            cluster.clock.advance(seconds=seconds)
+            assert api.daemon_sets(among=wanted) == wanted
+        assert len(cluster.seen) == 1
+        api.daemon_sets(among=frozenset({"shop/new"}))
+        assert len(cluster.seen) == 2
+        api.daemon_sets()
+        assert len(cluster.seen) == 3
+        cluster.clock.advance(seconds=300)
+        api.within(TimeBudget.of(cluster.clock, 10)).daemon_sets(among=wanted)
+        assert len(cluster.seen) == 4
 
 
 class TestMarking:
