@@ -150,7 +150,7 @@ def _count_ports(world: World, count: Callable[[Made], None], remembered: Callab
 
 def _table() -> Operations:
     """Of termination records alone; `read_all` as one call for each hundred."""
-    writes = ("claim", "begin_attempt", "note", "plan", "failed", "surge", "close", "once")
+    writes = ("claim", "begin_attempt", "note", "plan", "failed", "saw", "surge", "close", "once")
     operations: Operations = {name: lambda *_, **__: _one("dynamodb:UpdateItem") for name in writes}
     operations["read"] = lambda *_: _one("dynamodb:GetItem")
     operations["read_all"] = lambda _, names: _batched("dynamodb:BatchGetItem", names, 100)

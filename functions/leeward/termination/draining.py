@@ -16,13 +16,14 @@ from typing import Any
 from leeward.errors import ClusterUnreachableError, ObjectGoneError, ThrottledError
 from leeward.model.deadlines import ABRUPT, detach_deadline
 from leeward.model.node import Node, disruption_taint
-from leeward.model.termination import TerminationRecord
-from leeward.model.times import format_instant
+from leeward.model.termination import CauseKind, TerminationRecord
+from leeward.model.times import format_instant, parse_instant
 from leeward.ports import Kubernetes, Ports
 from leeward.termination import deadlines, deregistering, detaching, verdict
 from leeward.termination.deregistering import Awaited
 from leeward.termination.drain import DrainPlan, last_calls
 from leeward.termination.evicting import Progress, plan_now, work
+from leeward.termination.freshness import Need
 from leeward.termination.heartbeats import beat
 from leeward.termination.ledger import only_surplus
 from leeward.termination.parting import give_back, remove_node
@@ -32,6 +33,7 @@ from leeward.termination.steps import Step
 from leeward.termination.surging import put_back
 
 DEREGISTERING, DETACHING = "AwaitingDeregistration", "AwaitingVolumeDetachment"  # reasons of Events
+KUBELET = 0.5  # seconds after a pod's grace until its kubelet has confirmed its end
 BLOCKED_AFTER = timedelta(seconds=30)  # in which no pod has moved: until then a drain is only waiting for its turn
 
 
@@ -41,7 +43,10 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     Answers drained (with what is left of the settle time as pause), wait, gone, failed, spare where a person has
     detached the instance, or replace where a cause that has joined calls for another instance first.
     """
-    situation = survey(read(run.instance, ports), ports)
+    situation = survey(read(run.instance, ports), ports, Need.WORK)
+    if not situation.looked and _decides_now(situation, ports):
+        situation = survey(situation.record, ports)
+    announced = _is_only_announced(run, situation.record, ports.clock.now())
     run = replace(run, version=situation.record.version)
     if situation.ended:
         return replace(run, next=Next.GONE, why=f"EC2 says {situation.state}")
@@ -64,11 +69,41 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     until = deadlines.drain_end(situation.record, situation.policy.drain, started)
     ports.claims.note(run.instance, times={"begun": started, "draining": started, "until": until})
     situation = replace(situation, record=beat(situation, ports))
+    if announced:
+        return _sleep_on(run, situation, ports)
+    run = replace(run, look="")
     try:
         return _drain_node(run, situation, started, ports)
     except (ClusterUnreachableError, ThrottledError) as error:
         why = f"waiting for an answer, nothing is ended meanwhile: {error}"
         return _pause(run, situation, started, why, ports, hint=10)
+
+
+def _is_only_announced(run: Run, record: TerminationRecord, now: datetime) -> bool:
+    """Whether this pause was ended by nothing but the word that a hook of ours holds the instance: its pods are looked
+    at when the pause would have ended.
+    """
+    joined = record.causes[-(record.version - run.version) :] if record.version > run.version else ()
+    only = all(cause.kind is CauseKind.ASG_TERMINATE and cause.hook_ours for cause in joined)
+    return bool(joined) and only and bool(run.look) and now + timedelta(seconds=1) < parse_instant(run.look)
+
+
+def _sleep_on(run: Run, situation: Situation, ports: Ports) -> Run:
+    now = ports.clock.now()
+    moments = [parse_instant(run.look), *_heartbeats(situation, now)]
+    pause = max(ceil((min(moments) - now).total_seconds()), 1)
+    return replace(run, next=Next.WAIT, pause=pause, why=run.why or "a hook of ours holds it")
+
+
+def _decides_now(situation: Situation, ports: Ports) -> bool:
+    """Whether this step may end in what must not follow from a stale fact: a detached node that returns to service,
+    pods that are deleted.
+    """
+    record, policy, now = situation.record, situation.policy.drain, ports.clock.now()
+    if verdict.is_detached(record, situation.instance, situation.lifecycle):
+        return True
+    started = record.times.get("draining") or now
+    return deadlines.may_delete(record, policy, started, now, ours_hold=situation.ours_hold)
 
 
 def replace_ahead(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
@@ -199,6 +234,8 @@ def _unfinished(
     why = "; ".join(progress.blockers) or _leaving(plan, progress)
     deletes = policy.force and bool(plan.evict)
     over = deadlines.out_of_time(situation.record, replace(policy, force=deletes), started, now)
+    if over is not None and not situation.looked:
+        situation = survey(situation.record, ports)
     kubernetes = ports.clusters.kubernetes(situation.record.subject.cluster)
     if progress.blocked_by and not progress.moved and now >= _moved_last(situation.record, started) + BLOCKED_AFTER:
         message = f"cannot drain yet: {why}"[:1000]
@@ -243,7 +280,7 @@ def _leaving(plan: DrainPlan, progress: Progress) -> str:
 
 
 def _longest_grace(plan: DrainPlan, now: datetime) -> float:
-    left = [(e.pod.deletion - now).total_seconds() for e in plan.turn if e.pod.deletion]
+    left = [(e.pod.deletion - now).total_seconds() + KUBELET for e in plan.turn if e.pod.deletion]
     return max(left, default=float(verdict.SHORTEST_PAUSE))
 
 
@@ -264,7 +301,8 @@ def _pause(
     limits = [*_heartbeats(situation, now), *soon]
     since = max((cause.at for cause in record.causes if cause.at <= now), default=started)
     pause = verdict.pause_seconds(waited=now - max(started, since), hint=hint, limits=limits, now=now)
-    return replace(run, next=Next.WAIT, pause=pause, why=why[:500])
+    look = format_instant(now + timedelta(seconds=pause))
+    return replace(run, next=Next.WAIT, pause=pause, why=why[:500], look=look)
 
 
 def _heartbeats(situation: Situation, now: datetime) -> list[datetime]:

@@ -20,6 +20,7 @@ from leeward.placement.replacement import leaving_pods, plan_launch, promise_of
 from leeward.placement.verdict import NO_SUBNET_WITH_IPS
 from leeward.ports import Ports
 from leeward.termination import maximum_size, verdict
+from leeward.termination.freshness import Need
 from leeward.termination.landing import Look, look
 from leeward.termination.run import Next, Notice, NoticeKind, Run
 from leeward.termination.situation import Situation, read, survey
@@ -46,7 +47,9 @@ def ask_for_replacement(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     have been made already is always followed up, whatever has become of the instance meanwhile. The decision to launch
     nothing is not written down, because a cause that joins later may call for a replacement.
     """
-    situation = survey(read(run.instance, ports), ports)
+    situation = survey(read(run.instance, ports), ports, Need.WORK)
+    if not situation.record.replacement and situation.listing is None and _may_launch(situation):
+        situation = survey(situation.record, ports, Need.GROUP)
     record = situation.record
     asked = Asked(replacement=record.replacement) if record.replacement else _ask(situation, ports)
     guarded = bool(situation.our_hooks)
@@ -56,6 +59,13 @@ def ask_for_replacement(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         why = f"no terminate hook of ours guards {record.subject.group}: it drains first; {why}"
     onward = Next.TERMINATE_FIRST if first else Next.DRAIN
     return replace(run, version=record.version, next=onward, why=why[:LONGEST_WHY], notices=asked.notices)
+
+
+def _may_launch(situation: Situation) -> bool:
+    """A launch depends on the group as it is now: its subnets, its sizes, its members."""
+    record = situation.record
+    wanted = verdict.wants_replacement(record, situation.group, situation.policy, situation.lifecycle)
+    return wanted.act or record.launching
 
 
 def told(record: TerminationRecord, replacement: Replacement) -> str:
@@ -68,9 +78,9 @@ def told(record: TerminationRecord, replacement: Replacement) -> str:
 
 
 def _ask(situation: Situation, ports: Ports) -> Asked:
-    record, group = situation.record, situation.group
+    record, group = situation.record, situation.listing
     lifecycle = None if situation.ended else situation.lifecycle  # a launch for one that is gone is never paid
-    wanted = verdict.wants_replacement(record, group, situation.policy, lifecycle)
+    wanted = verdict.wants_replacement(record, situation.group, situation.policy, lifecycle)
     if group is None or not (wanted.act or record.launching):
         return Asked(replacement=Replacement(reason=wanted.why))
     found = look(situation, group, ports)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from math import ceil
 
 from leeward.model.deadlines import ABRUPT, maintenance
-from leeward.model.group import Group, LifecycleHook
+from leeward.model.group import GroupFacts, LifecycleHook
 from leeward.model.instance import Instance
 from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.policy.document import Heartbeat, NodePolicy, Rebalance
@@ -45,7 +45,7 @@ class Verdict:
 
 
 def wants_replacement(
-    record: TerminationRecord, group: Group | None, policy: NodePolicy, lifecycle: str | None
+    record: TerminationRecord, group: GroupFacts | None, policy: NodePolicy, lifecycle: str | None
 ) -> Verdict:
     """Whether we launch another instance before this one drains (docs/features.md, K12, X10).
 
@@ -67,7 +67,7 @@ def wants_replacement(
     return Verdict(act=False, why="the group replaces it when it is terminated")
 
 
-def _why_no_replacement(record: TerminationRecord, group: Group | None, lifecycle: str | None) -> str | None:
+def _why_no_replacement(record: TerminationRecord, group: GroupFacts | None, lifecycle: str | None) -> str | None:
     if group is None or lifecycle is None:
         return "no Auto Scaling group holds the instance any more"
     if record.has(CauseKind.SURPLUS) and debts(record):
@@ -90,7 +90,7 @@ def terminates_first(
 
 def back_to_replacement(
     record: TerminationRecord,
-    group: Group | None,
+    group: GroupFacts | None,
     policy: NodePolicy,
     lifecycle: str | None,
     *,
