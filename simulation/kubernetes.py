@@ -133,7 +133,12 @@ class SimKubernetes(SimWorkloads):
     def daemon_sets(self, *, among: frozenset[str] | None = None) -> frozenset[str]:
         """`namespace/name` of every DaemonSet, remembered by each sandbox as the client does."""
         known = self._daemon_sets.setdefault(self._sandbox(), KnownDaemonSets(self._clock.now))
-        return known.get(among, self._list_daemon_sets)
+        return known.get(among, self._list_daemon_sets, self._daemon_set_exists)
+
+    def _daemon_set_exists(self, key: str) -> bool:
+        self._disturb("get daemonsets")
+        namespace, _, name = key.partition("/")
+        return self._cluster.store.find("daemonsets", name, namespace) is not None
 
     def _list_daemon_sets(self) -> frozenset[str]:
         self._disturb("list daemonsets")

@@ -97,8 +97,8 @@ class Kubernetes(Workloads, Protocol):
         ...
 
     def daemon_sets(self, *, among: frozenset[str] | None = None) -> frozenset[str]:
-        """`namespace/name` of every apps/v1 DaemonSet that exists. `among`: whoever asks wants to know about these
-        alone, and a list of up to five minutes ago that has them all answers.
+        """`namespace/name` of every apps/v1 DaemonSet that exists, or of those `among` them: there an answer that one
+        exists may be five minutes old.
         """
         ...
 

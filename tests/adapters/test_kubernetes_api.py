@@ -72,21 +72,27 @@ class TestReading:
         assert cluster.api.budgets("shop") == ()
         assert cluster.seen[0].path == "/apis/policy/v1/namespaces/shop/poddisruptionbudgets"
 
-    def test_a_list_of_daemon_sets_that_has_all_that_are_asked_about_serves_for_five_minutes(self, connect):
-        named = {"metadata": {"name": "x", "namespace": "shop"}}
-        cluster = connect(Reply(200, listed(named)))
+    def test_a_daemon_set_that_exists_is_asked_for_by_name_every_five_minutes(self, connect):
+        cluster = connect(Reply(200, {"metadata": {"name": "x", "namespace": "shop"}}))
         api, wanted = cluster.api, frozenset({"shop/x"})
         for seconds in (0, 299):
             cluster.clock.advance(seconds=seconds)
-            assert api.daemon_sets(among=wanted) == wanted
-        assert len(cluster.seen) == 1
-        api.daemon_sets(among=frozenset({"shop/new"}))
+            assert api.within(TimeBudget.of(cluster.clock, 10)).daemon_sets(among=wanted) == wanted
+        assert [one.path for one in cluster.seen] == ["/apis/apps/v1/namespaces/shop/daemonsets/x"]
+        cluster.clock.advance(seconds=1)
+        api.daemon_sets(among=wanted)
         assert len(cluster.seen) == 2
-        api.daemon_sets()
-        assert len(cluster.seen) == 3
-        cluster.clock.advance(seconds=300)
-        api.within(TimeBudget.of(cluster.clock, 10)).daemon_sets(among=wanted)
-        assert len(cluster.seen) == 4
+
+    def test_a_daemon_set_that_does_not_exist_is_asked_for_each_time(self, connect):
+        cluster = connect(status(404, "not found"))
+        for _ in range(2):
+            assert cluster.api.daemon_sets(among=frozenset({"shop/x"})) == frozenset()
+        assert len(cluster.seen) == 2
+
+    def test_many_daemon_sets_are_listed(self, connect):
+        cluster = connect(Reply(200, listed({"metadata": {"name": "d0", "namespace": "shop"}})))
+        assert cluster.api.daemon_sets(among=frozenset(f"shop/d{n}" for n in range(9))) == {"shop/d0"}
+        assert [one.path for one in cluster.seen] == ["/apis/apps/v1/daemonsets"]
 
 
 class TestMarking:

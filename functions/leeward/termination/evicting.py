@@ -31,7 +31,9 @@ WORK = timedelta(seconds=10)
 LONGEST_TURN = timedelta(seconds=20)  # the function ends after 55, and a request may take 12
 LOOK_AGAIN = (1.0, 2.0, 4.0)  # seconds between two looks, from the last pod that was told to leave; then as the last
 BLOCKED_PACE = 1  # the slowest of them where a pod is blocked
-PROMPT = timedelta(seconds=10)  # before the instance is released each second counts again
+PROMPT = timedelta(seconds=10)  # before the instance is released each second counts
+CLOCK = timedelta(seconds=2)  # deletion timestamps have whole seconds, and the API server a clock of its own
+SOON = timedelta(seconds=5)  # a pod that ends within it is waited for inside the step
 KEPT = timedelta(seconds=5)  # how long a step goes by the budgets that it has read
 VOLUNTARY = (CauseKind.EXPIRED, CauseKind.DRIFTED, CauseKind.EMPTY, CauseKind.UNDERUTILIZED)
 
@@ -65,10 +67,10 @@ def work(
     release = deadlines.release_at(situation.record)
     stop = min(step.began + WORK, release or step.began + WORK)
     there: set[str] | None = None
-    quiet = 0  # looks since a pod was last told to leave
+    quiet, cached = 0, False  # quiet: looks since a pod was last told to leave
     while True:
-        plan = step.look(cached=there is not None)
-        if plan.drained and there is not None:
+        plan = step.look(cached=cached)
+        if plan.drained and cached:
             plan = step.look()
         if there is None:
             step.put_back(plan)
@@ -86,6 +88,7 @@ def work(
         if now + timedelta(seconds=pause) >= stop or step.nothing_soon(plan, now):
             return plan, step.progress
         ports.clock.sleep(pause)
+        cached = any(one.pod.deletion is None or one.pod.deletion > ports.clock.now() for one in plan.evict)
 
 
 def plan_now(node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports) -> DrainPlan:
@@ -192,9 +195,21 @@ class _Step:
         """
         blocked = self.progress.blocked_by
         return all(
-            (eviction.pod.key in blocked and self._retries.worn_out(eviction)) or _slow(eviction, now)
+            (eviction.pod.key in blocked and self._retries.worn_out(eviction)) or self._is_slow(eviction, now)
             for eviction in plan.turn
         )
+
+    def _is_slow(self, eviction: Eviction, now: datetime) -> bool:
+        """Told to end a while ago, and with time left: the pause after this step is for it. Where no pod waits for
+        another to come back, one that an earlier step has told is left to the pause as well.
+        """
+        ends = eviction.pod.deletion
+        if ends is None:
+            return False
+        told = ends - timedelta(seconds=eviction.pod.grace_seconds)
+        if self.progress.blocked_by:
+            return told <= now - WORK and ends >= now + WORK
+        return (told < self.began - CLOCK or told <= now - WORK) and ends >= now + SOON
 
     def _ask(self, eviction: Eviction, now: datetime, release: datetime | None) -> None:
         waits = self._waits(eviction, now, release)
@@ -273,10 +288,3 @@ def _ends_too_late(eviction: Eviction, now: datetime) -> bool:
     """A pod told to end before the deadline came nearer: it is told again, with the time that is left."""
     ends, left = eviction.pod.deletion, eviction.grace_seconds
     return eviction.due and ends is not None and left is not None and ends > now + timedelta(seconds=left + 1)
-
-
-def _slow(eviction: Eviction, now: datetime) -> bool:
-    ends = eviction.pod.deletion
-    if ends is None:
-        return False
-    return ends - timedelta(seconds=eviction.pod.grace_seconds) <= now - WORK and ends >= now + WORK

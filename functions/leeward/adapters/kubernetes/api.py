@@ -96,9 +96,16 @@ class ClusterApi(WorkloadApi):
         return self._client.list(request, PodDisruptionBudget.from_json)
 
     def daemon_sets(self, *, among: frozenset[str] | None = None) -> frozenset[str]:
-        """`namespace/name` of every DaemonSet; a list of the last five minutes that has all `among` answers."""
+        """`namespace/name` of every DaemonSet, or of these; they are remembered for five minutes."""
         request = Request(verb="list", resource="daemonsets", path="/apis/apps/v1/daemonsets")
-        return self._daemon_sets.get(among, lambda: frozenset(self._client.list(request, _key)))
+        return self._daemon_sets.get(
+            among, lambda: frozenset(self._client.list(request, _key)), self._daemon_set_exists
+        )
+
+    def _daemon_set_exists(self, key: str) -> bool:
+        namespace, _, name = key.partition("/")
+        where = f"/apis/apps/v1/namespaces/{quote(namespace, safe='')}/daemonsets/{quote(name, safe='')}"
+        return self._get("daemonsets", where) is not None
 
     def aws_node(self) -> Mapping[str, Any] | None:
         """The VPC CNI's DaemonSet."""
