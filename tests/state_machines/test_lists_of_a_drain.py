@@ -90,9 +90,9 @@ def test_pods_that_stop_are_looked_at_after_one_two_and_four_seconds():
     assert [at - first for at in asked.at[:4]] == [0, 1, 3, 7]
 
 
-def test_the_first_look_of_a_step_and_the_last_before_drained_are_consistent():
-    system = a_system(pods=[a_pod(grace=2)])
-    list_pods, cached = system.kubernetes.pods_on, []
+def test_a_node_is_drained_by_a_consistent_list_alone():
+    system = a_system(pods=[a_pod(grace=30)])
+    list_pods = system.kubernetes.pods_on
 
     def stale(node, *, cached=False):
         """The API server's cache knows of no pod."""
@@ -100,15 +100,8 @@ def test_the_first_look_of_a_step_and_the_last_before_drained_are_consistent():
 
     system.kubernetes.pods_on = stale
     evicted = Asked(system, "evict")
-    claim(system, CauseKind.MANUAL)
-
-    def look(state, _):
-        there = bool(system.kubernetes.by_key)
-        cached.append((state, there))
-
-    assert Walker(system, before=look).run(I).ended == "Terminated"
-    assert evicted.at
-    assert ("Terminate", True) not in cached
+    drained(system)
+    assert system.claims.records[I].times["drained"] >= START + timedelta(seconds=evicted.at[0] + 30)
 
 
 def test_a_refused_eviction_is_asked_again_after_growing_pauses():
