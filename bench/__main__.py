@@ -3,6 +3,7 @@
 import sys
 
 from bench import (
+    calls,
     cost,
     disruption,
     imports,
@@ -29,6 +30,7 @@ BENCHMARKS = {
     "spot-path": spot_path.run,
     "storm": storm.run,
     "cost": cost.run,
+    "calls": calls.run,
     "simulation": simulation.run,
     "upgrade": upgrade.run,
 }

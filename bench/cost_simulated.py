@@ -24,7 +24,7 @@ SHUTDOWN = 20.0  # seconds from shutting-down to terminated
 WINDOW = 1.0  # seconds in which changes of the table are gathered for fn telling
 TOLD_OF = ("interruption", "terminate", "drain")  # functions whose work belongs to a termination
 READS = frozenset({"read"})
-WRITES = frozenset({"claim", "begin_attempt", "note", "plan", "failed", "close", "hand_over_token"})
+WRITES = frozenset({"claim", "begin_attempt", "note", "plan", "failed", "saw", "close", "hand_over_token"})
 
 
 @dataclass(slots=True)

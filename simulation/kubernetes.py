@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from leeward.adapters.kubernetes import bodies
 from leeward.adapters.kubernetes.answers import Answer, Request, as_error, refusal
+from leeward.adapters.kubernetes.daemon_sets import KnownDaemonSets
 from leeward.errors import LeewardError, ObjectGoneError, ThrottledError
 from leeward.model.attachment import VolumeAttachment
 from leeward.model.instance import instance_id_of
@@ -79,7 +80,7 @@ class Removal:
 
 class SimKubernetes(SimWorkloads):
     """`disturb` is called with verb and resource (`list nodes`, `create pods/eviction`) before each request and may
-    raise ClusterUnreachableError or ThrottledError.
+    raise ClusterUnreachableError or ThrottledError. `sandbox` names the one that asks.
     """
 
     def __init__(
@@ -88,12 +89,15 @@ class SimKubernetes(SimWorkloads):
         clock: Clock,
         disturb: Callable[[str], None] = lambda _: None,
         lose: Callable[[str], None] = lambda _: None,
+        sandbox: Callable[[], str] = lambda: "",
     ) -> None:
         super().__init__(cluster, clock, disturb, lose)
         self._nodes = Parsed(cluster, "nodes", Node.from_json)
         self._budgets = Parsed(cluster, "poddisruptionbudgets", PodDisruptionBudget.from_json)
         self._pods = Parsed(cluster, "pods", Pod.from_json)
         self._read: dict[Listed, Parsed[Any]] = {}  # with the parser that was last asked for
+        self._sandbox = sandbox
+        self._daemon_sets: dict[str, KnownDaemonSets] = {}
         cluster.observe(self._pods.forget)
         self.refusals = 0  # evictions that the API server did not allow
         self.deletions = Journal[Deletion]()
@@ -111,8 +115,8 @@ class SimKubernetes(SimWorkloads):
         raw = self._cluster.store.find("nodes", name)
         return None if raw is None else Node.from_json(raw)
 
-    def pods_on(self, node: str) -> Sequence[Pod]:
-        """The pods bound to a node, by namespace and name."""
+    def pods_on(self, node: str, *, cached: bool = False) -> Sequence[Pod]:  # noqa: ARG002
+        """The pods bound to a node, by namespace and name; its cache is never behind."""
         self._disturb("list pods")
         return self._pods.each(sorted(self._cluster.store.pods_on(node), key=path_name))
 
@@ -121,13 +125,22 @@ class SimKubernetes(SimWorkloads):
         self._disturb("list pods")
         return self._pods.all()
 
-    def budgets(self) -> Sequence[PodDisruptionBudget]:
-        """All PodDisruptionBudgets."""
+    def budgets(self, namespace: str | None = None) -> Sequence[PodDisruptionBudget]:
+        """All PodDisruptionBudgets, or those of a namespace."""
         self._disturb("list poddisruptionbudgets")
-        return self._budgets.all()
+        return [one for one in self._budgets.all() if namespace in {None, one.namespace}]
 
-    def daemon_sets(self) -> frozenset[str]:
-        """`namespace/name` of every DaemonSet."""
+    def daemon_sets(self, *, among: frozenset[str] | None = None) -> frozenset[str]:
+        """`namespace/name` of every DaemonSet, remembered by each sandbox as the client does."""
+        known = self._daemon_sets.setdefault(self._sandbox(), KnownDaemonSets(self._clock.now))
+        return known.get(among, self._list_daemon_sets, self._daemon_set_exists)
+
+    def _daemon_set_exists(self, key: str) -> bool:
+        self._disturb("get daemonsets")
+        namespace, _, name = key.partition("/")
+        return self._cluster.store.find("daemonsets", name, namespace) is not None
+
+    def _list_daemon_sets(self) -> frozenset[str]:
         self._disturb("list daemonsets")
         return frozenset(path_name(raw) for raw in self._cluster.store.each("daemonsets"))
 

@@ -171,7 +171,7 @@ class System:
         gate = self._injector
         true_time = SimClock(self._timeline, self._invocations)
         cluster.observe(self.balancers.watch)
-        kubernetes = SimKubernetes(cluster, true_time, gate.disturb, gate.lose_answer)
+        kubernetes = SimKubernetes(cluster, true_time, gate.disturb, gate.lose_answer, self._invocations.environment)
         kubernetes.admission = Webhook(cluster, gate, self._invocations.sleep)
         behind = cast(Kubernetes, FaultyPort(kubernetes, "kubernetes", self._injector))
         self.clusters = clusters = SimClusters(name, policies, behind, gate)

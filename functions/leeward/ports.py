@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from leeward.model.group import Group, HookResult, LifecycleHook, ScalingActivity
     from leeward.model.impairment import Impairment
     from leeward.model.instance import Instance
+    from leeward.model.seen import Seen
     from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Subject, TerminationRecord
     from leeward.policy.document import ClusterPolicies
     from leeward.ports_balancing import LoadBalancers
@@ -144,8 +145,10 @@ class Groups(Protocol):
         """
         ...
 
-    def terminate(self, *, instance: str, decrement: bool) -> bool:
-        """TerminateInstanceInAutoScalingGroup; False when no group holds the instance or it is already leaving."""
+    def terminate(self, *, instance: str, decrement: bool, anyway: bool = False) -> bool:
+        """TerminateInstanceInAutoScalingGroup, after a look at the group's word of this moment; False when no group
+        holds the instance, it is already leaving, or has left for the warm pool or is retained (those only `anyway`).
+        """
         ...
 
     def activities(self, group: str, since: datetime) -> Sequence[ScalingActivity]:
@@ -200,6 +203,10 @@ class Claims(Protocol):
 
     def failed(self, instance: str, why: str) -> None:
         """Write why the present attempt does not come to a good end. Raises ObjectGoneError."""
+        ...
+
+    def saw(self, instance: str, seen: Seen) -> None:
+        """Write what EC2 and Auto Scaling were seen to say, over what was written. Raises ObjectGoneError."""
         ...
 
     def surge(self, instance: str, surges: Mapping[str, bool]) -> None:

@@ -82,20 +82,24 @@ class Kubernetes(Workloads, Protocol):
         """One node, fresh; None when it is not there."""
         ...
 
-    def pods_on(self, node: str) -> Sequence[Pod]:
-        """The pods bound to a node."""
+    def pods_on(self, node: str, *, cached: bool = False) -> Sequence[Pod]:
+        """The pods bound to a node. `cached`: as the API server remembers them, which may be a moment old (and costs
+        it little): such an answer must not decide that a node is empty.
+        """
         ...
 
     def pods(self) -> Sequence[Pod]:
         """All pods."""
         ...
 
-    def budgets(self) -> Sequence[PodDisruptionBudget]:
-        """All PodDisruptionBudgets."""
+    def budgets(self, namespace: str | None = None) -> Sequence[PodDisruptionBudget]:
+        """All PodDisruptionBudgets, or those of one namespace."""
         ...
 
-    def daemon_sets(self) -> frozenset[str]:
-        """`namespace/name` of every apps/v1 DaemonSet that exists."""
+    def daemon_sets(self, *, among: frozenset[str] | None = None) -> frozenset[str]:
+        """`namespace/name` of every apps/v1 DaemonSet that exists, or of those `among` them: there an answer that one
+        exists may be five minutes old.
+        """
         ...
 
     def aws_node(self) -> Mapping[str, Any] | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from leeward.errors import InvalidInputError
-from leeward.model.group import LAUNCHING, Group, HookResult, LifecycleHook, ScalingActivity
+from leeward.model.group import LAUNCHING, Group, HookResult, LifecycleHook, ScalingActivity, may_be_ended
 from leeward.model.impairment import Impairment
 from leeward.model.instance import Instance, cluster_of
 from leeward.model.termination import Replacement
@@ -144,10 +144,14 @@ class SimGroups:
             self.launches.append((token if count == 1 else f"{token}/{len(found)}", found[-1]))
         return tuple(found)
 
-    def terminate(self, *, instance: str, decrement: bool) -> bool:
-        """False when no group holds it or it is leaving. Raises InvalidInputError (a TerminalError) below MinSize."""
+    def terminate(self, *, instance: str, decrement: bool, anyway: bool = False) -> bool:
+        """False when no group holds it, it is leaving, or stays by its group's will. Raises InvalidInputError (a
+        TerminalError) below MinSize.
+        """
         member = self._fleet.instances.get(instance)
         if member is None or member.leaving:
+            return False
+        if member.lifecycle is not None and not may_be_ended(member.lifecycle, anyway=anyway):
             return False
         group = self._fleet.groups[member.group]
         if decrement:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from leeward.errors import ObjectGoneError, RecordChangedError
+from leeward.model.seen import Seen
 from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Status, Subject, TerminationRecord
 from simulation.journal import Journal
 from simulation.open_index import OpenIndex
@@ -104,6 +105,10 @@ class SimClaims:
     def failed(self, instance: str, why: str) -> None:
         """Of the present attempt."""
         self._put(replace(self._present(instance), failure=why))
+
+    def saw(self, instance: str, seen: Seen) -> None:
+        """Over what was written before."""
+        self._put(replace(self._present(instance), seen=seen))
 
     def surge(self, instance: str, surges: Mapping[str, bool]) -> None:
         """Over what was written before."""

@@ -32,6 +32,7 @@ class Recorder:
 
     cluster = "blue"
     pause_after_conflict = staticmethod(lambda: None)
+    now = staticmethod(lambda: datetime(2026, 1, 1, tzinfo=UTC))
 
     def __init__(self):
         self.used = set()

@@ -297,7 +297,12 @@ class TestTerminating:
         self._expect_state(aws, "Terminating:Retained")
         parameters = {"InstanceId": "i-0abc", "ShouldDecrementDesiredCapacity": False}
         aws.expect("autoscaling", "terminate_instance_in_auto_scaling_group", parameters, retries=False)
-        assert groups.terminate(instance="i-0abc", decrement=False)
+        assert groups.terminate(instance="i-0abc", decrement=False, anyway=True)
+
+    @pytest.mark.parametrize("state", ["Terminating:Retained", "Warmed:Stopped", "Warmed:Running", "Detaching"])
+    def test_one_that_stays_by_the_groups_will_is_not_ended_by_the_way(self, aws, groups, state):
+        self._expect_state(aws, state)
+        assert not groups.terminate(instance="i-0abc", decrement=True)
 
     def test_an_instance_that_left_in_between_is_no_error(self, aws, groups):
         self._expect_state(aws, "InService")

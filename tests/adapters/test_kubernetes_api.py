@@ -10,6 +10,7 @@ from leeward.model.blocked import Obstacle
 from leeward.model.node import Node, Taint
 from leeward.model.pod import Pod
 from leeward.ports import EvictionRefusedError
+from leeward.time_budget import TimeBudget
 from tests.adapters.kubernetes_objects import listed, raw_node, raw_pod
 from tests.adapters.scripted_server import RESET, Reply, status
 
@@ -59,6 +60,39 @@ class TestReading:
         cluster = connect(Reply(200, listed(named)))
         assert [budget.disruptions_allowed for budget in cluster.api.budgets()] == [2]
         assert cluster.api.daemon_sets() == {"shop/x"}
+
+    def test_pods_of_a_node_as_the_api_server_remembers_them(self, connect):
+        cluster = connect(Reply(200, listed(raw_pod())))
+        cluster.api.pods_on("node-a", cached=True)
+        wanted = {"fieldSelector": "spec.nodeName=node-a", "limit": "500", "resourceVersion": "0"}
+        assert cluster.seen[0].query == wanted
+
+    def test_budgets_of_one_namespace(self, connect):
+        cluster = connect(Reply(200, listed()))
+        assert cluster.api.budgets("shop") == ()
+        assert cluster.seen[0].path == "/apis/policy/v1/namespaces/shop/poddisruptionbudgets"
+
+    def test_a_daemon_set_that_exists_is_asked_for_by_name_every_five_minutes(self, connect):
+        cluster = connect(Reply(200, {"metadata": {"name": "x", "namespace": "shop"}}))
+        api, wanted = cluster.api, frozenset({"shop/x"})
+        for seconds in (0, 299):
+            cluster.clock.advance(seconds=seconds)
+            assert api.within(TimeBudget.of(cluster.clock, 10)).daemon_sets(among=wanted) == wanted
+        assert [one.path for one in cluster.seen] == ["/apis/apps/v1/namespaces/shop/daemonsets/x"]
+        cluster.clock.advance(seconds=1)
+        api.daemon_sets(among=wanted)
+        assert len(cluster.seen) == 2
+
+    def test_a_daemon_set_that_does_not_exist_is_asked_for_each_time(self, connect):
+        cluster = connect(status(404, "not found"))
+        for _ in range(2):
+            assert cluster.api.daemon_sets(among=frozenset({"shop/x"})) == frozenset()
+        assert len(cluster.seen) == 2
+
+    def test_many_daemon_sets_are_listed(self, connect):
+        cluster = connect(Reply(200, listed({"metadata": {"name": "d0", "namespace": "shop"}})))
+        assert cluster.api.daemon_sets(among=frozenset(f"shop/d{n}" for n in range(9))) == {"shop/d0"}
+        assert [one.path for one in cluster.seen] == ["/apis/apps/v1/daemonsets"]
 
 
 class TestMarking:

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from threading import RLock
 from typing import Any
 
+from leeward.model.seen import Seen
 from leeward.model.termination import Cause, LaunchPlan, Outcome, Subject, TerminationRecord
 from simulation.aws.table import SimClaims
 from tests.fakes.builders import DEPLOYMENT
@@ -51,6 +52,12 @@ class FakeClaims(Calls):
         with self._lock:
             self._call("note")
             self._table.note(instance, **what)
+
+    def saw(self, instance: str, seen: Seen) -> None:
+        """Over what was written before."""
+        with self._lock:
+            self._call("saw")
+            self._table.saw(instance, seen)
 
     def failed(self, instance: str, why: str) -> None:
         """Of the present attempt."""

@@ -13,6 +13,7 @@ from leeward.model.group import (
     HookResult,
     LifecycleHook,
     ScalingActivity,
+    may_be_ended,
 )
 from leeward.model.instance import cluster_of
 from leeward.model.termination import Replacement
@@ -132,11 +133,11 @@ class FakeGroups(Calls):
         self._by_token[token] = count, answer
         return answer
 
-    def terminate(self, *, instance: str, decrement: bool) -> bool:
+    def terminate(self, *, instance: str, decrement: bool, anyway: bool = False) -> bool:
         """False when no group holds it or it is leaving; terminate hooks hold it in Terminating:Wait."""
         self._call("terminate")
         where = self._where(instance)
-        if where is None or (where[1].startswith(LEAVING) and where[1] != RETAINED):
+        if where is None or not may_be_ended(where[1], anyway=anyway):
             return False
         group = where[0]
         if where[1] == RETAINED:

@@ -65,7 +65,7 @@ class FakeKubernetes(FakeNodes):
         self.seconds_a_call: dict[str, float] = {}  # by method, "*" for all: how long an answer takes
         self.take_time: Callable[[float], object] = self.clock.sleep
 
-    def pods_on(self, node: str) -> Sequence[Pod]:
+    def pods_on(self, node: str, *, cached: bool = False) -> Sequence[Pod]:
         """Those bound to the node."""
         self._reach("pods_on")
         self.settle()
@@ -77,13 +77,13 @@ class FakeKubernetes(FakeNodes):
         self.settle()
         return tuple(self.by_key.values())
 
-    def budgets(self) -> Sequence[PodDisruptionBudget]:
-        """All of them, with what they allow now."""
+    def budgets(self, namespace: str | None = None) -> Sequence[PodDisruptionBudget]:
+        """All of them, or those of a namespace, with what they allow now."""
         self._reach("budgets")
-        return tuple(self.budget_list)
+        return tuple(one for one in self.budget_list if namespace in {None, one.namespace})
 
-    def daemon_sets(self) -> frozenset[str]:
-        """Those that exist."""
+    def daemon_sets(self, *, among: frozenset[str] | None = None) -> frozenset[str]:
+        """Those that exist, never remembered."""
         self._reach("daemon_sets")
         return self.daemon_set_names
 

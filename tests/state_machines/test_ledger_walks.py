@@ -8,7 +8,7 @@ from leeward.model.group import ScalingActivity
 from leeward.model.termination import NOBODY, Cause, CauseKind, Outcome, Status
 from tests.fakes.builders import GROUP, a_node, a_subject, an_instance
 from tests.fakes.clock import START
-from tests.state_machines.test_walks import I, a_budget, a_pod, a_system, claim, ended, spot
+from tests.state_machines.test_walks import I, a_budget, a_pod, a_system, claim, ec2_says, ended, spot
 from tests.state_machines.walker import Walker
 
 SHRUNK = "a user request changing the desired capacity from 3 to 2.  An instance was taken out of service."
@@ -228,7 +228,7 @@ def test_the_books_wait_for_the_groups_word_and_nothing_is_ended_without_it():
 
     def meanwhile(state, _):
         if state == "Drain":
-            system.instances.set_state(I, "terminated")
+            ec2_says(system, "terminated")
         if state == "Finish":
             noticed.append(list(system.claims.records))
             if len(noticed) == 3:
@@ -245,7 +245,7 @@ def test_a_group_that_never_says_how_it_ended_the_instance_is_let_be():
 
     def meanwhile(state, _):
         if state == "Drain":
-            system.instances.set_state(I, "terminated")
+            ec2_says(system, "terminated")
 
     assert Walker(system, before=meanwhile).run(I).ended == "Terminated"
     assert system.clock.now() - START > timedelta(minutes=15)

@@ -316,13 +316,3 @@ def test_one_budget_is_asked_once_a_turn_however_many_pods_it_holds():
     steps = system.kubernetes.asked["pods_on"]
     assert system.kubernetes.asked["evict"] <= steps
     assert len(system.claims.records[I].blocked_by) == 30
-
-
-def test_budgets_and_daemon_sets_of_the_cluster_are_not_listed_each_second():
-    system = a_system(pods=[a_pod(grace=25)])
-    claim(system, CauseKind.MANUAL)
-    Walker(system).run(I)
-    calls = system.kubernetes.asked
-    assert calls["pods_on"] >= 10
-    assert calls["budgets"] <= calls["pods_on"] / 2
-    assert calls["daemon_sets"] == calls["budgets"]

@@ -68,7 +68,7 @@ def test_a_hook_of_a_minute_outlasts_steps_that_hang_for_all_of_their_time():
         beaten.append(system.clock.now())
         return heartbeat(**asked)
 
-    def hang(node):
+    def hang(node, **_):
         passed = system.clock.now() - START
         if passed > timedelta(minutes=10):
             return listed(node)

@@ -65,6 +65,13 @@ def spot(system):
     return claim(system, CauseKind.SPOT_INTERRUPTION, deadline=START + timedelta(minutes=2))
 
 
+def ec2_says(system, state):
+    """EC2 changes the instance, and fn interruption handles the message about it."""
+    system.instances.set_state(I, state)
+    cause = Cause(id=f"state-{state}", kind=CauseKind.STATE_CHANGE, at=system.clock.now(), state=state)
+    return system.claims.claim(a_subject(I), cause, system.clock.now())
+
+
 def ended(system):
     record = system.claims.records[I]
     return record.status, record.outcome
@@ -385,7 +392,7 @@ def test_nothing_is_launched_for_an_instance_that_ended_meanwhile():
 
     def it_ends(state, _):
         if state == "AskForReplacement":
-            system.instances.set_state(I, "shutting-down")
+            ec2_says(system, "shutting-down")
 
     assert Walker(system, before=it_ends).run(I).ended == "Terminated"
     assert system.groups.launches == []

@@ -11,7 +11,7 @@ from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.model.termination import Status, TerminationRecord
 from leeward.policy.document import NodePolicy
 from leeward.termination import deadlines
-from leeward.termination.situation import WAITING
+from leeward.termination.freshness import WAITING
 from leeward.termination.volumes import HeldVolume
 
 HOOKS_LONGEST = timedelta(hours=48)  # a group waits no longer, nor than a hundred time-outs, whoever heartbeats

@@ -88,6 +88,8 @@ def _subject(instance: Instance, group: str, cluster: str, node: str | None = No
         subnet=instance.subnet,
         instance_type=instance.type,
         capacity_type=instance.capacity_type,
+        state=instance.state,
+        networks=instance.networks,
         node=node,
     )
 

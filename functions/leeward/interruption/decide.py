@@ -152,7 +152,7 @@ def _rebalance(place: Place) -> tuple[Action, str]:
 def _claimed(message: Message, place: Place, world: World, action: Action, why: str) -> NodeDecision:
     if not action.terminates:
         return NodeDecision(instance=place.id, action=action, reason=why, cluster=place.cluster)
-    hook = message.hook
+    hook, told = message.hook, message.kind is Kind.STATE_CHANGE and place.confirmed
     cause = Cause(
         id=f"{message.event_id}#{place.id}",
         kind=CauseKind(message.kind.value),
@@ -161,6 +161,7 @@ def _claimed(message: Message, place: Place, world: World, action: Action, why: 
         reason=why,
         hook=hook.hook if hook else None,
         hook_ours=hook is not None and answers(hook, place, world),
+        state=place.instance.state if told and place.instance else "",
         hook_default=listed(hook, world).default if hook is not None and is_listed(hook, world) else None,
     )
     return NodeDecision(

@@ -1,18 +1,22 @@
 """Looks up what the messages of a batch are about: EC2 and groups once for the whole batch, policies, hooks and nodes
 for the messages of one cluster. A lookup that fails fails only those who need it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
 from leeward.errors import LeewardError
+from leeward.interruption.recorded import TAKEN, Recorded, by_name_alone, recorded, worth_reading
 from leeward.interruption.world import World
 from leeward.isolation import Executor, attempt, in_turn, isolate_errors
+from leeward.model.instance import cluster_of
 from leeward.model.message import Message
 from leeward.model.node import Node
-from leeward.ports import Ports
+from leeward.policy.document import NodePolicy
+from leeward.ports import Kubernetes, Ports
 
+READ_SINGLY = 3  # Nodes; more are listed
 R = TypeVar("R")
 
 
@@ -23,6 +27,7 @@ class Lookup:
     world: World = field(default_factory=World)
     errors: dict[str, LeewardError] = field(default_factory=dict)
     unseen: dict[str, LeewardError] = field(default_factory=dict)  # clusters whose nodes are unknown
+    recorded: Recorded = field(default_factory=Recorded)
 
     def error_for(self, message: Message) -> LeewardError | None:
         """Why this message cannot be decided now, None when it can."""
@@ -54,22 +59,58 @@ class Lookup:
 
 
 def look_up_instances(messages: Sequence[Message], ports: Ports) -> Lookup:
-    """One DescribeInstances and one DescribeAutoScalingGroups for the whole batch: enough to tell whose each message
-    is.
+    """Enough to tell whose each message is: what the records of open terminations say, and for the rest of the batch
+    one DescribeInstances and one DescribeAutoScalingGroups.
     """
     found = Lookup(world=World(clusters=ports.clusters.names(), queue_arns=ports.queue_arns, origins=ports.origins))
     acting = [m for m in messages if m.kind.about_nodes and found.world.serves(m.account, m.region)]
     if not acting:
         return found
-    ids = sorted({instance for message in acting for instance in message.instances})
-    with isolate_errors(partial(found.errors.__setitem__, "instances")):
-        found.world = replace(found.world, instances=ports.instances.describe(ids))
-    named = {message.hook.group for message in acting if message.hook}
-    named |= {instance.group for instance in found.world.instances.values() if instance.group}
+    known = found.recorded = _recorded(acting, ports)
+    found.world = replace(found.world, instances=known.instances, tags=known.tags)
+    ids = sorted({instance for message in acting for instance in message.instances} - known.instances.keys())
+    if ids:
+        with isolate_errors(partial(found.errors.__setitem__, "instances")):
+            asked = ports.instances.describe(ids)
+            world = replace(found.world, instances={**known.instances, **asked}, confirmed=frozenset(ids))
+            found.world = world
+    named = set(_groups_needed(acting, found, ports))
     if named:
         with isolate_errors(partial(found.errors.__setitem__, "groups")):
             found.world = replace(found.world, groups=ports.groups.describe(sorted(named)))
     return found
+
+
+def _recorded(messages: Sequence[Message], ports: Ports) -> Recorded:
+    """A table that does not answer leaves it to AWS."""
+    names = worth_reading(messages)
+    if not names:
+        return Recorded()
+    records = attempt(lambda: ports.claims.read_all(names))
+    return Recorded() if isinstance(records, LeewardError) else recorded(messages, records, ports.clock.now())
+
+
+def _groups_needed(messages: Sequence[Message], found: Lookup, ports: Ports) -> Iterator[str]:
+    """Names of the groups of these messages, but where EC2 takes the instance and the name alone selects a policy."""
+    policies: dict[str, Sequence[NodePolicy] | None] = {}
+    for message in messages:
+        for name in set(message.instances) - found.recorded.grouped:
+            instance = found.world.instances.get(name)
+            if message.hook:
+                yield message.hook.group
+            elif instance is not None and instance.group:
+                cluster = cluster_of(instance.tags, found.world.clusters) if message.kind in TAKEN else None
+                if cluster is not None and cluster not in policies:
+                    policies[cluster] = _policies_of(cluster, ports)
+                known = policies[cluster] if cluster is not None else None
+                if known is None or not by_name_alone(known, instance.group):
+                    yield instance.group
+
+
+def _policies_of(cluster: str, ports: Ports) -> Sequence[NodePolicy] | None:
+    """None where they cannot be read: who needs them is told so later."""
+    answer = attempt(lambda: ports.clusters.policies(cluster))
+    return None if isinstance(answer, LeewardError) else answer.policies
 
 
 def look_up(messages: Sequence[Message], ports: Ports) -> Lookup:
@@ -85,7 +126,7 @@ def look_up_clusters(
     """The policies, hooks and nodes behind messages that are about these clusters: the number of calls grows with
     groups and clusters, not with messages.
     """
-    found = Lookup(world=batch.world, errors=dict(batch.errors))
+    found = Lookup(world=batch.world, errors=dict(batch.errors), recorded=batch.recorded)
     if clusters:
         _policies(found, sorted(clusters), ports, each)
         _hooks(found, messages, ports, each)
@@ -106,10 +147,11 @@ def _hooks(found: Lookup, messages: Sequence[Message], ports: Ports, each: Execu
         for m in messages
         if m.hook and found.world.locate(m.hook.instance, m.hook.group).policy is not None
     }
-    answers = _ask(sorted(groups), ports.groups.hooks, each)
+    known = {name: hooks for name, hooks in found.recorded.hooks.items() if name not in found.world.groups}
+    answers = _ask(sorted(groups - known.keys()), ports.groups.hooks, each)
     found.errors |= {f"hooks {name}": one for name, one in answers.items() if isinstance(one, LeewardError)}
     hooks = {name: tuple(one) for name, one in answers.items() if not isinstance(one, LeewardError)}
-    found.world = replace(found.world, hooks=hooks)
+    found.world = replace(found.world, hooks={**known, **hooks})
 
 
 def _nodes(found: Lookup, messages: Sequence[Message], ports: Ports, each: Executor) -> None:
@@ -118,8 +160,12 @@ def _nodes(found: Lookup, messages: Sequence[Message], ports: Ports, each: Execu
     """
     world = found.world
     places = [world.locate(i, m.hook.group if m.hook else None) for m in messages for i in m.instances]
-    clusters = sorted({place.cluster for place in places if place.cluster and place.policy})
-    answers = _ask(clusters, lambda name: _by_instance(ports.clusters.kubernetes(name).nodes()), each)
+    wanted: dict[str, set[str]] = {}
+    for place in places:
+        if place.cluster and place.policy:
+            wanted.setdefault(place.cluster, set()).add(place.id)
+    clusters = sorted(wanted)
+    answers = _ask(clusters, lambda name: _nodes_of(wanted[name], found, ports.clusters.kubernetes(name)), each)
     nodes: dict[str, Node] = {}
     for cluster, one in answers.items():
         if isinstance(one, LeewardError):
@@ -127,6 +173,15 @@ def _nodes(found: Lookup, messages: Sequence[Message], ports: Ports, each: Execu
         else:
             nodes.update(one)
     found.world = replace(world, nodes=nodes, unseen=frozenset(found.unseen))
+
+
+def _nodes_of(instances: Collection[str], found: Lookup, kubernetes: Kubernetes) -> Mapping[str, Node]:
+    """By instance. A few of which the records name the Nodes are read by name, else all of the cluster are listed."""
+    known = found.recorded.nodes
+    if len(instances) > READ_SINGLY or not known.keys() >= set(instances):
+        return _by_instance(kubernetes.nodes())
+    nodes = (kubernetes.node(known[instance]) for instance in sorted(instances))
+    return _by_instance(node for node in nodes if node is not None and node.instance_id in instances)
 
 
 def _ask(names: Sequence[str], question: Callable[[str], R], each: Executor) -> dict[str, R | LeewardError]:

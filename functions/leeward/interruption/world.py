@@ -19,7 +19,8 @@ class World:
     `complete` False: nothing was looked up, so instances are taken as selected and ours. `tagged` False: offline, a
     group belongs to the cluster when a policy selects it; else cluster tags tell. `unseen`: clusters whose API did
     not answer, so that a missing Node there proves nothing. `origins`: (account, region) pairs that our clusters live
-    in, empty strings for any; no pair: not checked.
+    in, empty strings for any; no pair: not checked. What is known from an open termination's record is not asked of
+    AWS: `tags`, and instances that are not `confirmed`.
     """
 
     clusters: tuple[str, ...] = ()
@@ -31,6 +32,8 @@ class World:
     unseen: frozenset[str] = frozenset()
     queue_arns: frozenset[str] = frozenset()
     origins: frozenset[tuple[str, str]] = frozenset()
+    tags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # of groups that were not described, by name
+    confirmed: frozenset[str] = frozenset()  # instances that EC2 was asked about now
     complete: bool = True
     tagged: bool = True
 
@@ -56,13 +59,14 @@ class World:
             policies=policies,
             policy=policy_for(policies.policies, name, self._tags(name)) if policies and name else None,
             nodes_seen=cluster not in self.unseen,
+            confirmed=instance in self.confirmed,
         )
 
     def _listing(self, instance: str) -> str | None:
         return next((g.name for g in self.groups.values() if g.lifecycle_of(instance) is not None), None)
 
     def _tags(self, group: str) -> Mapping[str, str]:
-        return self.groups[group].tags if group in self.groups else {}
+        return self.groups[group].tags if group in self.groups else self.tags.get(group, {})
 
     def _cluster(self, group: str | None, instance: Instance | None) -> str | None:
         if not self.tagged:
@@ -77,7 +81,7 @@ class World:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """One instance in the world. `policy` None: no policy selects its group."""
+    """One instance in the world. `policy` None: no policy selects its group. `confirmed`: EC2 was asked now."""
 
     id: str
     instance: Instance | None
@@ -88,6 +92,7 @@ class Place:
     policies: ClusterPolicies | None
     policy: NodePolicy | None
     nodes_seen: bool
+    confirmed: bool = False
 
     @property
     def known(self) -> bool:
@@ -117,6 +122,8 @@ class Place:
             capacity_type=instance.capacity_type if instance else CapacityType.ON_DEMAND,
             node=self.node.name if self.node else None,
             policy=self.policy.name if self.policy else "",
+            state=instance.state if instance and self.confirmed else "",
+            networks=instance.networks if instance else (),
         )
 
 

@@ -14,6 +14,7 @@ from leeward.model.times import as_instant
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
 LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
 RETAINED = "Terminating:Retained"  # its terminate hook was abandoned: it runs on and waits to be told to end
+WARMED = "Warmed:"  # the group's word for an instance of its warm pool begins so
 
 
 class HookResult(StrEnum):
@@ -113,28 +114,35 @@ class GroupInstance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
-    """An Auto Scaling group. Sizes are instance counts; `subnets` empty for a group in EC2-classic zones; `suspended`:
-    names of processes; `max_lifetime` of its instances in seconds, 0 without one; `retains`: an instance whose
-    terminate hook is abandoned is kept (Terminating:Retained) until somebody ends it, instead of being ended.
+class GroupFacts:
+    """What hardly changes of an Auto Scaling group. `retains`: an instance whose terminate hook is abandoned is kept
+    (Terminating:Retained) until somebody ends it, instead of being ended.
     """
 
     name: str
     tags: Mapping[str, str]
+    capacity_rebalance: bool = False
+    retains: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group(GroupFacts):
+    """An Auto Scaling group as it is listed. Sizes are instance counts; `subnets` empty for a group in EC2-classic
+    zones; `suspended`: names of processes; `max_lifetime` of its instances in seconds, 0 without one.
+    """
+
     minimum: int
     maximum: int
     desired: int
     zones: tuple[str, ...] = ()
     subnets: tuple[str, ...] = ()
     instances: tuple[GroupInstance, ...] = ()
-    capacity_rebalance: bool = False
     on_demand_percentage: int | None = None  # of a mixed instances policy, None without one
     on_demand_base: int = 0
     launch_template: bool = True
     launch: LaunchSource = field(default_factory=LaunchSource)
     suspended: tuple[str, ...] = ()
     max_lifetime: int = 0
-    retains: bool = False
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -192,3 +200,14 @@ class Group:
 def _retains(policy: Mapping[str, Any]) -> bool:
     """`InstanceLifecyclePolicy.RetentionTriggers.TerminateHookAbandon`; terminate is Auto Scaling's default."""
     return (policy.get("RetentionTriggers") or {}).get("TerminateHookAbandon") == "retain"
+
+
+def may_be_ended(lifecycle: str, *, anyway: bool) -> bool:
+    """Whether a request to terminate may be sent for an instance of which the group says this. Where it is leaving
+    already a second request might decrement twice; a retained one, or one of the warm pool, ends only `anyway`.
+    """
+    if lifecycle == RETAINED:
+        return anyway
+    if lifecycle.startswith(WARMED):
+        return anyway and not lifecycle.startswith(f"{WARMED}Terminat")
+    return not lifecycle.startswith(("Terminating", "Terminated", "Detach"))

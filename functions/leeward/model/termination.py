@@ -10,6 +10,7 @@ from enum import StrEnum
 from leeward.model.drain_options import BY_POLICY, DrainOptions
 from leeward.model.group import HookResult
 from leeward.model.instance import CapacityType
+from leeward.model.seen import Seen
 
 
 class CauseKind(StrEnum):
@@ -62,7 +63,8 @@ class Cause:
     `deadline`: when EC2 takes the instance, when the hook times out, or the `--deadline` of a manual drain, by kind;
     `leeward.model.deadlines` says which of them count. `hook_default`: how the hook is answered when it times out, None
     where that is not known. `force`: pods that do not leave in time are deleted, whatever the policy says. `options`:
-    the flags of a manual drain.
+    the flags of a manual drain. `state`: of a state change, EC2's word when it was asked about the message; empty where
+    it was not, or has said otherwise.
     """
 
     id: str
@@ -75,13 +77,15 @@ class Cause:
     hook_default: HookResult | None = None
     force: bool = False
     options: DrainOptions | None = None
+    state: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
     """The instance that goes, as it was when it was claimed. `policy`: the name of the one that selected its group,
     empty where the claim did not look. `together`: how many instances of the cluster EC2 takes that were claimed with
-    this one, from one batch of messages.
+    this one, from one batch of messages. `state`: EC2's word then, empty where EC2 was not asked; `networks` as
+    `model.instance.Instance` has them.
     """
 
     instance: str
@@ -94,6 +98,8 @@ class Subject:
     node: str | None = None  # name of its Node, None when it never joined
     policy: str = ""
     together: int = 0
+    state: str = ""
+    networks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +157,7 @@ class TerminationRecord:
     `begun`: the first drain of the period, from which a terminationGracePeriod counts; `held`: first heartbeat;
     `moved`: when a pod of it last left or was on its way; `unreached`: when the load balancers' API first was not.
     `names_taken`: attempts that were passed over, because a closed execution of an earlier record had the name.
+    `answered`: our hooks were completed; `seen`: what the last look at EC2 and Auto Scaling found, in this period.
     `failure`: why the present attempt did not come to a good end. `surges`: Deployment (namespace/name) that has a
     second replica meanwhile -> whether that is known to be so, or only about to be.
     `payers`: debt -> the instance whose end pays it (itself or another), `NOBODY` where it was forgiven,
@@ -178,6 +185,7 @@ class TerminationRecord:
     surge_period: int = 1
     deployment: str = ""
     names_taken: int = 0
+    seen: Seen | None = None
 
     @property
     def instance(self) -> str:

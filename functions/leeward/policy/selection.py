@@ -10,8 +10,14 @@ from leeward.policy.document import NodePolicy, Selector
 
 def selects(selector: Selector, group: str, tags: Mapping[str, str]) -> bool:
     """Group globs are OR'ed, tags AND'ed (an empty value asks for the key alone), both AND'ed (docs/policy.md)."""
-    named = not selector.groups or any(group == pattern or fnmatchcase(group, pattern) for pattern in selector.groups)
-    return named and all(key in tags and value in {"", tags[key]} for key, value in selector.tags.items())
+    return named_by(selector, group) and all(
+        key in tags and value in {"", tags[key]} for key, value in selector.tags.items()
+    )
+
+
+def named_by(selector: Selector, group: str) -> bool:
+    """Whether its group globs match, or it has none."""
+    return not selector.groups or any(group == pattern or fnmatchcase(group, pattern) for pattern in selector.groups)
 
 
 def policy_for(policies: Sequence[NodePolicy], group: str, tags: Mapping[str, str]) -> NodePolicy | None:

@@ -11,6 +11,7 @@ from leeward.model.group import HookResult
 from leeward.model.termination import TerminationRecord
 from leeward.policy.document import DrainPolicy
 
+LONG_GRACE = timedelta(minutes=5)  # pods with a longer one are deleted on facts of minutes ago
 DEADLINE_MARGIN = timedelta(seconds=5)  # what terminating and answering need before EC2 takes the instance
 
 
@@ -58,6 +59,21 @@ def node_deadline(
     foreign = _foreign_hooks(record, ours_hold=ours_hold)
     moments = (*_chosen(record, policy, started), detach_deadline(record, now), *foreign)
     return min((moment for moment in moments if moment is not None), default=None)
+
+
+def may_delete(
+    record: TerminationRecord, policy: DrainPolicy, started: datetime, now: datetime, *, ours_hold: bool
+) -> bool:
+    """Whether a step that begins now may delete pods, for an instance that EC2 does not take anyway."""
+    if release_at(record) is not None:
+        return False
+    chosen = record.options is not None and record.options.deadline is not None
+    if not (policy.force or policy.termination_grace_period is not None or chosen):
+        return False
+    end = node_deadline(record, policy, started, now, ours_hold=ours_hold)
+    first = drain_end(record, policy, started)
+    first = first if end is None else min(first, end)
+    return now >= first - LONG_GRACE
 
 
 def deregistered_by(

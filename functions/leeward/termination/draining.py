@@ -16,21 +16,22 @@ from typing import Any
 from leeward.errors import ClusterUnreachableError, ObjectGoneError, ThrottledError
 from leeward.model.deadlines import ABRUPT, detach_deadline
 from leeward.model.node import Node, disruption_taint
-from leeward.model.termination import TerminationRecord
-from leeward.model.times import format_instant
+from leeward.model.termination import CauseKind, TerminationRecord
+from leeward.model.times import format_instant, parse_instant
 from leeward.ports import Kubernetes, Ports
 from leeward.termination import deadlines, deregistering, detaching, verdict
 from leeward.termination.deregistering import Awaited
 from leeward.termination.drain import DrainPlan, last_calls
-from leeward.termination.evicting import Progress, plan_now, work
+from leeward.termination.evicting import plan_now, work
+from leeward.termination.freshness import Need
 from leeward.termination.heartbeats import beat
 from leeward.termination.ledger import only_surplus
 from leeward.termination.parting import give_back, remove_node
-from leeward.termination.prompt_eviction import evict_promptly, survey_or_evict
+from leeward.termination.progress import Progress, leaving, longest_grace, moved_last
+from leeward.termination.prompt_eviction import survey_or_evict, turn_in_storm
 from leeward.termination.run import Next, Run
 from leeward.termination.situation import Situation, find_node, read
 from leeward.termination.steps import Step
-from leeward.termination.storm import evicts_alone, pause_seconds
 from leeward.termination.surging import put_back
 
 DEREGISTERING, DETACHING = "AwaitingDeregistration", "AwaitingVolumeDetachment"  # reasons of Events
@@ -44,10 +45,14 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     detached the instance, or replace where a cause that has joined calls for another instance first.
     """
     record = read(run.instance, ports)
-    turn = _in_storm(run, record, ports)
-    if turn is not None:
-        return turn
-    situation = survey_or_evict(record, ports)
+    return turn_in_storm(run, record, ports) or _drain(run, record, ports)
+
+
+def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
+    situation = survey_or_evict(record, ports, Need.WORK)
+    if not situation.looked and _decides_now(situation, ports):
+        situation = survey_or_evict(situation.record, ports)
+    announced = _is_only_announced(run, situation.record, ports.clock.now())
     run = replace(run, version=situation.record.version)
     if situation.ended:
         return replace(run, next=Next.GONE, why=f"EC2 says {situation.state}")
@@ -71,6 +76,9 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     until = deadlines.drain_end(situation.record, situation.policy.drain, started)
     ports.claims.note(run.instance, times={"begun": started, "draining": started, "until": until})
     situation = replace(situation, record=beat(situation, ports))
+    if announced:
+        return _sleep_on(run, situation, ports)
+    run = replace(run, look="")
     try:
         return _drain_node(run, situation, started, ports)
     except (ClusterUnreachableError, ThrottledError) as error:
@@ -78,24 +86,31 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         return _pause(run, situation, started, why, ports, hint=10)
 
 
-def _in_storm(run: Run, record: TerminationRecord, ports: Ports) -> Run | None:
-    """One turn of evictions and a pause, where so many drain that neither AWS nor the function's concurrency would
-    serve them all at once. None where that is not so, or every pod has left: AWS is asked then.
+def _is_only_announced(run: Run, record: TerminationRecord, now: datetime) -> bool:
+    """Whether this pause was ended by nothing but the word that a hook of ours holds the instance: its pods are looked
+    at when the pause would have ended.
     """
-    if not evicts_alone(record, ports.clock.now()):
-        return None
-    try:
-        outcome = evict_promptly(record, ports)
-        if outcome is None or outcome[0].drained:
-            return None
-        plan, progress = outcome
-        why = "; ".join(progress.blockers) or _leaving(plan, progress)
-    except ObjectGoneError:
-        return None
-    except (ClusterUnreachableError, ThrottledError) as error:
-        why = f"waiting for an answer, nothing is ended meanwhile: {error}"
-    pause = pause_seconds(record, ports.clock.now())
-    return replace(run, version=record.version, next=Next.WAIT, pause=pause, why=why[:500])
+    joined = record.causes[-(record.version - run.version) :] if record.version > run.version else ()
+    only = all(cause.kind is CauseKind.ASG_TERMINATE and cause.hook_ours for cause in joined)
+    return bool(joined) and only and bool(run.look) and now + timedelta(seconds=1) < parse_instant(run.look)
+
+
+def _sleep_on(run: Run, situation: Situation, ports: Ports) -> Run:
+    now = ports.clock.now()
+    moments = [parse_instant(run.look), *_heartbeats(situation, now)]
+    pause = max(ceil((min(moments) - now).total_seconds()), 1)
+    return replace(run, next=Next.WAIT, pause=pause, why=run.why or "a hook of ours holds it")
+
+
+def _decides_now(situation: Situation, ports: Ports) -> bool:
+    """Whether this step may end in what must not follow from a stale fact: a detached node that returns to service,
+    pods that are deleted.
+    """
+    record, policy, now = situation.record, situation.policy.drain, ports.clock.now()
+    if verdict.is_detached(record, situation.instance, situation.lifecycle):
+        return True
+    started = record.times.get("draining") or now
+    return deadlines.may_delete(record, policy, started, now, ours_hold=situation.ours_hold)
 
 
 def replace_ahead(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
@@ -223,21 +238,23 @@ def _unfinished(
     ports: Ports,
 ) -> Run:
     now, policy = ports.clock.now(), situation.policy.drain
-    why = "; ".join(progress.blockers) or _leaving(plan, progress)
+    why = "; ".join(progress.blockers) or leaving(plan, progress)
     deletes = policy.force and bool(plan.evict)
     over = deadlines.out_of_time(situation.record, replace(policy, force=deletes), started, now)
+    if over is not None and not situation.looked:
+        situation = survey_or_evict(situation.record, ports)
     kubernetes = ports.clusters.kubernetes(situation.record.subject.cluster)
-    if progress.blocked_by and not progress.moved and now >= _moved_last(situation.record, started) + BLOCKED_AFTER:
+    if progress.blocked_by and not progress.moved and now >= moved_last(situation.record, started) + BLOCKED_AFTER:
         message = f"cannot drain yet: {why}"[:1000]
         kubernetes.event(node, reason="DrainBlocked", message=message, warning=True, now=now)
     if over is None:
-        hint = None if progress.blocked_by else _longest_grace(plan, now)
+        hint = None if progress.blocked_by else longest_grace(plan, now)
         hint = 0 if progress.not_asked else hint
         return _pause(run, situation, started, why, ports, hint=hint, moments=last_calls(plan))
     # Each pod whose turn it is has been told to end, and has its own grace for that.
     told = not progress.blocked_by and not progress.not_asked
     if told and verdict.may_wait(situation.record, situation.lifecycle, situation.state, now):
-        return _pause(run, situation, started, f"{over}, but {why}", ports, hint=_longest_grace(plan, now))
+        return _pause(run, situation, started, f"{over}, but {why}", ports, hint=longest_grace(plan, now))
     retains = situation.group is not None and situation.group.retains
     record, lifecycle, state = situation.record, situation.lifecycle, situation.state
     match verdict.after_time_out(record, lifecycle, state, now, deletes=deletes, retains=retains):
@@ -252,26 +269,6 @@ def _unfinished(
                 return _pause(run, situation, started, f"{over}, deleting: {why}", ports, hint=hint)
             kubernetes.event(node, reason="PodEvictionFailure", message=f"{over}: {why}", warning=True, now=now)
             return _pause(run, situation, started, f"{over}, our hook holds it: {why}", ports, hint=None)
-
-
-def _moved_last(record: TerminationRecord, started: datetime) -> datetime:
-    """When a pod last moved, or the first could have."""
-    times = (record.times.get("moved"), record.times.get("evicting"), started)
-    return max(moment for moment in times if moment is not None)
-
-
-def _leaving(plan: DrainPlan, progress: Progress) -> str:
-    """The pod that takes longest, or how many the step had no time to ask."""
-    if progress.not_asked:
-        return f"{progress.not_asked} of {len(plan.evict)} pods were not asked yet: the API server answers slowly"
-    ends = [(eviction.pod.deletion, eviction.pod.key) for eviction in plan.evict if eviction.pod.deletion is not None]
-    last = f", the last one ({max(ends)[1]}) until {format_instant(max(ends)[0])}" if ends else ""
-    return f"{len(plan.evict)} pods are on their way out{last}"
-
-
-def _longest_grace(plan: DrainPlan, now: datetime) -> float:
-    left = [(e.pod.deletion - now).total_seconds() for e in plan.turn if e.pod.deletion]
-    return max(left, default=float(verdict.SHORTEST_PAUSE))
 
 
 def _pause(
@@ -291,7 +288,8 @@ def _pause(
     limits = [*_heartbeats(situation, now), *soon]
     since = max((cause.at for cause in record.causes if cause.at <= now), default=started)
     pause = verdict.pause_seconds(waited=now - max(started, since), hint=hint, limits=limits, now=now)
-    return replace(run, next=Next.WAIT, pause=pause, why=why[:500])
+    look = format_instant(now + timedelta(seconds=pause))
+    return replace(run, next=Next.WAIT, pause=pause, why=why[:500], look=look)
 
 
 def _heartbeats(situation: Situation, now: datetime) -> list[datetime]:

@@ -2,46 +2,41 @@
 
 Which pods leave how and in which wave is decided in `drain.py`; a pod that the policy gives a second replica first is
 `surging.py`'s; one whose eviction fails is `retries.py`'s. Every eviction and deletion has the pod's uid as its
-precondition: a repeat finds it done."""
+precondition: a repeat finds it done.
 
-from dataclasses import dataclass, field, replace
+Looks are paced: nothing changes on the node while the pods that were told to leave are stopping. The Eviction API
+alone decides whether a PodDisruptionBudget allows an eviction; budgets are read for the sentence that names what
+blocks, in the namespaces where something does."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 
-from leeward.errors import ClusterUnreachableError, ThrottledError
+from leeward.errors import ClusterUnreachableError, LeewardError, ThrottledError
 from leeward.model.blocked import Obstacle, Stage
 from leeward.model.drain_options import BY_POLICY
 from leeward.model.node import Node
-from leeward.model.pod import PodDisruptionBudget
+from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.model.termination import CauseKind
 from leeward.ports import EvictionRefusedError, Kubernetes, Ports
 from leeward.termination import deadlines
-from leeward.termination.drain import DrainPlan, Eviction, How, plan_drain
+from leeward.termination.budgets import refusal as refusal_of
+from leeward.termination.drain import DrainPlan, Eviction, How, last_calls, plan_drain
+from leeward.termination.progress import Progress
 from leeward.termination.retries import Retries
 from leeward.termination.situation import Situation
 from leeward.termination.surging import Surging
 
 WORK = timedelta(seconds=10)
 LONGEST_TURN = timedelta(seconds=20)  # the function ends after 55, and a request may take 12
-LOOK_AGAIN_SECONDS = 1.0
-KEPT = timedelta(seconds=5)  # how long a step goes by the budgets and DaemonSets that it has read
+LOOK_AGAIN = (1.0, 2.0, 4.0)  # seconds between two looks, from the last pod that was told to leave; then as the last
+BLOCKED_PACE = 1  # the slowest of them where a pod is blocked
+PROMPT = timedelta(seconds=10)  # before the instance is released each second counts
+CLOCK = timedelta(seconds=2)  # deletion timestamps have whole seconds, and the API server a clock of its own
+SOON = timedelta(seconds=5)  # a pod that ends within it is waited for inside the step
+KEPT = timedelta(seconds=5)  # how long a step goes by the budgets that it has read
 VOLUNTARY = (CauseKind.EXPIRED, CauseKind.DRIFTED, CauseKind.EMPTY, CauseKind.UNDERUTILIZED)
-
-
-@dataclass(slots=True)
-class Progress:
-    """What one step has done so far. `moved`: a pod has left, or was told to. `not_asked`: pods whose turn it is and
-    for which the step had no time.
-    """
-
-    evicted: int = 0
-    moved: bool = False
-    not_asked: int = 0
-    blocked_by: dict[str, tuple[str, ...]] = field(default_factory=dict)  # pod -> what blocks it
-
-    @property
-    def blockers(self) -> tuple[str, ...]:
-        """One line a pod, as people read it."""
-        return tuple(f"{pod}: {', '.join(why)}" for pod, why in sorted(self.blocked_by.items()))
 
 
 def work(
@@ -49,13 +44,18 @@ def work(
 ) -> tuple[DrainPlan, Progress]:
     """Evict and look again until the node is empty or the step's own time is used up. Raises ClusterUnreachableError
     and ThrottledError where the pods cannot be listed; what a single pod runs into is noted in `blocked_by`.
+
+    The node counts as drained only by a consistent list.
     """
     step = _Step(node, situation, started, kubernetes, ports)
-    stop = step.began + WORK
-    stop = min(stop, deadlines.release_at(situation.record) or stop)
+    release = deadlines.release_at(situation.record)
+    stop = min(step.began + WORK, release or step.began + WORK)
     there: set[str] | None = None
+    quiet, cached = 0, False  # quiet: looks since a pod was last told to leave
     while True:
-        plan = step.look()
+        plan = step.look(cached=cached)
+        if plan.drained and cached:
+            plan = step.look()
         if there is None:
             step.put_back(plan)
         left = {eviction.pod.uid for eviction in plan.evict}
@@ -64,11 +64,15 @@ def work(
         if plan.drained:
             step.progress.blocked_by.clear()
             return plan, step.progress
+        asked = step.progress.evicted
         step.take_turn(plan)
+        quiet = 0 if step.progress.evicted > asked else quiet + 1
         now = ports.clock.now()
-        if now + timedelta(seconds=LOOK_AGAIN_SECONDS) >= stop or step.nothing_soon(plan, now):
+        pause = step.pause(plan, quiet, now, release)
+        if now + timedelta(seconds=pause) >= stop or step.nothing_soon(plan, now):
             return plan, step.progress
-        ports.clock.sleep(LOOK_AGAIN_SECONDS)
+        ports.clock.sleep(pause)
+        cached = any(one.pod.deletion is None or one.pod.deletion > ports.clock.now() for one in plan.evict)
 
 
 def turn(
@@ -82,8 +86,8 @@ def turn(
 
 
 def plan_now(node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports) -> DrainPlan:
-    """The verdict over the node's pods at this moment."""
-    return _Step(node, situation, started, kubernetes, ports).look()
+    """The verdict over the node's pods at this moment, with the budgets of their namespaces."""
+    return _Step(node, situation, started, kubernetes, ports).look(budgets=True)
 
 
 class _Step:
@@ -96,24 +100,25 @@ class _Step:
         self._kubernetes, self._clock = kubernetes, ports.clock
         self._surging = Surging(situation, started, kubernetes, ports)
         self._retries = Retries.after(situation.record.blocked_by)
-        self._budgets: tuple[PodDisruptionBudget, ...] = ()
-        self._daemon_sets: frozenset[str] = frozenset()
-        self._read_at: datetime | None = None
+        self._budgets: dict[str, tuple[datetime, tuple[PodDisruptionBudget, ...]]] = {}  # by namespace
+        self._daemon_sets, self._asked_about = frozenset[str](), frozenset[str]()
         self.began = ports.clock.now()
         self.progress = Progress()
 
-    def look(self) -> DrainPlan:
-        """List the node's pods and plan; all budgets and DaemonSets of the cluster are read every few seconds."""
+    def look(self, *, cached: bool = False, budgets: bool = False) -> DrainPlan:
+        """List the node's pods and plan. `cached`: the API server may answer from its cache. `budgets`: read those of
+        every namespace that has a pod here, else only what was read for an eviction that was refused.
+        """
         situation, now = self._situation, self._clock.now()
         asked = situation.record.options or BY_POLICY
-        if self._read_at is None or now >= self._read_at + KEPT:
-            self._budgets = tuple(self._kubernetes.budgets())
-            self._daemon_sets = self._kubernetes.daemon_sets()
-            self._read_at = now
+        pods = self._kubernetes.pods_on(self._node.name, cached=cached)
+        self._know_daemon_sets(pods)
+        for namespace in sorted({pod.namespace for pod in pods if not pod.of_daemon_set}) if budgets else ():
+            self._budgets_in(namespace, now)
         return plan_drain(
             node=self._node,
-            pods=self._kubernetes.pods_on(self._node.name),
-            budgets=self._budgets,
+            pods=pods,
+            budgets=[budget for _, known in self._budgets.values() for budget in known],
             daemon_sets=self._daemon_sets,
             policy=situation.policy.drain,
             now=now,
@@ -122,6 +127,35 @@ class _Step:
             ),
             options=replace(asked, voluntary=situation.record.has(*VOLUNTARY)),
         )
+
+    def pause(self, plan: DrainPlan, quiet: int, now: datetime, release: datetime | None) -> float:
+        """Seconds until the next look: 1, 2, 4 since a pod was last told to leave, at most 2 where a pod waits for
+        another to come back, 1 shortly before the instance is released, and never past the moment at which a pod is
+        deleted instead of evicted.
+        """
+        if release is not None and now + PROMPT >= release:
+            return LOOK_AGAIN[0]
+        slowest = BLOCKED_PACE if self.progress.blocked_by else len(LOOK_AGAIN) - 1
+        seconds = LOOK_AGAIN[min(quiet, slowest)]
+        end = deadlines.drain_end(self._situation.record, self._situation.policy.drain, self._started)
+        due = [moment for moment in (*last_calls(plan), end, release) if moment is not None and moment > now]
+        nearest = min(((moment - now).total_seconds() for moment in due), default=seconds)
+        return max(min(seconds, nearest), LOOK_AGAIN[0])
+
+    def _know_daemon_sets(self, pods: Iterable[Pod]) -> None:
+        """Which of the DaemonSets that these pods name exist; read where one is named that is not known."""
+        named = (f"{pod.namespace}/{pod.owner.name}" for pod in pods if pod.of_daemon_set and pod.owner)
+        wanted = frozenset(named)
+        if wanted - self._asked_about:
+            self._daemon_sets = self._kubernetes.daemon_sets(among=wanted)
+            self._asked_about |= wanted
+
+    def _budgets_in(self, namespace: str, now: datetime) -> tuple[PodDisruptionBudget, ...]:
+        """Those of one namespace, kept for some seconds."""
+        known = self._budgets.get(namespace)
+        if known is None or now >= known[0] + KEPT:
+            known = self._budgets[namespace] = (now, tuple(self._kubernetes.budgets(namespace)))
+        return known[1]
 
     def put_back(self, plan: DrainPlan) -> None:
         """Second replicas whose pod has left, or is on its way out."""
@@ -136,7 +170,6 @@ class _Step:
         progress, release = self.progress, deadlines.release_at(self._situation.record)
         progress.blocked_by = {refused.pod.key: (refused.why,) for refused in plan.refuse}
         progress.not_asked = 0
-        self._retries.begin_turn()
         began = self._clock.now()
         over = began + LONGEST_TURN
         if release is not None and began < release:
@@ -156,9 +189,21 @@ class _Step:
         """
         blocked = self.progress.blocked_by
         return all(
-            (eviction.pod.key in blocked and self._retries.worn_out(eviction)) or _slow(eviction, now)
+            (eviction.pod.key in blocked and self._retries.worn_out(eviction)) or self._is_slow(eviction, now)
             for eviction in plan.turn
         )
+
+    def _is_slow(self, eviction: Eviction, now: datetime) -> bool:
+        """Told to end a while ago, and with time left: the pause after this step is for it. Where no pod waits for
+        another to come back, one that an earlier step has told is left to the pause as well.
+        """
+        ends = eviction.pod.deletion
+        if ends is None:
+            return False
+        told = ends - timedelta(seconds=eviction.pod.grace_seconds)
+        if self.progress.blocked_by:
+            return told <= now - WORK and ends >= now + WORK
+        return (told < self.began - CLOCK or told <= now - WORK) and ends >= now + SOON
 
     def _ask(self, eviction: Eviction, now: datetime, release: datetime | None) -> None:
         waits = self._waits(eviction, now, release)
@@ -168,9 +213,9 @@ class _Step:
         try:
             self._send_away(eviction, now)
         except EvictionRefusedError as refusal:
-            self._note(eviction, refusal)
+            self._note(eviction, refusal, release)
         except (ClusterUnreachableError, ThrottledError) as error:  # whether it answers at all, the next list tells
-            self._note(eviction, EvictionRefusedError(_unanswered(error)))
+            self._note(eviction, EvictionRefusedError(_unanswered(error)), release)
 
     def _waits(self, eviction: Eviction, now: datetime, release: datetime | None) -> tuple[str, ...]:
         """What the pod waits for before it is asked: a pause after a failure, a budget, a second replica."""
@@ -178,7 +223,7 @@ class _Step:
         if failed:
             return (failed,)
         deletes = eviction.how is How.DELETE or self._forces(now)
-        refused = () if deletes else self._retries.refused_with(eviction)
+        refused = () if deletes else self._retries.refused_with(eviction, now)
         if refused:
             return (eviction.refusal.sentence,) if eviction.refusal else refused
         try:
@@ -209,17 +254,24 @@ class _Step:
         self.progress.moved = True
         if pod.deletion is None:
             self.progress.evicted += 1
+        self._retries.allowed(eviction)
         self._surging.gone(pod)
 
-    def _note(self, eviction: Eviction, refusal: EvictionRefusedError) -> None:
-        """What the pod ran into; a budget is asked about no other pod in this turn."""
+    def _note(self, eviction: Eviction, refusal: EvictionRefusedError, release: datetime | None) -> None:
+        """What the pod ran into; a budget is asked about no other pod until its pause is over."""
+        pod, now = eviction.pod, self._clock.now()
         named = tuple(f"pdb {budget}" for budget in refusal.budgets)
-        known = (eviction.refusal.sentence,) if eviction.refusal and (named or refusal.permanent) else ()
+        known: tuple[str, ...] = ()
         if named or refusal.permanent:
-            self._retries.refused(refusal.budgets, self._budgets)
+            budgets: tuple[PodDisruptionBudget, ...] = ()
+            with suppress(LeewardError):  # they only give the sentence
+                budgets = self._budgets_in(pod.namespace, now)
+            forbids = refusal_of(pod, budgets)
+            known = (forbids.sentence,) if forbids else ()
+            self._retries.refused(eviction, refusal.budgets, budgets, now, release)
         else:
-            self._retries.failed(eviction, str(refusal), self._clock.now())
-        self.progress.blocked_by[eviction.pod.key] = known or named or (str(refusal),)
+            self._retries.failed(eviction, str(refusal), now)
+        self.progress.blocked_by[pod.key] = known or named or (str(refusal),)
 
 
 def _unanswered(error: Exception) -> str:
@@ -230,10 +282,3 @@ def _ends_too_late(eviction: Eviction, now: datetime) -> bool:
     """A pod told to end before the deadline came nearer: it is told again, with the time that is left."""
     ends, left = eviction.pod.deletion, eviction.grace_seconds
     return eviction.due and ends is not None and left is not None and ends > now + timedelta(seconds=left + 1)
-
-
-def _slow(eviction: Eviction, now: datetime) -> bool:
-    ends = eviction.pod.deletion
-    if ends is None:
-        return False
-    return ends - timedelta(seconds=eviction.pod.grace_seconds) <= now - WORK and ends >= now + WORK

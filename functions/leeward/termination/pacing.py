@@ -25,9 +25,9 @@ def budget_left(record: TerminationRecord, ports: Ports, found: Found, now: date
     place. An instance that has ended needs none: its record is only to be closed.
     """
     situation = survey(record, ports)
-    if situation.group is None or situation.ended:
+    if situation.listing is None or situation.ended:
         return True
-    members = {member.id: member.zone for member in situation.group.instances}
+    members = {member.id: member.zone for member in situation.listing.instances}
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)
     nodes = [node for node in kubernetes.nodes() if node.instance_id in members]
     busy = {n.instance_id for n in nodes if n.marked or n.deleting or not n.ready} | set(found.restarted)

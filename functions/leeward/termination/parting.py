@@ -6,9 +6,11 @@ from typing import Any
 
 from leeward.model import keys
 from leeward.model.node import disruption_taint
+from leeward.model.seen import GONE
 from leeward.model.termination import CauseKind
 from leeward.ports import Ports
 from leeward.termination import detaching, verdict
+from leeward.termination.freshness import Need
 from leeward.termination.run import Next, Run
 from leeward.termination.situation import POOLED_AND_RUNNING, find_node, read, survey
 from leeward.termination.surging import put_back
@@ -40,7 +42,7 @@ def remove_node(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     the version at which its hooks were answered: a hook that joins while the API server is away must send it round once
     more.
     """
-    situation = survey(read(run.instance, ports), ports)
+    situation = survey(read(run.instance, ports), ports, Need.WORK)
     record = situation.record
     if situation.lifecycle == POOLED_AND_RUNNING:
         why = "it runs on in its warm pool: its Node stays tainted until the group takes it into service again"
@@ -53,6 +55,9 @@ def remove_node(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         put_back(record.instance, kubernetes, ports)
     if node is not None:
         waits = detaching.before_removal(situation, node, kubernetes, ports)
+        if waits and situation.state != GONE and not situation.looked:
+            situation = survey(situation.record, ports)
+            waits = detaching.before_removal(situation, node, kubernetes, ports)
         if waits:
             return replace(run, next=Next.WAIT, pause=verdict.SHORTEST_PAUSE, why=waits[:500])
         kubernetes.release(node, keys.FINALIZER)

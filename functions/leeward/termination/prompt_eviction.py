@@ -4,9 +4,10 @@ In a storm AWS throttles the calls that every other step begins with, and pods m
 with what the record says; it is idempotent as every turn is (docs/designs/storms.md)."""
 
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 
-from leeward.errors import AwsUnavailableError, LeewardError, ThrottledError
+from leeward.errors import AwsUnavailableError, ClusterUnreachableError, LeewardError, ObjectGoneError, ThrottledError
 from leeward.model.deadlines import ABRUPT
 from leeward.model.node import disruption_taint
 from leeward.model.termination import TerminationRecord
@@ -14,8 +15,12 @@ from leeward.policy.document import NodePolicy
 from leeward.ports import Ports
 from leeward.termination import verdict
 from leeward.termination.drain import DrainPlan
-from leeward.termination.evicting import Progress, turn
+from leeward.termination.evicting import turn
+from leeward.termination.freshness import Need
+from leeward.termination.progress import Progress, leaving
+from leeward.termination.run import Next, Run
 from leeward.termination.situation import Situation, find_node, survey
+from leeward.termination.storm import evicts_alone, pause_seconds
 
 LONGEST_SECONDS = 10.0  # drains of other clusters need the place of one whose API server hangs
 
@@ -51,10 +56,32 @@ def _turn(
     return turn(node, situation, started, kubernetes, ports)
 
 
-def survey_or_evict(record: TerminationRecord, ports: Ports) -> Situation:
-    """What AWS says. Where it throttles, the pods of an instance that EC2 takes are evicted before that is raised."""
+def turn_in_storm(run: Run, record: TerminationRecord, ports: Ports) -> Run | None:
+    """One turn of evictions and a pause, where so many drain that neither AWS nor the function's concurrency would
+    serve them all at once. None where that is not so, or every pod has left: AWS is asked then.
+    """
+    if not evicts_alone(record, ports.clock.now()):
+        return None
     try:
-        return survey(record, ports)
+        outcome = evict_promptly(record, ports)
+        if outcome is None or outcome[0].drained:
+            return None
+        plan, progress = outcome
+        why = "; ".join(progress.blockers) or leaving(plan, progress)
+    except ObjectGoneError:
+        return None
+    except (ClusterUnreachableError, ThrottledError) as error:
+        why = f"waiting for an answer, nothing is ended meanwhile: {error}"
+    pause = pause_seconds(record, ports.clock.now())
+    return replace(run, version=record.version, next=Next.WAIT, pause=pause, why=why[:500])
+
+
+def survey_or_evict(record: TerminationRecord, ports: Ports, need: Need = Need.ALL) -> Situation:
+    """What is known, by `survey`. Where AWS throttles, the pods of an instance that EC2 takes are evicted before that
+    is raised.
+    """
+    try:
+        return survey(record, ports, need)
     except (AwsUnavailableError, ThrottledError):
         with suppress(LeewardError):
             evict_promptly(record, ports)

@@ -20,6 +20,7 @@ from leeward.placement.replacement import leaving_pods, plan_launch, promise_of
 from leeward.placement.verdict import NO_SUBNET_WITH_IPS
 from leeward.ports import Ports
 from leeward.termination import maximum_size, verdict
+from leeward.termination.freshness import Need
 from leeward.termination.landing import Look, look
 from leeward.termination.prompt_eviction import survey_or_evict
 from leeward.termination.run import Next, Notice, NoticeKind, Run
@@ -47,8 +48,10 @@ def ask_for_replacement(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     have been made already is always followed up, whatever has become of the instance meanwhile. The decision to launch
     nothing is not written down, because a cause that joins later may call for a replacement.
     """
-    record = read(run.instance, ports)
-    situation = survey_or_evict(record, ports)
+    situation = survey_or_evict(read(run.instance, ports), ports, Need.WORK)
+    if not situation.record.replacement and situation.listing is None and _may_launch(situation, ports):
+        situation = survey_or_evict(situation.record, ports, Need.GROUP)
+    record = situation.record
     asked = Asked(replacement=record.replacement) if record.replacement else _ask(situation, ports)
     guarded = bool(situation.our_hooks)
     first = verdict.terminates_first(record, situation.policy, situation.lifecycle, hook_guards=guarded)
@@ -57,6 +60,14 @@ def ask_for_replacement(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         why = f"no terminate hook of ours guards {record.subject.group}: it drains first; {why}"
     onward = Next.TERMINATE_FIRST if first else Next.DRAIN
     return replace(run, version=record.version, next=onward, why=why[:LONGEST_WHY], notices=asked.notices)
+
+
+def _may_launch(situation: Situation, ports: Ports) -> bool:
+    """A launch depends on the group as it is now: its subnets, its sizes, its members."""
+    record = situation.record
+    now = ports.clock.now()
+    wanted = verdict.wants_replacement(record, situation.group, situation.policy, situation.lifecycle, now)
+    return wanted.act or record.launching
 
 
 def told(record: TerminationRecord, replacement: Replacement) -> str:
@@ -69,9 +80,9 @@ def told(record: TerminationRecord, replacement: Replacement) -> str:
 
 
 def _ask(situation: Situation, ports: Ports) -> Asked:
-    record, group = situation.record, situation.group
+    record, group = situation.record, situation.listing
     lifecycle = None if situation.ended else situation.lifecycle  # a launch for one that is gone is never paid
-    wanted = verdict.wants_replacement(record, group, situation.policy, lifecycle, ports.clock.now())
+    wanted = verdict.wants_replacement(record, situation.group, situation.policy, lifecycle, ports.clock.now())
     if group is None or not (wanted.act or record.launching):
         return Asked(replacement=Replacement(reason=wanted.why))
     found = look(situation, group, ports)

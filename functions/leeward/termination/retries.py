@@ -1,6 +1,7 @@
 """Which pod is asked to leave next, when some of them cannot be sent away: the API server fails or refuses their
 eviction. Such pods go to the end of their wave and are asked again after a growing pause, so that no other pod waits
-for them. Nothing here calls anything."""
+for them. A PodDisruptionBudget that refuses one of its pods is asked again after a growing pause as well, for one pod
+of all that it selects. Nothing here calls anything."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from leeward.termination.drain import Eviction
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=1), timedelta(seconds=8)
 TRIES = 3  # of a pod in one step, before it counts as blocked
 SLOW = timedelta(seconds=15)  # the longest that a request for such a pod may take, with some reserve
+LAST_SECONDS = timedelta(seconds=10)  # before the instance is released: no pause grows any more
 
 
 @dataclass(slots=True, kw_only=True)
@@ -22,13 +24,20 @@ class _Failure:
     why: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Refused:
+    tries: int
+    again: datetime
+
+
 @dataclass(slots=True)
 class Retries:
     """What one step knows of pods that cannot be sent away. `earlier`: key -> why, as the step before noted."""
 
     earlier: Mapping[str, str] = field(default_factory=dict)
     _failures: dict[str, _Failure] = field(default_factory=dict)  # by uid
-    _refusing: tuple[PodDisruptionBudget, ...] = ()
+    _refused: dict[str, _Refused] = field(default_factory=dict)  # by a budget's key or a pod's uid
+    _budgets: dict[str, PodDisruptionBudget] = field(default_factory=dict)  # those that have refused a pod
 
     @classmethod
     def after(cls, blocked_by: Iterable[str]) -> "Retries":
@@ -52,10 +61,6 @@ class Retries:
         """In this step or in the one before."""
         return eviction.pod.uid in self._failures or eviction.pod.key in self.earlier
 
-    def begin_turn(self) -> None:
-        """Budgets that refused a pod in the last turn may allow one now."""
-        self._refusing = ()
-
     def failed(self, eviction: Eviction, why: str, now: datetime) -> None:
         """Note a failure; the pause before the next try doubles."""
         known = self._failures.get(eviction.pod.uid)
@@ -63,9 +68,31 @@ class Retries:
         pause = min(FIRST_PAUSE * 2 ** (tries - 1), LONGEST_PAUSE)
         self._failures[eviction.pod.uid] = _Failure(tries=tries, again=now + pause, why=why)
 
-    def refused(self, names: Iterable[str], budgets: Sequence[PodDisruptionBudget]) -> None:
-        """Note the budgets that forbid an eviction in this turn."""
-        self._refusing += tuple(budget for budget in budgets if budget.key in names)
+    def refused(
+        self,
+        eviction: Eviction,
+        names: Iterable[str],
+        budgets: Sequence[PodDisruptionBudget],
+        now: datetime,
+        release: datetime | None = None,
+    ) -> None:
+        """Note the budgets (`ns/name`) that forbid an eviction; the pause before they are asked again doubles: 1, 2, 4,
+        8 s, and stays at one second shortly before the instance is released. `budgets`: those known by now.
+        """
+        named = tuple(names)
+        self._budgets.update((budget.key, budget) for budget in budgets if budget.key in named)
+        for key in (*named, eviction.pod.uid):
+            known = self._refused.get(key)
+            tries = known.tries + 1 if known else 1
+            pause = min(FIRST_PAUSE * 2 ** (tries - 1), LONGEST_PAUSE)
+            if release is not None and now + pause >= release - LAST_SECONDS:
+                pause = FIRST_PAUSE
+            self._refused[key] = _Refused(tries=tries, again=now + pause)
+
+    def allowed(self, eviction: Eviction) -> None:
+        """The pod was told to leave: its budgets are asked about the next one without a pause."""
+        for budget in [one for one in self._budgets.values() if one.selects(eviction.pod)]:
+            self._refused.pop(budget.key, None)
 
     def waits(self, eviction: Eviction, now: datetime, let_go: datetime | None) -> str | None:
         """Why the pod is not asked in this turn, None where it is. Close to the moment at which the instance is let go,
@@ -78,11 +105,21 @@ class Retries:
             return failure.why if failure else self.earlier[eviction.pod.key]
         return None
 
-    def refused_with(self, eviction: Eviction) -> tuple[str, ...]:
-        """Budgets (`pdb ns/name`) that have refused another pod in this turn, and would refuse this one."""
-        if not eviction.pod.ready:  # what a budget says of such depends on the pod
+    def refused_with(self, eviction: Eviction, now: datetime) -> tuple[str, ...]:
+        """Budgets (`pdb ns/name`) that have refused this pod, or another one that they select, and are not asked again
+        yet. What a budget says of a pod that is not ready depends on the pod: there its own refusals count.
+        """
+        pod = eviction.pod
+        if pod.ready:
+            paused = (budget for budget in self._budgets.values() if self._pauses(budget.key, now))
+            return tuple(f"pdb {budget.key}" for budget in paused if budget.selects(pod))
+        if not self._pauses(pod.uid, now):
             return ()
-        return tuple(f"pdb {budget.key}" for budget in self._refusing if budget.selects(eviction.pod))
+        return tuple(f"pdb {budget.key}" for budget in self._budgets.values() if budget.selects(pod))
+
+    def _pauses(self, key: str, now: datetime) -> bool:
+        known = self._refused.get(key)
+        return known is not None and now < known.again
 
     def worn_out(self, eviction: Eviction) -> bool:
         """Trying on within this step would only burn time."""

@@ -51,7 +51,8 @@ class Notice:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """One execution's state between two steps. `pause` in seconds; `version` is the record's, as last read;
-    `until` (RFC 3339) ends every loop of the state machine; `notices` are of one step and do not travel.
+    `until` (RFC 3339) ends every loop of the state machine; `look` (RFC 3339): when a drain that pauses looks at its
+    pods next; `notices` are of one step and do not travel.
     """
 
     instance: str
@@ -61,6 +62,7 @@ class Run:
     pause: int = 0
     why: str = ""
     until: str = ""
+    look: str = ""
     notices: tuple[Notice, ...] = ()
 
     @classmethod
@@ -77,6 +79,7 @@ class Run:
             pause=int(raw.get("pause") or 0),
             why=str(raw.get("why") or ""),
             until=str(raw.get("until") or ""),
+            look=str(raw.get("look") or ""),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -90,4 +93,5 @@ class Run:
             "pause": self.pause,
             "why": self.why,
             "until": self.until,
+            "look": self.look,
         }

@@ -31,9 +31,14 @@ def settle(situation: Situation, ports: Ports) -> str | None:
         ports.claims.note(record.instance, payers={debt: payer})
         if payer == record.instance:  # it pays for one; the next looks again
             situation = replace(situation, record=read(record.instance, ports))
+    ask_payers(record, ports)
+    return None
+
+
+def ask_payers(record: TerminationRecord, ports: Ports) -> None:
+    """Claim whoever pays for this instance, where it does not itself; a repeat finds the claim."""
     for debt, payer in ledger.passed_on(read(record.instance, ports)).items():
         _ask(payer, debt, record, ports)
-    return None
 
 
 def forgiven(record: TerminationRecord, debt: str, group: Group, ports: Ports) -> bool:
@@ -46,7 +51,7 @@ def forgiven(record: TerminationRecord, debt: str, group: Group, ports: Ports) -
 
 def pays_itself_later(situation: Situation, ports: Ports) -> bool:
     """Whether an instance that was given back owes what nobody else can be asked to pay: it is tried again later."""
-    record, group = situation.record, situation.group
+    record, group = situation.record, situation.listing
     if group is None or situation.ended or not record.has(CauseKind.SURPLUS):
         return False
     kept = [debt for debt in ledger.debts(record) if not ledger.of_upgrade(debt)]
@@ -59,7 +64,7 @@ def _payer(debt: str, situation: Situation, ports: Ports) -> str | None:
     and the group has still to launch one: forgiven then, it would stay one too large. A detached instance that runs on
     waits for no launch.
     """
-    record, group = situation.record, situation.group
+    record, group = situation.record, situation.listing
     if group is None:
         return NOBODY
     if not situation.ended and situation.lifecycle is not None:  # given back: it stays, and so would the other
@@ -128,6 +133,8 @@ def _ask(payer: str, debt: str, record: TerminationRecord, ports: Ports) -> None
         subnet=instance.subnet,
         instance_type=instance.type,
         capacity_type=instance.capacity_type,
+        state=instance.state,
+        networks=instance.networks,
     )
     claimed = ports.claims.claim(subject, ledger.surplus(debt, ports.clock.now()), ports.clock.now())
     if claimed.status is Status.OPEN:

@@ -1,34 +1,41 @@
-"""What a step looks up before it decides: the record, the instance, its group, the hooks of ours and the policy."""
+"""What a step knows before it decides: the record, the instance, its group, the hooks of ours and the policy."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from leeward.errors import InvalidInputError
-from leeward.model.group import TERMINATING, Group, LifecycleHook
+from leeward.model import keys
+from leeward.model.group import TERMINATING, WARMED, Group, GroupFacts, LifecycleHook
 from leeward.model.instance import Instance
 from leeward.model.node import Node
+from leeward.model.seen import GONE, Seen, SeenGroup, SeenInstance
 from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.policy.document import NodePolicy, Selector
 from leeward.policy.selection import is_ours, policy_for
 from leeward.ports import Kubernetes, Ports
+from leeward.termination.freshness import WAITING, Need, facts
 
-WAITING = "Terminating:Wait"
 POOLED_AND_RUNNING = "Warmed:Running"
-WARMED = "Warmed:"  # the group's word for an instance of its warm pool begins so
 FROM_THE_GROUP = (CauseKind.ASG_TERMINATE, CauseKind.STATE_CHANGE)  # what a return to the warm pool causes
 UNSELECTED = NodePolicy(name="(defaults)", selector=Selector())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """One instance as AWS sees it now. `lifecycle` is the group's word, None when no group holds it."""
+    """One instance as AWS sees it. `lifecycle` is the group's word, None when no group holds it. `listing`: the group
+    with its sizes and members, None where there is none or this step goes by facts of earlier looks; `looked`: EC2 and
+    Auto Scaling were both asked just now.
+    """
 
     record: TerminationRecord
     instance: Instance | None
-    group: Group | None
+    group: GroupFacts | None
     lifecycle: str | None
     our_hooks: tuple[LifecycleHook, ...]
     policy: NodePolicy
+    listing: Group | None = None
+    looked: bool = True
 
     @property
     def ended(self) -> bool:
@@ -43,7 +50,7 @@ class Situation:
     @property
     def state(self) -> str:
         """EC2's word."""
-        return self.instance.state if self.instance else "terminated"
+        return self.instance.state if self.instance else GONE
 
     @property
     def held(self) -> bool:
@@ -56,25 +63,95 @@ class Situation:
         return self.held and bool(self.our_hooks)
 
 
-def survey(record: TerminationRecord, ports: Ports) -> Situation:
-    """Look everything up: one DescribeInstances, one DescribeAutoScalingGroups, cached hooks and policies.
+def survey(record: TerminationRecord, ports: Ports, need: Need = Need.ALL) -> Situation:
+    """What is known, and where `freshness` says so what AWS says now: DescribeInstances, DescribeAutoScalingGroups and
+    hooks that are cached for a minute. A look is written into the record, for the steps that follow.
 
     A group that no policy selects any more keeps the defaults for the run that has begun. A cause of the present
     period that asks for force counts as `drain.force` of the policy.
     """
-    instance = ports.instances.describe([record.instance]).get(record.instance)
-    name = record.subject.group
-    group = ports.groups.describe([name]).get(name) if name else None
+    known = facts(record, ports.clock.now(), need)
+    instance = _instance_of(record, known.instance) if known.instance else _ask_ec2(record, ports)
+    listing = None
     policies = ports.clusters.policies(record.subject.cluster).policies
-    policy = policy_for(policies, group.name, group.tags) if group else None
+    seen = known.group
+    if seen is None:
+        name = record.subject.group
+        listing = ports.groups.describe([name]).get(name) if name else None
+        seen = _seen_group(record, instance, listing, policies, ports)
+    seen_instance = known.instance or _seen_instance(instance, ports.clock.now())
+    fresh = Seen(instance=seen_instance, group=seen)
+    if known.instance is None or known.group is None:
+        ports.claims.saw(record.instance, fresh)
+    policy = policy_for(policies, seen.facts.name, seen.facts.tags) if seen.facts else None
     return Situation(
-        record=record,
+        record=replace(record, seen=fresh),
         instance=instance,
-        group=group,
-        lifecycle=_lifecycle(record, group, instance, ports),
-        our_hooks=of_ours(ports.groups.hooks(group.name) if group else (), record, policy, ports),
+        group=listing or seen.facts,
+        lifecycle=seen.lifecycle,
+        our_hooks=of_ours(seen.hooks, record, policy, ports),
         policy=_forced(policy or UNSELECTED) if record.forced else policy or UNSELECTED,
+        listing=listing,
+        looked=known.instance is None and known.group is None,
     )
+
+
+def _ask_ec2(record: TerminationRecord, ports: Ports) -> Instance | None:
+    return ports.instances.describe([record.instance]).get(record.instance)
+
+
+def _seen_instance(instance: Instance | None, now: datetime) -> SeenInstance:
+    if instance is None:
+        return SeenInstance(at=now, state=GONE)
+    member = instance.group is not None
+    return SeenInstance(at=now, state=instance.state, member=member, networks=instance.networks)
+
+
+def _instance_of(record: TerminationRecord, seen: SeenInstance) -> Instance:
+    """The instance as far as a step of a termination needs it."""
+    subject = record.subject
+    return Instance(
+        id=subject.instance,
+        state=seen.state,
+        type=subject.instance_type,
+        zone=subject.zone,
+        subnet=subject.subnet,
+        capacity_type=subject.capacity_type,
+        tags={keys.GROUP_TAG: subject.group} if seen.member and subject.group else {},
+        launched=datetime.min.replace(tzinfo=UTC),
+        networks=seen.networks,
+    )
+
+
+def _seen_group(
+    record: TerminationRecord,
+    instance: Instance | None,
+    listing: Group | None,
+    policies: Iterable[NodePolicy],
+    ports: Ports,
+) -> SeenGroup:
+    """Of its tags those that a policy may ask for: fifty long ones would not travel well."""
+    now = ports.clock.now()
+    lifecycle = _lifecycle(record, listing, instance, ports)
+    if listing is None:
+        return SeenGroup(at=now, facts=None, lifecycle=lifecycle)
+    asked = {key for policy in policies for key in policy.selector.tags}
+    hooks = tuple(hook for hook in ports.groups.hooks(listing.name) if hook.transition == TERMINATING)
+    return SeenGroup(
+        at=now,
+        facts=GroupFacts(
+            name=listing.name,
+            tags=_only(listing.tags, asked),
+            capacity_rebalance=listing.capacity_rebalance,
+            retains=listing.retains,
+        ),
+        lifecycle=lifecycle,
+        hooks=hooks,
+    )
+
+
+def _only(tags: Mapping[str, str], wanted: Iterable[str]) -> Mapping[str, str]:
+    return {key: tags[key] for key in wanted if key in tags}
 
 
 def _lifecycle(record: TerminationRecord, group: Group | None, instance: Instance | None, ports: Ports) -> str | None:

@@ -7,6 +7,8 @@ nothing."""
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime, timedelta
+from math import ceil
 from typing import Any
 
 from leeward.errors import (
@@ -20,7 +22,7 @@ from leeward.errors import (
 )
 from leeward.model.deadlines import ABRUPT
 from leeward.model.group import RETAINED, HookResult
-from leeward.model.instance import cluster_of
+from leeward.model.instance import ENDED, cluster_of
 from leeward.model.termination import (
     NOBODY,
     Cause,
@@ -35,15 +37,17 @@ from leeward.model.times import format_instant
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.termination import verdict
+from leeward.termination.freshness import RUNNING, TERMINATING, UNSETTLED, Need, instance_fact, seconds_left
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, beat
 from leeward.termination.ledger import debts, only_surplus
 from leeward.termination.maximum_size import put_back
 from leeward.termination.run import Next, Run
-from leeward.termination.settling import forgiven, give_back_debts, pays_itself_later, settle
+from leeward.termination.settling import ask_payers, forgiven, give_back_debts, pays_itself_later, settle
 from leeward.termination.situation import POOLED_AND_RUNNING, Situation, read, survey
 from leeward.termination.starting import start
 from leeward.termination.storm import in_storm
 
+HEARS_WITHIN = 4  # seconds
 WHY_RETAINED = "a terminate hook was abandoned and the group retains the instance: leeward drain ends it"
 
 Step = Callable[[Run, Mapping[str, Any], Ports], Run]
@@ -68,23 +72,28 @@ def claim(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     begun = replace(run, attempt=record.attempt, version=record.version, until=until)
     if in_storm(record):
         return replace(begun, next=Next.DRAIN, why="one of many that EC2 takes: it drains before AWS is asked anything")
-    gone = _gone(record, ports)
-    if gone is not None:
-        return replace(begun, next=Next.GONE, why=f"EC2 says {gone}: nothing runs there any more")
+    ended = _ended(record, ports)
+    if ended and not record.launching:
+        return replace(begun, next=Next.GONE, why=f"EC2 says {ended}: nothing runs there any more")
     return replace(begun, next=Next.REPLACE, why=", ".join(cause.kind.value for cause in record.causes))
 
 
-def _gone(record: TerminationRecord, ports: Ports) -> str | None:
-    """EC2's word for an instance that has ended and for which nothing may have been launched; None while it runs, and
-    where AWS throttles the question about one that EC2 takes: the next step evicts its pods first.
+def _ended(record: TerminationRecord, ports: Ports) -> str:
+    """EC2's word for an instance on which nothing runs any more, empty where something does. A claim of a moment ago
+    says how EC2 saw it. Where AWS throttles the question about one that EC2 takes, the next step evicts its pods first.
     """
+    known = instance_fact(record, ports.clock.now())
+    if known is not None and known.state == RUNNING:
+        return ""
+    if known is not None and known.state in ENDED:
+        return known.state
     try:
         situation = survey(record, ports)
     except (AwsUnavailableError, ThrottledError):
         if not record.has(*ABRUPT):
             raise
-        return None
-    return situation.state if situation.ended and not record.launching else None
+        return ""
+    return situation.state if situation.ended else ""
 
 
 def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
@@ -93,13 +102,16 @@ def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     that has returned to its warm pool: the group keeps it. One that the group retains is ended for a manual drain
     alone: its owner knows whose hook was abandoned, and why.
     """
-    situation = survey(read(run.instance, ports), ports)
+    situation = survey(read(run.instance, ports), ports, Need.WORK)
     record = situation.record
+    owed = debts(record)
+    if not situation.looked and (_unusual(situation) or (owed and only_surplus(record))):
+        situation = survey(record, ports)
     run = replace(run, version=record.version, next=Next.ANSWER)
     if situation.lifecycle == RETAINED and not situation.ended:
         if not record.has(CauseKind.MANUAL):
             return replace(run, next=Next.SPARE, why=WHY_RETAINED)
-        ports.groups.terminate(instance=record.instance, decrement=False)
+        ports.groups.terminate(instance=record.instance, decrement=False, anyway=True)
         ports.claims.note(record.instance, times={"terminating": ports.clock.now()})
         return replace(run, why=f"{record.subject.group} retained it: told to end it")
     leaving = situation.lifecycle is None or situation.lifecycle.startswith("Terminating")
@@ -107,17 +119,21 @@ def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if situation.ended or leaving or returned:
         ports.claims.note(record.instance, times={"terminating": ports.clock.now()})
         return replace(run, why="it is leaving already")
-    owed = debts(record)
     if owed and only_surplus(record) and all(_forgive(situation, debt, ports) for debt in owed):
         return replace(run, next=Next.SPARE, why=f"{record.subject.group} has been made smaller by others meanwhile")
-    asked, paid = _terminate(record, ports, owed=bool(owed))
+    asked, paid = _terminate(record, ports, owed=bool(owed), anyway=situation.pooled)
     payers = {owed[0]: record.instance if paid else NOBODY} if owed and asked else None
     ports.claims.note(record.instance, times={"terminating": ports.clock.now()}, payers=payers)
     why = f"asked {record.subject.group} to terminate it{' and to shrink by the one launched' if paid else ''}"
     return replace(run, why=why if asked else "it was already leaving")
 
 
-def answer_hooks(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+def _unusual(situation: Situation) -> bool:
+    """The group's word is none that a termination usually meets: what follows from it is decided on a fresh look."""
+    return situation.lifecycle is None or situation.lifecycle == RETAINED or situation.pooled
+
+
+def answer_hooks(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     """Complete each terminate hook of ours as soon as the group waits, by instance id: the event that announces it is
     only best effort. Then wait until EC2 says that the instance ends. Hooks that are not ours are never touched.
 
@@ -126,9 +142,19 @@ def answer_hooks(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """
     if run.next is Next.SPARE:
         return run
-    situation = survey(read(run.instance, ports), ports)
+    situation = survey(read(run.instance, ports), ports, Need.WORK)
+    if not situation.looked and (_unusual(situation) or _may_hold_unnoticed(situation)):
+        situation = survey(situation.record, ports)
     record, now = situation.record, ports.clock.now()
-    answered = [hook.name for hook in situation.our_hooks if situation.held and _answer(situation, hook.name, ports)]
+    asks = (
+        situation.held or situation.lifecycle == TERMINATING
+    )  # asked for just now: Auto Scaling knows whether it waits
+    answered = [hook.name for hook in situation.our_hooks if asks and _answer(situation, hook.name, ports)]
+    if answered or (situation.held and situation.our_hooks):
+        ports.claims.note(record.instance, times={"answered": now})
+        record = replace(record, times={"answered": now, **record.times})
+    if answered and not situation.ended and not record.has(*ABRUPT) and _hears_of_the_end(record, ports):
+        return answer_hooks(run, call, ports)
     if situation.ended:
         ports.claims.note(record.instance, times={"terminated": now})
         return replace(run, version=record.version, next=Next.REMOVE, why=f"EC2 says {situation.state}")
@@ -136,14 +162,44 @@ def answer_hooks(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         return replace(run, version=record.version, next=Next.REMOVE, why="it runs on in its warm pool")
     since = max((record.times[name] for name in ("terminating", "drained") if name in record.times), default=now)
     waited = now - since
-    if situation.lifecycle is None and waited > verdict.DETACHED_AFTER:
-        return replace(run, next=Next.SPARE, why="no group holds the instance any more: it was detached meanwhile")
-    if situation.lifecycle == RETAINED and not record.has(CauseKind.MANUAL):
-        return replace(run, next=Next.SPARE, why=WHY_RETAINED)
+    spared = _why_spared(situation, waited)
+    if spared:
+        return replace(run, next=Next.SPARE, why=spared)
     held = f"the group says {situation.lifecycle}, EC2 {situation.state}"
     why = f"answered {', '.join(answered)}" if answered else held
-    pause = 1 if answered else verdict.pause_seconds(waited=waited, now=now)
+    pause = max(verdict.pause_seconds(waited=waited, now=now), _until_unsure(record, now))
     return _look_again(replace(run, version=record.version, pause=pause, why=why), situation)
+
+
+def _why_spared(situation: Situation, waited: timedelta) -> str:
+    """Why it stays although its end is awaited, empty where it does not."""
+    if situation.lifecycle is None and waited > verdict.DETACHED_AFTER:
+        return "no group holds the instance any more: it was detached meanwhile"
+    retained = situation.lifecycle == RETAINED and not situation.record.has(CauseKind.MANUAL)
+    return WHY_RETAINED if retained else ""
+
+
+def _hears_of_the_end(record: TerminationRecord, ports: Ports) -> bool:
+    """Whether a message says within some seconds that EC2 has ended it: mostly it does, and a pause with its step costs
+    more than these seconds. Of many instances that EC2 takes at once none is waited for like this.
+    """
+    for _ in range(HEARS_WITHIN):
+        ports.clock.sleep(1)
+        known = instance_fact(read(record.instance, ports), ports.clock.now())
+        if known is not None and known.state in ENDED:
+            return True
+    return False
+
+
+def _may_hold_unnoticed(situation: Situation) -> bool:
+    """EC2 has ended it, no hook of ours was completed, and no message has told whether one waits: it may be lost."""
+    answered = "answered" in situation.record.times
+    return situation.ended and bool(situation.our_hooks) and not (situation.held or answered)
+
+
+def _until_unsure(record: TerminationRecord, now: datetime) -> int:
+    """Seconds in which a step would learn nothing: a message wakes the run, and AWS is asked once none has come."""
+    return min(ceil(seconds_left(record, now)), ceil(UNSETTLED.total_seconds()))
 
 
 def _look_again(run: Run, situation: Situation) -> Run:
@@ -158,17 +214,21 @@ def finish(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Close the books, then the record, unless a cause has joined since it was last read: then the run goes round once
     more. A node that was given back and has to go later keeps its record open, and what it owes.
     """
-    situation = survey(read(run.instance, ports), ports)
-    record, now = situation.record, ports.clock.now()
+    record, now = read(run.instance, ports), ports.clock.now()
     if record.version != run.version:
         return replace(run, next=Next.AGAIN, why="a cause joined at the last moment")
+    situation = survey(record, ports) if debts(record) or run.next is Next.GIVEN_BACK else None
     if run.next is Next.GIVEN_BACK:
         ports.claims.failed(record.instance, run.why)
-    if run.next is Next.GIVEN_BACK and (verdict.comes_again(record, now) or pays_itself_later(situation, ports)):
+    if run.next is Next.GIVEN_BACK and (verdict.comes_again(record, now) or _pays_later(situation, ports)):
         give_back_debts(record, ports)
         ports.claims.note(record.instance, times={"retry": now + verdict.RESTS})
         return run
-    waiting = settle(situation, ports)
+    waiting = None
+    if situation is not None:
+        waiting = settle(situation, ports)
+    else:
+        ask_payers(record, ports)
     if waiting:
         waited = now - record.times.get("terminated", now)
         return replace(run, next=Next.WAIT, pause=verdict.pause_seconds(waited=waited, now=now), why=waiting)
@@ -181,6 +241,10 @@ def finish(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     with suppress(LeewardError):  # the sweep does it otherwise
         _put_back_maximum(record, ports)
     return run if given_back else replace(run, next=Next.DONE)
+
+
+def _pays_later(situation: Situation | None, ports: Ports) -> bool:
+    return situation is not None and pays_itself_later(situation, ports)
 
 
 def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
@@ -205,18 +269,18 @@ STEPS: Mapping[str, Step] = {
 }
 
 
-def _terminate(record: TerminationRecord, ports: Ports, *, owed: bool) -> tuple[bool, bool]:
+def _terminate(record: TerminationRecord, ports: Ports, *, owed: bool, anyway: bool) -> tuple[bool, bool]:
     """(asked, paid). A group at its MinSize cannot shrink: its owner has changed the sizes since the launch, so the
     debt is forgiven and the group replaces the instance. Any other refusal is an error, and the debt stays.
     """
     try:
-        return ports.groups.terminate(instance=record.instance, decrement=owed), owed
+        return ports.groups.terminate(instance=record.instance, decrement=owed, anyway=anyway), owed
     except AccessDeniedError:
         raise
     except TerminalError:
         if not (owed and _at_minimum(record, ports)):
             raise
-        return ports.groups.terminate(instance=record.instance, decrement=False), False
+        return ports.groups.terminate(instance=record.instance, decrement=False, anyway=anyway), False
 
 
 def _at_minimum(record: TerminationRecord, ports: Ports) -> bool:
@@ -228,7 +292,7 @@ def _at_minimum(record: TerminationRecord, ports: Ports) -> bool:
 
 def _forgive(situation: Situation, debt: str, ports: Ports) -> bool:
     """Whether nobody has to pay it any more; written down when that is so."""
-    group = situation.group
+    group = situation.listing
     if group is not None and not forgiven(situation.record, debt, group, ports):
         return False
     ports.claims.note(situation.record.instance, payers={debt: NOBODY})
@@ -278,6 +342,8 @@ def _claim_by_hand(instance_id: str, execution: str, ports: Ports) -> Terminatio
         subnet=instance.subnet,
         instance_type=instance.type,
         capacity_type=instance.capacity_type,
+        state=instance.state,
+        networks=instance.networks,
     )
     cause = Cause(id=f"manual#{execution}", kind=CauseKind.MANUAL, at=now, reason="started by hand")
     return ports.claims.claim(subject, cause, now)

@@ -15,5 +15,7 @@ def subject_of(instance: Instance, cluster: str, *, group: str | None = None, no
         subnet=instance.subnet,
         instance_type=instance.type,
         capacity_type=instance.capacity_type,
+        state=instance.state,
+        networks=instance.networks,
         node=node.name if node else None,
     )

@@ -15,6 +15,7 @@ from leeward.errors import LeewardError
 from leeward.finalizer.keeping import keep_finalizers, let_go_of_the_gone
 from leeward.isolation import Executor, attempt, in_threads
 from leeward.model import keys
+from leeward.model.group import WARMED
 from leeward.model.node import Node, disruption_taint
 from leeward.model.termination import Status, TerminationRecord, execution_name
 from leeward.patience import patiently
@@ -26,7 +27,6 @@ from leeward.termination.maximum_size import put_back
 from leeward.termination.pacing import budget_left, paced
 from leeward.termination.records import read_records
 from leeward.termination.sight import Sight
-from leeward.termination.situation import WARMED
 from leeward.termination.starting import start
 
 SECOND_SIGHT = timedelta(minutes=10)

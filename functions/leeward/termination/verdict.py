@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from math import ceil
 
 from leeward.model.deadlines import ABRUPT, maintenance, taken_at
-from leeward.model.group import Group, LifecycleHook
+from leeward.model.group import GroupFacts, LifecycleHook
 from leeward.model.instance import Instance
 from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.policy.document import Heartbeat, NodePolicy, Rebalance
@@ -47,7 +47,7 @@ class Verdict:
 
 
 def wants_replacement(
-    record: TerminationRecord, group: Group | None, policy: NodePolicy, lifecycle: str | None, now: datetime
+    record: TerminationRecord, group: GroupFacts | None, policy: NodePolicy, lifecycle: str | None, now: datetime
 ) -> Verdict:
     """Whether we launch another instance before this one drains (docs/features.md, K12, X10).
 
@@ -70,7 +70,7 @@ def wants_replacement(
 
 
 def _why_no_replacement(
-    record: TerminationRecord, group: Group | None, lifecycle: str | None, now: datetime
+    record: TerminationRecord, group: GroupFacts | None, lifecycle: str | None, now: datetime
 ) -> str | None:
     if group is None or lifecycle is None:
         return "no Auto Scaling group holds the instance any more"
@@ -99,7 +99,7 @@ def terminates_first(
 
 def back_to_replacement(
     record: TerminationRecord,
-    group: Group | None,
+    group: GroupFacts | None,
     policy: NodePolicy,
     lifecycle: str | None,
     *,

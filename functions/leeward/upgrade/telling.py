@@ -75,6 +75,8 @@ def subject_of(instance: Instance, record: UpgradeRecord) -> Subject:
         subnet=instance.subnet,
         instance_type=instance.type,
         capacity_type=instance.capacity_type,
+        state=instance.state,
+        networks=instance.networks,
     )
 
 

@@ -37,8 +37,8 @@ def _refused_is_evicted(shop: Workshop) -> None:
 
     original = _Step.look
 
-    def look(self):
-        found = original(self)
+    def look(self, **named):
+        found = original(self, **named)
         return replace(found, evict=tuple(one for one in found.evict if one.pod.uid not in sent))
 
     shop.method(f"{EVICTING}._Step._send_away", send_away)

@@ -2,6 +2,7 @@
 
 from tests.simulation.mutations.plant import Planted
 from tests.simulation.mutations.planted_adapters import OF_ADAPTERS, OF_THE_COMMAND_LINE, OF_THE_LOCAL_STACK
+from tests.simulation.mutations.planted_calls import OF_CALLS
 from tests.simulation.mutations.planted_drains import OF_DRAINS
 from tests.simulation.mutations.planted_emulator import OF_THE_EMULATOR
 from tests.simulation.mutations.planted_healing import OF_FINALIZERS, OF_NOTIFICATIONS, OF_REPAIR, OF_SYNC
@@ -20,6 +21,7 @@ PLANTED: tuple[Planted, ...] = (
     *OF_PERIODS,
     *OF_STEPS,
     *OF_DRAINS,
+    *OF_CALLS,
     *OF_REPAIR,
     *OF_FINALIZERS,
     *OF_SYNC,

@@ -47,7 +47,11 @@ OF_ADAPTERS = (
     Planted(
         name="a repeated terminate lowers the desired size twice",
         story="terminates with decrement without a look whether the instance is leaving",
-        edits=(edit(f"{GROUPS}.terminate", "if held is None or (", "if False and ("),),
+        edits=(
+            edit(
+                f"{GROUPS}.terminate", "if held is None or not may_be_ended(held[1], anyway=anyway)", "if held is None"
+            ),
+        ),
         tests=("tests/adapters/test_groups.py", "tests/contract/autoscaling/test_terminating.py"),
     ),
     Planted(

@@ -22,6 +22,7 @@ from leeward.adapters.aws.record_items import (
 )
 from leeward.adapters.aws.table import Table
 from leeward.errors import AwsUnavailableError, ObjectGoneError, RecordChangedError
+from leeward.model.seen import Seen
 from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Status, Subject, TerminationRecord
 from leeward.model.times import format_instant
 from leeward.ports import Clock
@@ -127,6 +128,12 @@ class DynamoClaims:
         change.set("failure", why)
         self._write(instance, change)
 
+    def saw(self, instance: str, seen: Seen) -> None:
+        """One write; a repeat writes the same. Raises ObjectGoneError without a record."""
+        change = _Change()
+        change.set("seen", seen.to_json())
+        self._write(instance, change)
+
     def surge(self, instance: str, surges: Mapping[str, bool]) -> None:
         """One write; a repeat writes the same. Raises ObjectGoneError without a record."""
         change = _Change()
@@ -227,7 +234,7 @@ class DynamoClaims:
             "#version = #version + :one, "
             "#subject = :subject, #causes.#cause = :cause, #times = :times, #heartbeats = :none, #period = :period, "
             "#surgePeriod = :surgePeriod, #blockedBy = :nobody, #evicted = :zero "
-            f"REMOVE #outcome, #token, #expires, #failure{'' if keeps_launch else ', #replacement, #plan'}",
+            f"REMOVE #outcome, #token, #expires, #failure, #seen{'' if keeps_launch else ', #replacement, #plan'}",
             condition="#status = :closed AND #attempt = :attempt",
             names={"#cause": cause.id},
             values={

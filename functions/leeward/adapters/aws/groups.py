@@ -11,7 +11,7 @@ from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import LAUNCH_REFUSED, NO_CAPACITY, aws_call, code_of, is_not_found, message_of
 from leeward.adapters.cache import ExpiringCache
 from leeward.model import keys
-from leeward.model.group import RETAINED, Group, HookResult, LifecycleHook, ScalingActivity
+from leeward.model.group import Group, HookResult, LifecycleHook, ScalingActivity, may_be_ended
 from leeward.model.instance import cluster_of
 from leeward.model.termination import Replacement
 from leeward.ports import Clock
@@ -19,7 +19,6 @@ from leeward.ports import Clock
 NAMES_PER_CALL = 100  # 50 without MaxRecords, which may be 100
 TAG_KEYS_PER_CALL = 50
 HOOKS_LAST = timedelta(seconds=60)
-LEAVING = ("Terminating", "Terminated")
 
 
 class AutoScalingGroups:
@@ -118,14 +117,15 @@ class AutoScalingGroups:
                 return Replacement(reason=reason, no_capacity=lacking, refused=not lacking)
         return _replacement(answer, count)
 
-    def terminate(self, *, instance: str, decrement: bool) -> bool:
+    def terminate(self, *, instance: str, decrement: bool, anyway: bool = False) -> bool:
         """Ask once, and only while the group has not begun to end the instance, so that no repeat decrements twice.
+        One that has returned to the warm pool, or that the group retains, is ended only `anyway`.
 
         botocore's own retries are off for this call: after a lost answer the caller comes back and the state is read
         first. Raises TerminalError where a decrement would go below MinSize.
         """
         held = self.lifecycle_of(instance)
-        if held is None or (held[1].startswith(LEAVING) and held[1] != RETAINED):
+        if held is None or not may_be_ended(held[1], anyway=anyway):
             return False
         with aws_call("autoscaling:TerminateInstanceInAutoScalingGroup", f"{held[0]}/{instance}"):
             try:

@@ -11,6 +11,7 @@ from typing import Any
 from leeward.model.drain_options import DrainOptions
 from leeward.model.group import HookResult
 from leeward.model.instance import CapacityType
+from leeward.model.seen import Seen
 from leeward.model.termination import (
     Cause,
     CauseKind,
@@ -81,6 +82,8 @@ def subject_item(subject: Subject) -> Item:
             "node": subject.node,
             "policy": subject.policy or None,
             "together": subject.together or None,
+            "state": subject.state or None,
+            "networks": list(subject.networks) or None,
         }
     )
 
@@ -99,6 +102,7 @@ def cause_item(cause: Cause, joined: datetime, *, period: int) -> Item:
             "hookOurs": cause.hook_ours,
             "hookDefault": cause.hook_default.value if cause.hook_default else None,
             "force": cause.force or None,
+            "state": cause.state or None,
             "options": cause.options.to_json() if cause.options else None,
         }
     )
@@ -155,6 +159,7 @@ def record_of(item: Mapping[str, Any]) -> TerminationRecord:
         outcome=Outcome(outcome) if outcome else None,
         failure=item.get("failure", ""),
         surges=dict(item.get("surges", {})),
+        seen=Seen.from_json(item["seen"]) if item.get("seen") else None,
     )
 
 
@@ -170,6 +175,8 @@ def _subject_of(raw: Mapping[str, Any]) -> Subject:
         node=raw.get("node"),
         policy=raw.get("policy", ""),
         together=int(raw.get("together", 0)),
+        state=raw.get("state", ""),
+        networks=tuple(raw.get("networks", ())),
     )
 
 
@@ -185,6 +192,7 @@ def _cause_of(id: str, raw: Mapping[str, Any]) -> Cause:
         hook_ours=bool(raw.get("hookOurs", False)),
         hook_default=HookResult(raw["hookDefault"]) if "hookDefault" in raw else None,
         force=bool(raw.get("force", False)),
+        state=raw.get("state", ""),
         options=DrainOptions.from_json(raw["options"]) if "options" in raw else None,
     )
 

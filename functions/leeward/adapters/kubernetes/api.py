@@ -10,6 +10,7 @@ from urllib.parse import quote
 from leeward.adapters.kubernetes import bodies
 from leeward.adapters.kubernetes.answers import Answer, Request, as_error, refusal
 from leeward.adapters.kubernetes.client import ClusterClient
+from leeward.adapters.kubernetes.daemon_sets import KnownDaemonSets
 from leeward.adapters.kubernetes.workloads import WorkloadApi
 from leeward.errors import LeewardError, ObjectGoneError, RetryableError, ThrottledError
 from leeward.model.attachment import VolumeAttachment
@@ -54,14 +55,20 @@ class ClusterApi(WorkloadApi):
     consistent and paged. `event_lost` is called with a sentence for each Event that could not be written.
     """
 
-    def __init__(self, client: ClusterClient, event_lost: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        client: ClusterClient,
+        event_lost: Callable[[str], None] = lambda _: None,
+        daemon_sets: KnownDaemonSets | None = None,
+    ) -> None:
         super().__init__(client)
         self._event_lost = event_lost
+        self._daemon_sets = daemon_sets or KnownDaemonSets(client.now)
         self._no_events_until: datetime | None = None
 
     def within(self, budget: TimeBudget) -> Self:
         """The same API over the same connections; calls end with the budget."""
-        return type(self)(self._client.within(budget), self._event_lost)
+        return type(self)(self._client.within(budget), self._event_lost, self._daemon_sets)
 
     def nodes(self) -> Sequence[Node]:
         """All nodes."""
@@ -72,25 +79,33 @@ class ClusterApi(WorkloadApi):
         answer = self._get("nodes", _node_path(name))
         return None if answer is None else Node.from_json(answer)
 
-    def pods_on(self, node: str) -> Sequence[Pod]:
-        """The pods bound to a node."""
-        query = {"fieldSelector": f"spec.nodeName={node}"}
+    def pods_on(self, node: str, *, cached: bool = False) -> Sequence[Pod]:
+        """The pods bound to a node; `cached`: from the API server's watch cache, in one page."""
+        query = {"fieldSelector": f"spec.nodeName={node}", **({"resourceVersion": "0"} if cached else {})}
         return self._client.list(Request(verb="list", resource="pods", path="/api/v1/pods", query=query), Pod.from_json)
 
     def pods(self) -> Sequence[Pod]:
         """All pods, cut down as the pages arrive."""
         return self._client.list(Request(verb="list", resource="pods", path="/api/v1/pods"), Pod.from_json)
 
-    def budgets(self) -> Sequence[PodDisruptionBudget]:
-        """All PodDisruptionBudgets."""
-        path = "/apis/policy/v1/poddisruptionbudgets"
+    def budgets(self, namespace: str | None = None) -> Sequence[PodDisruptionBudget]:
+        """All PodDisruptionBudgets, or those of one namespace."""
+        where = f"namespaces/{quote(namespace, safe='')}/" if namespace is not None else ""
+        path = f"/apis/policy/v1/{where}poddisruptionbudgets"
         request = Request(verb="list", resource="poddisruptionbudgets", path=path)
         return self._client.list(request, PodDisruptionBudget.from_json)
 
-    def daemon_sets(self) -> frozenset[str]:
-        """`namespace/name` of every DaemonSet."""
+    def daemon_sets(self, *, among: frozenset[str] | None = None) -> frozenset[str]:
+        """`namespace/name` of every DaemonSet, or of these; they are remembered for five minutes."""
         request = Request(verb="list", resource="daemonsets", path="/apis/apps/v1/daemonsets")
-        return frozenset(self._client.list(request, _key))
+        return self._daemon_sets.get(
+            among, lambda: frozenset(self._client.list(request, _key)), self._daemon_set_exists
+        )
+
+    def _daemon_set_exists(self, key: str) -> bool:
+        namespace, _, name = key.partition("/")
+        where = f"/apis/apps/v1/namespaces/{quote(namespace, safe='')}/daemonsets/{quote(name, safe='')}"
+        return self._get("daemonsets", where) is not None
 
     def aws_node(self) -> Mapping[str, Any] | None:
         """The VPC CNI's DaemonSet."""

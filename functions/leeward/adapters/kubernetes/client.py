@@ -88,6 +88,10 @@ class ClusterClient:
         """The same client, over the same connections, whose requests end with the budget."""
         return ClusterClient(self.cluster, self._door, self._clock, budget=budget, connected=self._connected)
 
+    def now(self) -> datetime:
+        """By the clock that its pauses go by."""
+        return self._clock.now()
+
     def ask(self, request: Request) -> Mapping[str, Any]:
         """The body of a good answer; a bad one raises its error."""
         answer = self.send(request)
@@ -150,9 +154,9 @@ class ClusterClient:
         return CONNECT_SECONDS + LIST_SECONDS if self._budget is None else self._budget.left
 
     def _pages(self, request: Request, parse: Callable[[Mapping[str, Any]], T]) -> tuple[T, ...]:
-        """No resourceVersion: beside `resourceVersion=0` the API server ignores the limit and answers everything at
-        once, which no function's memory holds. Without it each list is consistent, and since Kubernetes 1.31 its pages
-        come from the watch cache all the same.
+        """No resourceVersion unless the request asks for the cache: beside `resourceVersion=0` the API server ignores
+        the limit and answers everything at once, which no function's memory holds for a whole cluster. Without it each
+        list is consistent, and since Kubernetes 1.31 its pages come from the watch cache all the same.
         """
         found: list[T] = []
         query = {**request.query, "limit": str(PAGE_SIZE)}

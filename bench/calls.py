@@ -1,0 +1,77 @@
+"""Calls to AWS and to Kubernetes for each terminated node, by operation, in virtual time (`bench/calls_count.py` says
+how they are counted).
+
+Targets, for a drain of 60 s after a spot warning and after a scale-in: at most 6 Describe calls to EC2 and Auto
+Scaling, at most 10 lists of the API server, of fn interruption, fn terminate and fn drain together. The schedules
+(sweep, sync, decide) run whatever happens; they are printed apart, as is an idle hour. `CALLS=spot,scale-in` leaves out
+the others; `NODES=20` makes the upgrade smaller."""
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from bench.calls_count import OTHERS_DESCRIBES, TERMINATION
+from bench.calls_worlds import Scene, disruption, idle_hour, scale_in, spot_warning, upgrade
+
+MOST_DESCRIBES = 6
+MOST_LISTS = 10
+RUNS = TERMINATION | {"upgrade", "disrupt"}  # functions that work because something happens
+
+
+def run() -> bool:
+    """Print every scene; whether both targets are met."""
+    nodes = int(os.environ.get("NODES", "100"))
+    scenes: dict[str, tuple[Callable[[], Scene], bool]] = {
+        "spot": (spot_warning, True),
+        "scale-in": (scale_in, True),
+        "upgrade": (lambda: upgrade(nodes), False),
+        "disruption": (disruption, False),
+        "idle": (idle_hour, False),
+    }
+    wanted = os.environ.get("CALLS", "").split(",") if os.environ.get("CALLS") else list(scenes)
+    print("calls at the adapters' ports in the simulation, hooks kept for a minute by each sandbox:")
+    met = [_shown(scenes[name][0](), judged=scenes[name][1]) for name in wanted]
+    return all(met)
+
+
+def missed(scene: Scene) -> list[str]:
+    """Targets of a single node, each in words."""
+    describes, lists = scene.counts.describes(), scene.counts.lists()
+    found = [f"at most {MOST_DESCRIBES} Describe calls"] if describes > MOST_DESCRIBES else []
+    return found + ([f"at most {MOST_LISTS} lists"] if lists > MOST_LISTS else [])
+
+
+def _shown(scene: Scene, *, judged: bool) -> bool:
+    nodes, counts = scene.nodes or 1, scene.counts
+    found = missed(scene) if judged else []
+    unit = "in all" if scene.nodes is None else "a node"
+    wanted = RUNS if scene.nodes is not None else frozenset(counts.functions)
+    describes, lists = counts.describes(wanted) / nodes, counts.lists(wanted) / nodes
+    target = f" (targets {MOST_DESCRIBES}, {MOST_LISTS})" if judged else ""
+    print(f"{scene.name}, {scene.seconds:.0f} s: {describes:.1f} Describe calls and {lists:.1f} lists {unit}{target}")
+    _lines(scene, wanted, nodes)
+    rest = frozenset(counts.functions) - wanted
+    if rest:
+        describes, lists = counts.describes(rest) / nodes, counts.lists(rest) / nodes
+        print(f"  beside it {', '.join(sorted(rest))}: {describes:.1f} Describe calls, {lists:.1f} lists")
+    if found:
+        print(f"  MISSED: {', '.join(found)}")
+    sys.stdout.flush()
+    return not found
+
+
+def _lines(scene: Scene, functions: Iterable[str], nodes: int) -> None:
+    wanted = tuple(functions)
+    aws = scene.counts.by_operation(scene.counts.aws, wanted)
+    table = Counter({name: number for name, number in aws.items() if name.startswith("dynamodb:")})
+    balancers = Counter({name: number for name, number in aws.items() if name.startswith(OTHERS_DESCRIBES)})
+    for title, counted in (
+        ("EC2, Auto Scaling", aws - table - balancers),
+        ("load balancers", balancers),
+        ("table (records)", table),
+        ("Kubernetes", scene.counts.by_operation(scene.counts.kubernetes, wanted)),
+    ):
+        if counted:
+            words = (f"{name.partition(':')[2] or name} {number / nodes:.3g}" for name, number in counted.most_common())
+            print(f"  {title}: {', '.join(words)}")

@@ -1,0 +1,109 @@
+"""What the records of terminations answer for messages about them, so that AWS is not asked: the state changes and the
+hook of an instance that is leaving are announced by several messages each."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from leeward.model import keys
+from leeward.model.group import LifecycleHook
+from leeward.model.instance import ENDED, Instance
+from leeward.model.message import Kind, Message
+from leeward.model.seen import SeenGroup
+from leeward.model.termination import Outcome, Status, TerminationRecord
+from leeward.policy.document import NodePolicy
+from leeward.policy.selection import named_by
+from leeward.termination.freshness import group_fact, instance_fact
+
+TAKEN = frozenset({Kind.SPOT_INTERRUPTION, Kind.CAPACITY_RESERVATION})  # EC2 takes it, whatever its group says
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """What the records know. `instances`: those that EC2 is not asked about; `grouped`: those whose groups need no
+    look, with `tags` and `hooks` by group; `nodes`: names of the Nodes, by instance.
+    """
+
+    instances: Mapping[str, Instance] = field(default_factory=dict)
+    grouped: frozenset[str] = frozenset()
+    tags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    hooks: Mapping[str, tuple[LifecycleHook, ...]] = field(default_factory=dict)
+    nodes: Mapping[str, str] = field(default_factory=dict)
+
+
+def worth_reading(messages: Iterable[Message]) -> list[str]:
+    """Instances whose records may answer."""
+    kinds = {Kind.STATE_CHANGE, Kind.ASG_TERMINATE}
+    return sorted({name for message in messages if message.kind in kinds for name in message.instances})
+
+
+def recorded(messages: Sequence[Message], records: Mapping[str, TerminationRecord], now: datetime) -> Recorded:
+    """What may be taken from them: for each instance what every message of the batch about it can be decided with."""
+    instances: dict[str, Instance] = {}
+    groups: dict[str, SeenGroup] = {}
+    grouped: set[str] = set()
+    for name, record in records.items():
+        mine = [message for message in messages if name in message.instances]
+        group = group_fact(record, now) or (record.seen.group if record.seen and _is_over(record) else None)
+        if group is None or group.facts is None or not all(_of_group(record, group, message) for message in mine):
+            continue
+        grouped.add(name)
+        groups[group.facts.name] = group
+        if all(message.kind is Kind.ASG_TERMINATE or _is_known(record, now) for message in mine):
+            seen = instance_fact(record, now)
+            told = next((message.state for message in mine if message.state), "running")
+            instances[name] = _instance(record, seen.state if seen and not _is_over(record) else told)
+    return Recorded(
+        instances=instances,
+        grouped=frozenset(grouped),
+        tags={name: group.facts.tags for name, group in groups.items() if group.facts},
+        hooks={name: group.hooks for name, group in groups.items()},
+        nodes={name: node for name in grouped if (node := records[name].subject.node)},
+    )
+
+
+def by_name_alone(policies: Sequence[NodePolicy], group: str) -> bool:
+    """Whether the group's tags cannot matter for which policy selects it."""
+    for policy in policies:
+        if named_by(policy.selector, group):
+            return not policy.selector.tags
+    return True
+
+
+def _is_over(record: TerminationRecord) -> bool:
+    return record.status is Status.CLOSED and record.outcome is Outcome.TERMINATED
+
+
+def _of_group(record: TerminationRecord, group: SeenGroup, message: Message) -> bool:
+    """Whether the record knows enough of the group: for a terminate hook of it that joins an open termination, and for
+    EC2's word that it has ended the instance. Any other word may be about a warm pool.
+    """
+    if message.kind is Kind.STATE_CHANGE:
+        return message.state in ENDED
+    if message.kind is not Kind.ASG_TERMINATE or message.hook is None or message.hook.without_pods:
+        return False
+    known = any(hook.name == message.hook.hook for hook in group.hooks)
+    same = group.facts is not None and group.facts.name == message.hook.group
+    return record.status is Status.OPEN and known and same
+
+
+def _is_known(record: TerminationRecord, now: datetime) -> bool:
+    """Whether EC2 need not confirm that it has ended the instance: it has, or the termination has come to its end."""
+    seen = instance_fact(record, now)
+    return _is_over(record) or (seen is not None and seen.state in ENDED)
+
+
+def _instance(record: TerminationRecord, state: str) -> Instance:
+    subject = record.subject
+    tags = {keys.CLUSTER_TAG_PREFIX + subject.cluster: "owned"}
+    return Instance(
+        id=subject.instance,
+        state=state,
+        type=subject.instance_type,
+        zone=subject.zone,
+        subnet=subject.subnet,
+        capacity_type=subject.capacity_type,
+        tags=tags | ({keys.GROUP_TAG: subject.group} if subject.group else {}),
+        launched=datetime.min.replace(tzinfo=UTC),
+        networks=subject.networks,
+    )

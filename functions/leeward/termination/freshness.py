@@ -1,0 +1,124 @@
+"""Which facts about its instance a step of node-termination may go by, and when it has to ask AWS again. Pure, and the
+only place that decides it (docs/designs/aws-calls.md).
+
+A fact is what the record has seen (`model.seen`), overtaken by what messages have told since (causes that joined) and
+by what this termination has asked for itself. Messages may be late, lost, doubled or out of order: nothing that they
+say is final but EC2's word that an instance has ended, which was confirmed when the message was handled."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import Enum, auto
+
+from leeward.model.instance import ENDED
+from leeward.model.seen import SeenGroup, SeenInstance
+from leeward.model.termination import CauseKind, TerminationRecord
+
+IN_SERVICE, TERMINATING, WAITING = "InService", "Terminating", "Terminating:Wait"
+PROCEEDING = "Terminating:Proceed"
+SETTLED = frozenset({IN_SERVICE, "Standby", WAITING})  # words that last until somebody does something
+RUNNING = "running"
+KEPT = timedelta(minutes=3)  # without a message: then one may have been lost
+UNSETTLED = timedelta(seconds=10)  # of a word that does not last: a message about the next one takes a second
+RECENT = timedelta(seconds=15)  # for a launch: an instance that has ended needs none
+DISORDER = timedelta(seconds=30)  # by which clocks, and events and looks, may be out of order
+
+
+class Need(Enum):
+    """What a step is about to do. `WORK`: wait, evict, heartbeat, try what AWS itself refuses where it is wrong.
+    `GROUP`: depend on the group's sizes, members or word. `ALL`: what must not be done on a stale fact: return a node
+    to service, let go, delete pods, settle the ledger.
+    """
+
+    WORK = auto()
+    GROUP = auto()
+    ALL = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What may be gone by; None: ask."""
+
+    instance: SeenInstance | None = None
+    group: SeenGroup | None = None
+
+
+def facts(record: TerminationRecord, now: datetime, need: Need) -> Facts:
+    """The facts that serve this need at this moment."""
+    if need is Need.ALL:
+        return Facts()
+    instance = instance_fact(record, now)
+    if need is Need.GROUP and instance is not None and instance.state not in ENDED and now - instance.at >= RECENT:
+        instance = None
+    return Facts(instance=instance, group=None if need is Need.GROUP else group_fact(record, now))
+
+
+def instance_fact(record: TerminationRecord, now: datetime) -> SeenInstance | None:
+    """EC2's word. That it has ended an instance is final; a word of a stop may be overtaken by a start, so that it only
+    says that it is time to ask.
+    """
+    seen = _seen_instance(record)
+    told = [cause for cause in record.causes if cause.state]
+    ended = [cause for cause in told if cause.state in ENDED]
+    if ended:
+        last = max(ended, key=lambda cause: (cause.state == "terminated", cause.at))
+        known = seen or SeenInstance(at=last.at, state=last.state)
+        return known if known.state in ENDED else replace(known, at=last.at, state=last.state)
+    if seen is None or seen.state in ENDED:
+        return seen
+    if any(cause.at >= seen.at - DISORDER for cause in told):
+        return None
+    lasts = KEPT if seen.state == RUNNING else UNSETTLED
+    return seen if now - seen.at < lasts else None
+
+
+def group_fact(record: TerminationRecord, now: datetime) -> SeenGroup | None:
+    """The group's word for the instance, with what hardly changes of the group."""
+    seen = record.seen.group if record.seen else None
+    if seen is None or now - seen.at >= KEPT:
+        return None
+    lifecycle, since = seen.lifecycle, seen.at
+    requested = record.times.get("terminating")
+    if requested is not None and requested >= seen.at and _rank(lifecycle) < _rank(TERMINATING):
+        lifecycle, since = TERMINATING, requested
+    held = max((cause.at for cause in record.causes if _held(cause.kind, cause.hook)), default=None)
+    told = held is not None and held >= seen.at - DISORDER and _rank(lifecycle) < _rank(WAITING)
+    if held is not None and told:
+        lifecycle, since = WAITING, held
+    answered = record.times.get("answered")
+    early = DISORDER if told else timedelta()
+    if answered is not None and _rank(lifecycle) <= _rank(WAITING) and answered >= since - early:
+        lifecycle, since = PROCEEDING, answered
+    if lifecycle not in SETTLED and now - since >= UNSETTLED:
+        return None
+    return replace(seen, lifecycle=lifecycle)
+
+
+def seconds_left(record: TerminationRecord, now: datetime) -> float:
+    """Until the facts that a step has gone by have to be asked for again, at most `KEPT`."""
+    span = 1.0
+    while span < KEPT.total_seconds():
+        later = facts(record, now + timedelta(seconds=span), Need.WORK)
+        if later.instance is None or later.group is None:
+            return span
+        span += 1.0
+    return span
+
+
+def _seen_instance(record: TerminationRecord) -> SeenInstance | None:
+    """As a step has seen it, else as it was claimed."""
+    if record.seen and record.seen.instance:
+        return record.seen.instance
+    subject, claimed = record.subject, record.times.get("claimed")
+    if not subject.state or claimed is None:
+        return None
+    return SeenInstance(at=claimed, state=subject.state, networks=subject.networks)
+
+
+def _held(kind: CauseKind, hook: str | None) -> bool:
+    return kind is CauseKind.ASG_TERMINATE and hook is not None
+
+
+def _rank(lifecycle: str | None) -> int:
+    """How far its end has come; what is neither in service nor on its usual way is not overtaken by a message."""
+    order = {IN_SERVICE: 0, "Standby": 0, TERMINATING: 1, WAITING: 2}
+    return order.get(lifecycle or "", 3)

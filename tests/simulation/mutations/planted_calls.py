@@ -1,0 +1,86 @@
+"""Planted builds: facts that travel in the record, and lists of a drain (docs/designs/aws-calls.md)."""
+
+from tests.simulation.mutations.editing import edit
+from tests.simulation.mutations.plant import Planted
+
+FRESHNESS = "leeward.termination.freshness"
+FRESHNESS_TESTS = ("tests/unit/termination/test_freshness.py",)
+LISTS = ("tests/state_machines/test_lists_of_a_drain.py",)
+
+OF_CALLS = (
+    Planted(
+        name="a node returns to service on a word of minutes ago",
+        story="goes by what the record has seen whatever the step is about to do",
+        edits=(edit(f"{FRESHNESS}.facts", "if need is Need.ALL:", "if False:"),),
+        tests=FRESHNESS_TESTS,
+    ),
+    Planted(
+        name="an instance of the warm pool is ended on a stale word of its group",
+        story="looks only whether the group has begun to end the instance",
+        edits=(edit("leeward.model.group.may_be_ended", "lifecycle.startswith(WARMED)", "False"),),
+        tests=("tests/adapters/test_groups.py",),
+    ),
+    Planted(
+        name="AWS is never asked again after a lost state change",
+        story="waits for the message that says how it went on",
+        edits=(edit(f"{FRESHNESS}.group_fact", "now - since >= UNSETTLED", "False"),),
+        tests=FRESHNESS_TESTS,
+    ),
+    Planted(
+        name="what was seen serves as long as the termination lasts",
+        story="trusts that every change is announced",
+        edits=(
+            edit(f"{FRESHNESS}.group_fact", "or now - seen.at >= KEPT", ""),
+            edit(f"{FRESHNESS}.instance_fact", "now - seen.at < lasts", "True"),
+        ),
+        tests=FRESHNESS_TESTS,
+    ),
+    Planted(
+        name="an instance that is being stopped counts as running",
+        story="reads no message but that of the end",
+        edits=(edit(f"{FRESHNESS}.instance_fact", "any(cause.at >= seen.at - DISORDER for cause in told)", "False"),),
+        tests=FRESHNESS_TESTS,
+    ),
+    Planted(
+        name="a late message of a hook overtakes a later look",
+        story="takes messages in the order in which they come",
+        edits=(edit(f"{FRESHNESS}.group_fact", "held >= seen.at - DISORDER and ", ""),),
+        tests=FRESHNESS_TESTS,
+    ),
+    Planted(
+        name="a message alone says that EC2 has ended an instance",
+        story="believes whatever comes out of the queue",
+        edits=(
+            edit(
+                "leeward.interruption.decide._claimed",
+                'place.instance.state if told and place.instance else ""',
+                'message.state or ""',
+            ),
+        ),
+        tests=("tests/handlers/interruption/test_recorded_facts.py",),
+    ),
+    Planted(
+        name="each message about a node that is leaving asks EC2 and its group",
+        story="looks everything up for every message",
+        edits=(edit("leeward.interruption.lookup.look_up_instances", "_recorded(acting, ports)", "Recorded()"),),
+        tests=("tests/handlers/interruption/test_recorded_facts.py",),
+    ),
+    Planted(
+        name="a list of the API server's cache declares a node drained",
+        story="counts what the API server remembers",
+        edits=(edit("leeward.termination.evicting.work", "if plan.drained and cached:", "if False:"),),
+        tests=LISTS,
+    ),
+    Planted(
+        name="all budgets are read in each step",
+        story="reads what may be needed for the sentences at once",
+        edits=(edit("leeward.termination.evicting.work", "step.look(cached=cached)", "step.look(budgets=True)"),),
+        tests=LISTS,
+    ),
+    Planted(
+        name="a refused eviction is asked again each second",
+        story="asks as often as the node is looked at",
+        edits=(edit("leeward.termination.retries.Retries.refused", "2 ** (tries - 1)", "1"),),
+        tests=("tests/unit/termination/test_retries.py",),
+    ),
+)

@@ -1,0 +1,28 @@
+"""How often AWS and the API server are asked for one terminated node, in a world in which nothing goes wrong."""
+
+import pytest
+
+from bench.calls import MOST_DESCRIBES, MOST_LISTS, missed
+from bench.calls_worlds import scale_in, spot_warning
+
+
+@pytest.fixture(scope="module", params=[spot_warning, scale_in], ids=["spot warning", "scale-in"])
+def scene(request):
+    return request.param()
+
+
+def test_a_node_costs_few_describe_calls_and_few_lists(scene):
+    assert scene.counts.describes() <= MOST_DESCRIBES
+    assert scene.counts.lists() <= MOST_LISTS
+    assert missed(scene) == []
+
+
+def test_no_list_is_of_all_budgets_or_daemon_sets(scene):
+    requests = {what for _, what in scene.counts.kubernetes}
+    assert not requests & {"list poddisruptionbudgets", "list daemonsets"}
+
+
+def test_everything_that_ends_the_node_is_asked_once(scene):
+    aws = scene.counts.by_operation(scene.counts.aws, ("interruption", "terminate", "drain"))
+    assert aws["autoscaling:CompleteLifecycleAction"] == 1
+    assert aws["autoscaling:TerminateInstanceInAutoScalingGroup"] <= 1
