@@ -5,9 +5,9 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from infra import names
 from infra.alarms import Alarms, Threshold
 from infra.function import FunctionShape, KubernetesAccess, LeewardFunction, Surroundings
+from infra.names import TERMINATION, Names
 from infra.queue import InterruptionQueue
 from infra.rules import RULES, EventRule, execution_rule
 from infra.settings import Settings
@@ -51,13 +51,13 @@ class Interruption(Construct):
             report_batch_item_failures=True,
             max_concurrency=max(FEWEST_AT_ONCE, settings.interruption_concurrency or 10),
         )
-        arn = surroundings.scopes.machine(names.STATE_MACHINE)
+        arn = surroundings.scopes.machine(TERMINATION)
         dead = execution_rule("execution-status", "node-termination", arn)
-        rules = [self._rule(rule, queue) for rule in (*RULES, dead)]
+        rules = [self._rule(rule, queue, settings.names) for rule in (*RULES, dead)]
         queue.admit(rules=[rule.attr_arn for rule in rules], topics=settings.sender_topics, roles=settings.sender_roles)
         _watch(queue, alarms)
 
-    def _rule(self, rule: EventRule, queue: InterruptionQueue) -> events.CfnRule:
+    def _rule(self, rule: EventRule, queue: InterruptionQueue, names: Names) -> events.CfnRule:
         """What EventBridge cannot deliver within an hour goes to the dead-letter queue: by then it is history."""
         target = events.CfnRule.TargetProperty(
             id="queue",

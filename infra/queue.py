@@ -10,7 +10,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra import names
+from infra.names import Names
 
 RECEIVES = 20  # nearly two hours, as fn interruption spaces them; then the message goes to the dead-letter queue
 
@@ -20,12 +20,12 @@ class InterruptionQueue(Construct):
     as long, as AWS advises, so that a throttled batch is not delivered twice.
     """
 
-    def __init__(self, scope: Construct, consumer_timeout: int) -> None:
+    def __init__(self, scope: Construct, consumer_timeout: int, names: Names) -> None:
         super().__init__(scope, "Queue")
         self.dead_letters = sqs.Queue(
             self,
             "DeadLetters",
-            queue_name=names.DEAD_LETTERS,
+            queue_name=names.dead_letters,
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
             retention_period=Duration.days(14),
@@ -34,7 +34,7 @@ class InterruptionQueue(Construct):
         self.queue = sqs.Queue(
             self,
             "Interruption",
-            queue_name=names.QUEUE,
+            queue_name=names.queue,
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
             visibility_timeout=Duration.seconds(6 * consumer_timeout),
