@@ -8,9 +8,10 @@ that it stands beside the usual one in the same account and Region.
 from dataclasses import dataclass
 from hashlib import sha256
 
-from leeward.model.deployment_names import MACHINES, prefix
+from leeward.model.deployment_names import MACHINES as OF_THE_MODEL
+from leeward.model.deployment_names import prefix
 
-TERMINATION, UPGRADE, ROUND = MACHINES
+MACHINES = TERMINATION, UPGRADE, ROUND = OF_THE_MODEL
 OPEN_INDEX = "open"
 METRICS = "Leeward"  # the CloudWatch namespace
 
