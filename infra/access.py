@@ -9,7 +9,6 @@ from aws_cdk import aws_eks as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from infra import names
 from infra.function import KubernetesAccess, LeewardFunction
 from infra.settings import Cluster, Settings
 
@@ -24,20 +23,21 @@ class ClusterAccess(Construct):
         trusted = [function.role for function in functions if function.shape.access is not KubernetesAccess.NONE]
         for cluster in settings.clusters:
             for access, group in GROUPS.items():
-                self._role(cluster, access, group, trusted, entry=settings.access_entries)
+                self._role(cluster, (access, group), trusted, settings)
 
     def _role(
-        self, cluster: Cluster, access: KubernetesAccess, group: str, trusted: Sequence[iam.Role], *, entry: bool
+        self, cluster: Cluster, known: tuple[KubernetesAccess, str], trusted: Sequence[iam.Role], settings: Settings
     ) -> None:
+        access, group = known
         id_ = f"{cluster.name}-{access.value}"
         role = iam.Role(
             self,
             id_,
-            role_name=names.cluster_role(Stack.of(self).region, cluster.name, access.value),
+            role_name=settings.names.cluster_role(Stack.of(self).region, cluster.name, access.value),
             description=f"Leeward in cluster {cluster.name}: {group}",
             assumed_by=iam.CompositePrincipal(*(iam.ArnPrincipal(wearer.role_arn) for wearer in trusted)),
         )
-        if entry:
+        if settings.access_entries:
             eks.CfnAccessEntry(
                 self,
                 f"{id_}-entry",

@@ -11,7 +11,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
-from infra import names
+from infra.names import Names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,9 +25,10 @@ class Threshold:
 class Alarms(Construct):
     """Where the rooms put their alarms. No metric math, so that the stack deploys to emulators too."""
 
-    def __init__(self, scope: Construct, topic: str | None) -> None:
+    def __init__(self, scope: Construct, topic: str | None, names: Names) -> None:
         super().__init__(scope, "Alarms")
         self._topic = sns.Topic.from_topic_arn(self, "Topic", topic) if topic else None
+        self._names = names
         self.all: list[cloudwatch.Alarm] = []
 
     def add(self, name: str, metric: cloudwatch.IMetric, threshold: Threshold, description: str) -> None:
@@ -40,7 +41,7 @@ class Alarms(Construct):
         alarm = cloudwatch.Alarm(
             self,
             "".join(word.capitalize() for word in name.split("-")),
-            alarm_name=names.alarm(name),
+            alarm_name=self._names.alarm(name),
             alarm_description=description,
             metric=metric,
             threshold=threshold.at_least,

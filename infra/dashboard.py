@@ -8,9 +8,9 @@ from aws_cdk import Duration, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
-from infra import names
 from infra.alarms import Alarms
 from infra.function import LeewardFunction
+from infra.names import METRICS, TERMINATION, Names
 from infra.queue import InterruptionQueue
 from infra.termination import Termination
 
@@ -48,8 +48,8 @@ MENDED: Mapping[str, Mapping[str, str]] = {
     "sync": {"HooksPut": "hooks put on groups", "FactsNotKept": "facts that could not be synced"},
 }
 
-_INTRODUCTION = f"""# Leeward
-Events fill the queue `{names.QUEUE}`, `leeward-interruption` taints the nodes and starts `{names.STATE_MACHINE}`,
+_INTRODUCTION = """# Leeward
+Events fill the queue `{queue}`, `{interruption}` taints the nodes and starts `{machine}`,
 one execution per instance. An alarm's description says what to do. A node that does not get away names what blocks it
 in its execution's error and in its own Kubernetes Events."""
 
@@ -63,19 +63,26 @@ def operators_dashboard(
     alarms: Alarms,
 ) -> cloudwatch.Dashboard:
     """The dashboard `leeward-REGION`."""
+    names = termination.terminate.names
     return cloudwatch.Dashboard(
         scope,
         "Dashboard",
         dashboard_name=names.dashboard(Stack.of(scope).region),
         default_interval=Duration.hours(3),
         widgets=[
-            [cloudwatch.TextWidget(markdown=_INTRODUCTION, width=_HALF, height=4), _alarms(alarms)],
+            [cloudwatch.TextWidget(markdown=_introduction(names), width=_HALF, height=4), _alarms(alarms)],
             [_waiting(queue), _oldest(queue), _dead(queue)],
             [_executions(termination), _durations(termination)],
             [_own("Messages", MESSAGES), _own("Nodes", NODES), _own("Mended, and kept in place", MENDED)],
             [_functions("Errors and throttles", functions), _work("Time per call (p99)", functions)],
             [_failures(functions)],
         ],
+    )
+
+
+def _introduction(names: Names) -> str:
+    return _INTRODUCTION.format(
+        queue=names.queue, interruption=names.function("interruption"), machine=names.machine(TERMINATION)
     )
 
 
@@ -137,7 +144,7 @@ def _durations(termination: Termination) -> cloudwatch.IWidget:
 def _own(title: str, rooms: Mapping[str, Mapping[str, str]]) -> cloudwatch.IWidget:
     metrics = [
         cloudwatch.Metric(
-            namespace=names.METRICS,
+            namespace=METRICS,
             metric_name=name,
             dimensions_map={"service": room},
             label=label,

@@ -18,7 +18,7 @@ DECIDE_EVERY = 5  # minutes
 SILENT_FOR = 30  # minutes without one good decision
 
 MACHINE = MachineShape(
-    name=names.ROUND_MACHINE,
+    name=names.ROUND,
     definition="functions/leeward/disruption/state_machine.asl.json",
     permissions=ROUND_MACHINE,
     alarms="round",
@@ -59,8 +59,8 @@ class Disruption(Construct):
         self.machine = machine(self, MACHINE, root=root, scopes=surroundings.scopes, alarms=alarms, values=values)
         call_every(self, DECIDE_EVERY, self.decide)
         # fn decide takes up a round whose execution has died; the sweep does as well.
-        dead = execution_rule("round-status", "disruption-round", surroundings.scopes.machine(names.ROUND_MACHINE))
-        call_at_deaths(self, "DeadRounds", dead, self.decide.function, retries=0, minutes=DECIDE_EVERY)
+        dead = execution_rule("round-status", "disruption-round", surroundings.scopes.machine(names.ROUND))
+        call_at_deaths(self, "DeadRounds", dead, self.decide, retries=0, minutes=DECIDE_EVERY)
         alarms.stopped(
             "decide-stopped",
             self.decide.function,

@@ -9,13 +9,14 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from infra import names
+from infra import names as naming
 from infra.asset import MODELS
 from infra.permission import Permission, Scope
 from infra.permissions import PERMISSIONS
 from infra.scopes import Scopes
 from infra.service_permissions import EVERY_FUNCTION, IN_A_VPC
 from infra.settings import Settings
+from leeward.model.deployment_names import deployment_id, hook_mark
 
 
 class KubernetesAccess(StrEnum):
@@ -58,8 +59,8 @@ class LeewardFunction(Construct):
 
     def __init__(self, scope: Construct, shape: FunctionShape, surroundings: Surroundings) -> None:
         super().__init__(scope, f"{shape.name.capitalize()}Function")
-        self.shape = shape
-        name = names.function(shape.name)
+        self.shape, self.names = shape, surroundings.settings.names
+        name = self.names.function(shape.name)
         self.log_group = logs.LogGroup(
             self,
             "Logs",
@@ -92,7 +93,7 @@ class LeewardFunction(Construct):
     def _own_environment(self) -> dict[str, str]:
         return {
             "KUBERNETES_ACCESS": self.shape.access.value,
-            "AWS_SDK_UA_APP_ID": names.function(self.shape.name),
+            "AWS_SDK_UA_APP_ID": self.names.function(self.shape.name),
         }
 
     def _role(self, scopes: Scopes) -> iam.Role:
@@ -105,7 +106,7 @@ class LeewardFunction(Construct):
             self,
             "Role",
             assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
-            description=f"{names.function(self.shape.name)}: exactly what infra/permissions.py lists",
+            description=f"{self.names.function(self.shape.name)}: exactly what infra/permissions.py lists",
             inline_policies={"leeward": iam.PolicyDocument(statements=statements, minimize=False)},
         )
         if on_groups:
@@ -117,7 +118,7 @@ class LeewardFunction(Construct):
         a role holds inline may have 10,240 characters in all.
         """
         document = iam.PolicyDocument(statements=statements, minimize=False)
-        description = f"{names.function(self.shape.name)}: Auto Scaling groups of the configured clusters"
+        description = f"{self.names.function(self.shape.name)}: Auto Scaling groups of the configured clusters"
         iam.ManagedPolicy(self, "Groups", description=description, document=document, roles=[role])
 
     def _enter_vpc(self, settings: Settings) -> None:
@@ -154,12 +155,14 @@ def function_environment(stack: Stack, scopes: Scopes, *, table: str, queue: str
     ]
     return {
         "CLUSTERS": stack.to_json_string(clusters),
-        "DEPLOYMENT_ID": f"{stack.account}-{stack.region}",  # as leeward.adapters.wiring names it
+        "DEPLOYMENT_ID": deployment_id(stack.account, stack.region, scopes.settings.deployment),
+        "HOOK_MARK": hook_mark(scopes.settings.deployment),
+        "EVENT_SOURCE": scopes.names.prefix,
         "TABLE_NAME": table,
-        "STATE_MACHINE_ARN": scopes.machine(names.STATE_MACHINE),
+        "STATE_MACHINE_ARN": scopes.machine(naming.TERMINATION),
         "QUEUE_ARN": queue,
         "DEAD_LETTER_QUEUE_URL": dead_letters,
-        "POLICY_PREFIX": names.POLICY_PREFIX,
+        "POLICY_PREFIX": scopes.names.policies,
         "HOOK_TOPICS": stack.to_json_string(list(scopes.settings.sender_topics)),
         "LOG_LEVEL": scopes.settings.log_level,
         "AWS_DATA_PATH": f"/var/task/{MODELS}",

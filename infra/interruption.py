@@ -6,9 +6,9 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra import names
 from infra.alarms import Alarms, Threshold
 from infra.function import FunctionShape, KubernetesAccess, LeewardFunction, Surroundings
+from infra.names import TERMINATION, Names
 from infra.queue import InterruptionQueue
 from infra.rules import RULES, STATE_CHANGE, EventRule, execution_rule
 from infra.settings import Settings
@@ -52,10 +52,10 @@ class Interruption(Construct):
         self.function = LeewardFunction(self, interruption_shape(settings), surroundings)
         self._read("Messages", queue.queue, max(FEWEST_AT_ONCE, settings.interruption_concurrency or 10))
         self._read("StateChanges", queue.state_changes, STATE_CHANGES_AT_ONCE)
-        arn = surroundings.scopes.machine(names.STATE_MACHINE)
+        arn = surroundings.scopes.machine(TERMINATION)
         dead = execution_rule("execution-status", "node-termination", arn)
-        rules = [self._rule(rule, queue.queue, queue.dead_letters) for rule in (*RULES, dead)]
-        state_change = self._rule(STATE_CHANGE, queue.state_changes, queue.dead_letters)
+        rules = [self._rule(rule, queue.queue, queue.dead_letters, settings.names) for rule in (*RULES, dead)]
+        state_change = self._rule(STATE_CHANGE, queue.state_changes, queue.dead_letters, settings.names)
         queue.admit(
             rules=[rule.attr_arn for rule in rules],
             state_changes=[state_change.attr_arn],
@@ -76,7 +76,7 @@ class Interruption(Construct):
             max_concurrency=at_once,
         )
 
-    def _rule(self, rule: EventRule, queue: sqs.Queue, dead_letters: sqs.Queue) -> events.CfnRule:
+    def _rule(self, rule: EventRule, queue: sqs.Queue, dead_letters: sqs.Queue, names: Names) -> events.CfnRule:
         """What EventBridge cannot deliver within an hour goes to the dead-letter queue: by then it is history."""
         target = events.CfnRule.TargetProperty(
             id="queue",

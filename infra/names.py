@@ -1,68 +1,118 @@
 """Physical names, fixed so that operators, the console, other tools and the rooms themselves know them beforehand.
 
 They also break cycles: a role may speak about the state machine, and the state machine about functions, because the
-ARN follows from the name.
+ARN follows from the name. A deployment with a name of its own (setting `deployment`) has other names throughout, so
+that it stands beside the usual one in the same account and Region.
 """
 
+from dataclasses import dataclass
 from hashlib import sha256
 
-TABLE = "leeward"
+from leeward.model.deployment_names import MACHINES as OF_THE_MODEL
+from leeward.model.deployment_names import prefix
+
+MACHINES = TERMINATION, UPGRADE, ROUND = OF_THE_MODEL
 OPEN_INDEX = "open"
-QUEUE = "leeward-interruption"
-STATE_CHANGES = "leeward-state-changes"
-DEAD_LETTERS = "leeward-interruption-dead-letters"
-UNDELIVERED = "leeward-telling-undelivered"
-WEBHOOK = "leeward-webhook"  # the connection that all webhooks share
-STATE_MACHINE = "leeward-node-termination"
-UPGRADE_MACHINE = "leeward-node-group-upgrade"
-ROUND_MACHINE = "leeward-disruption-round"
-POLICY_PREFIX = "/leeward"
 METRICS = "Leeward"  # the CloudWatch namespace
 
 _LONGEST = 64  # IAM's and EventBridge's limit; a cluster's name may be longer than that alone
 _LONGEST_REGION = 16  # kept free in names that carry the Region, which synth may not know yet
 
 
-def function(name: str) -> str:
-    """`leeward-drain` and so on; also the application id in the user agent, so that calls can be told apart."""
-    return f"leeward-{name}"
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Those of one deployment; `deployment` is empty for the usual one."""
 
+    deployment: str = ""
 
-def rule(name: str) -> str:
-    """Of an EventBridge rule."""
-    return f"leeward-{name}"
+    @property
+    def prefix(self) -> str:
+        """All names begin with it. That of a named deployment does not begin with `leeward-`: roles and checks of the
+        usual one speak of names that do."""
+        return prefix(self.deployment)
 
+    @property
+    def stack(self) -> str:
+        """The CloudFormation stack."""
+        return f"{self.deployment}-Leeward" if self.deployment else "Leeward"
 
-def alarm(name: str) -> str:
-    """Of a CloudWatch alarm."""
-    return f"leeward-{name}"
+    @property
+    def table(self) -> str:
+        """The DynamoDB table."""
+        return self.prefix
 
+    @property
+    def queue(self) -> str:
+        """The interruption queue."""
+        return f"{self.prefix}-interruption"
 
-def dashboard(region: str) -> str:
-    """The dashboard's name. Dashboards are global to an account, so it carries the Region."""
-    return f"leeward-{region}"
+    @property
+    def state_changes(self) -> str:
+        """The queue of EC2 state changes."""
+        return f"{self.prefix}-state-changes"
 
+    @property
+    def dead_letters(self) -> str:
+        """The dead-letter queue of both."""
+        return f"{self.prefix}-interruption-dead-letters"
 
-def cluster_role(region: str, cluster: str, access: str) -> str:
-    """The role of one cluster and access (`read` or `act`). Roles are global to an account, so it carries the Region:
-    clusters of one name in two Regions are usual. `region` may be a token that CloudFormation fills in.
-    """
-    return f"leeward-{region}-{_cut(cluster, access, len('leeward-') + _LONGEST_REGION + 1)}"
+    @property
+    def undelivered(self) -> str:
+        """The queue of events that reached neither bus nor webhook."""
+        return f"{self.prefix}-telling-undelivered"
 
+    @property
+    def connection(self) -> str:
+        """The connection that all webhooks share."""
+        return f"{self.prefix}-webhook"
 
-def webhook(cluster: str) -> str:
-    """The API destination of a cluster's webhook."""
-    return _of_cluster(cluster, "webhook")
+    @property
+    def policies(self) -> str:
+        """What the names of all policies' SSM parameters begin with."""
+        return f"/{self.prefix}"
 
+    def machine(self, name: str) -> str:
+        """One of MACHINES as Step Functions knows it."""
+        return f"{self.prefix}-{name}"
 
-def webhook_rule(cluster: str) -> str:
-    """The rule that calls it."""
-    return _of_cluster(cluster, "told")
+    def function(self, name: str) -> str:
+        """`leeward-drain` and so on; also the application id in the user agent, so that calls can be told apart."""
+        return f"{self.prefix}-{name}"
 
+    def rule(self, name: str) -> str:
+        """Of an EventBridge rule."""
+        return f"{self.prefix}-{name}"
 
-def _of_cluster(cluster: str, what: str) -> str:
-    """A name that IAM and EventBridge take: one that is too long is cut and gets a digest."""
-    return f"leeward-{_cut(cluster, what, len('leeward-'))}"
+    def alarm(self, name: str) -> str:
+        """Of a CloudWatch alarm."""
+        return f"{self.prefix}-{name}"
+
+    def dashboard(self, region: str) -> str:
+        """The dashboard's name. Dashboards are global to an account, so it carries the Region."""
+        return f"{self.prefix}-{region}"
+
+    def cluster_role(self, region: str, cluster: str, access: str) -> str:
+        """The role of one cluster and access (`read` or `act`). Roles are global to an account, so it carries the
+        Region: clusters of one name in two Regions are usual. `region` may be a token that CloudFormation fills in.
+        """
+        before = len(f"{self.prefix}-") + _LONGEST_REGION + 1
+        return f"{self.prefix}-{region}-{_cut(cluster, access, before)}"
+
+    def webhook(self, cluster: str) -> str:
+        """The API destination of a cluster's webhook."""
+        return self._of_cluster(cluster, "webhook")
+
+    def webhook_rule(self, cluster: str) -> str:
+        """The rule that calls it."""
+        return self._of_cluster(cluster, "told")
+
+    def parameter(self, cluster: str, document: str) -> str:
+        """The SSM parameter of one policy document; `document` is NN-NAME."""
+        return f"{self.policies}/{cluster}/policies/{document}"
+
+    def _of_cluster(self, cluster: str, what: str) -> str:
+        """A name that IAM and EventBridge take: one that is too long is cut and gets a digest."""
+        return f"{self.prefix}-{_cut(cluster, what, len(f'{self.prefix}-'))}"
 
 
 def _cut(cluster: str, what: str, before: int) -> str:
@@ -75,8 +125,3 @@ def _cut(cluster: str, what: str, before: int) -> str:
     digest = sha256(cluster.encode()).hexdigest()[:8]
     kept = _LONGEST - before - len(f"-{digest}-{what}")
     return f"{cluster[:kept]}-{digest}-{what}"
-
-
-def parameter(cluster: str, document: str) -> str:
-    """The SSM parameter of one policy document; `document` is NN-NAME."""
-    return f"{POLICY_PREFIX}/{cluster}/policies/{document}"

@@ -3,7 +3,6 @@
 from aws_cdk import aws_ssm as ssm
 from constructs import Construct
 
-from infra import names
 from infra.settings import LARGEST_STANDARD_PARAMETER, Settings
 
 
@@ -16,7 +15,7 @@ def policy_parameters(scope: Construct, settings: Settings) -> None:
             ssm.StringParameter(
                 room,
                 f"{cluster.name}-{document.name}",
-                parameter_name=names.parameter(cluster.name, document.name),
+                parameter_name=settings.names.parameter(cluster.name, document.name),
                 string_value=document.value,
                 description=f"Leeward's policy document {document.name} for cluster {cluster.name}",
                 tier=ssm.ParameterTier.ADVANCED if large else ssm.ParameterTier.STANDARD,

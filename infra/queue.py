@@ -13,7 +13,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra import names
+from infra.names import Names
 
 RECEIVES = 20  # nearly two hours, as fn interruption spaces them; then the message goes to the dead-letter queue
 
@@ -23,19 +23,19 @@ class InterruptionQueue(Construct):
     as long, as AWS advises, so that a throttled batch is not delivered twice.
     """
 
-    def __init__(self, scope: Construct, consumer_timeout: int) -> None:
+    def __init__(self, scope: Construct, consumer_timeout: int, names: Names) -> None:
         super().__init__(scope, "Queue")
         self.dead_letters = sqs.Queue(
             self,
             "DeadLetters",
-            queue_name=names.DEAD_LETTERS,
+            queue_name=names.dead_letters,
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
             retention_period=Duration.days(14),
             removal_policy=RemovalPolicy.DESTROY,
         )
-        self.queue = self._read_by_function("Interruption", names.QUEUE, consumer_timeout)
-        self.state_changes = self._read_by_function("StateChanges", names.STATE_CHANGES, consumer_timeout)
+        self.queue = self._read_by_function("Interruption", names.queue, consumer_timeout)
+        self.state_changes = self._read_by_function("StateChanges", names.state_changes, consumer_timeout)
 
     def _read_by_function(self, logical: str, name: str, consumer_timeout: int) -> sqs.Queue:
         return sqs.Queue(

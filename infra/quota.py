@@ -11,7 +11,6 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.session import Session
 
-from infra import names
 from infra.interruption import reserved_concurrency
 from infra.settings import Settings, read_settings
 from leeward.errors import InvalidInputError
@@ -29,7 +28,7 @@ def main(root: Path = ROOT, client: Any = None) -> int:
         wanted = (reserved_concurrency(settings) or 0) + (settings.drain_concurrency or 0)
         if not wanted:
             return 0
-        account, held = _read(client or _client(settings))
+        account, held = _read(client or _client(settings), settings)
     except InvalidInputError as error:
         sys.stderr.write(f"{error}\n")
         return 1
@@ -46,11 +45,11 @@ def _client(settings: Settings) -> Any:
     return Session().create_client("lambda", region_name=settings.region)
 
 
-def _read(client: Any) -> tuple[Concurrency, int]:
+def _read(client: Any, settings: Settings) -> tuple[Concurrency, int]:
     """The account's limits, and what functions of an earlier deployment hold of them."""
     limits: Mapping[str, Any] = client.get_account_settings()["AccountLimit"]
     held = 0
-    for function in map(names.function, RESERVING):
+    for function in map(settings.names.function, RESERVING):
         try:
             held += int(client.get_function_concurrency(FunctionName=function).get("ReservedConcurrentExecutions") or 0)
         except client.exceptions.ResourceNotFoundException:

@@ -5,13 +5,12 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from constructs import Construct
 
-from infra import names
 from infra.function import LeewardFunction
 
 
 def call_every(scope: Construct, minutes: int, function: LeewardFunction) -> events.Rule:
     """A rule that calls the function every so many minutes, without an own retry: the next call is one."""
-    name = function.shape.name
+    name, names = function.shape.name, function.names
     rule = events.Rule(
         scope,
         "Schedule",

@@ -9,10 +9,9 @@ from typing import Any
 from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_iam as iam
 
-from infra import names
+from infra import names as naming
 from infra.permission import Permission, Scope
 from infra.settings import Settings
-from leeward.telling.tidings import SOURCE
 
 _Condition = Mapping[str, Mapping[str, Any]]
 
@@ -23,6 +22,7 @@ class Scopes:
     def __init__(self, stack: Stack, settings: Settings) -> None:
         self._stack = stack
         self.settings = settings
+        self.names = settings.names
 
     def statements(self, permissions: Iterable[Permission], *, function: str = "") -> list[iam.PolicyStatement]:
         """One statement per scope, more where conditions have to be OR'ed; `function` names the role's own one. Without
@@ -45,29 +45,29 @@ class Scopes:
         by_cluster = self._of_clusters(scope)
         if by_cluster is not None:
             return by_cluster
-        table = self._arn("dynamodb", f"table/{names.TABLE}")
+        table = self._arn("dynamodb", f"table/{self.names.table}")
         named = {
-            Scope.OWN_LOGS: [self._arn("logs", f"log-group:/aws/lambda/{names.function(function)}:*")],
+            Scope.OWN_LOGS: [self._arn("logs", f"log-group:/aws/lambda/{self.names.function(function)}:*")],
             Scope.TABLE: [table],
             Scope.FACTS: [table],
             Scope.TERMINATION_RECORDS: [table],
-            Scope.OPEN_INDEX: [f"{table}/index/{names.OPEN_INDEX}"],
-            Scope.QUEUE: [self._arn("sqs", names.QUEUE), self._arn("sqs", names.STATE_CHANGES)],
-            Scope.DEAD_LETTERS: [self._arn("sqs", names.DEAD_LETTERS)],
-            Scope.UNDELIVERED: [self._arn("sqs", names.UNDELIVERED)],
+            Scope.OPEN_INDEX: [f"{table}/index/{naming.OPEN_INDEX}"],
+            Scope.QUEUE: [self._arn("sqs", self.names.queue), self._arn("sqs", self.names.state_changes)],
+            Scope.DEAD_LETTERS: [self._arn("sqs", self.names.dead_letters)],
+            Scope.UNDELIVERED: [self._arn("sqs", self.names.undelivered)],
             Scope.STREAM: [f"{table}/stream/*"],
             Scope.BUS: [self._arn("events", "event-bus/default")],
-            Scope.STATE_MACHINE: [self.machine(names.STATE_MACHINE)],
-            Scope.EXECUTIONS: [self._arn("states", f"execution:{names.STATE_MACHINE}:*")],
+            Scope.STATE_MACHINE: [self.machine(naming.TERMINATION)],
+            Scope.EXECUTIONS: [self._arn("states", f"execution:{self.names.machine(naming.TERMINATION)}:*")],
             Scope.STEP_FUNCTIONS: [
-                self._arn("lambda", f"function:{names.function(name)}") for name in ("terminate", "drain")
+                self._arn("lambda", f"function:{self.names.function(name)}") for name in ("terminate", "drain")
             ],
-            Scope.UPGRADE_MACHINE: [self.machine(names.UPGRADE_MACHINE)],
-            Scope.UPGRADE_EXECUTIONS: [self._arn("states", f"execution:{names.UPGRADE_MACHINE}:*")],
-            Scope.UPGRADE_FUNCTION: [self._arn("lambda", f"function:{names.function('upgrade')}")],
-            Scope.ROUND_MACHINE: [self.machine(names.ROUND_MACHINE)],
-            Scope.ROUND_EXECUTIONS: [self._arn("states", f"execution:{names.ROUND_MACHINE}:*")],
-            Scope.ROUND_FUNCTION: [self._arn("lambda", f"function:{names.function('disrupt')}")],
+            Scope.UPGRADE_MACHINE: [self.machine(naming.UPGRADE)],
+            Scope.UPGRADE_EXECUTIONS: [self._arn("states", f"execution:{self.names.machine(naming.UPGRADE)}:*")],
+            Scope.UPGRADE_FUNCTION: [self._arn("lambda", f"function:{self.names.function('upgrade')}")],
+            Scope.ROUND_MACHINE: [self.machine(naming.ROUND)],
+            Scope.ROUND_EXECUTIONS: [self._arn("states", f"execution:{self.names.machine(naming.ROUND)}:*")],
+            Scope.ROUND_FUNCTION: [self._arn("lambda", f"function:{self.names.function('disrupt')}")],
             Scope.GROUP_TEMPLATES: [self._arn("ec2", "launch-template/*")],
             Scope.IMAGES: [
                 self._public_parameter("aws/service/*"),
@@ -85,7 +85,7 @@ class Scopes:
         clusters = [cluster.name for cluster in self.settings.clusters]
         match scope:
             case Scope.POLICIES:
-                return [self._arn("ssm", f"parameter{names.POLICY_PREFIX}/{name}/policies*") for name in clusters]
+                return [self._arn("ssm", f"parameter{self.names.policies}/{name}/policies*") for name in clusters]
             case Scope.CLUSTERS:
                 return [self._arn("eks", f"cluster/{name}") for name in clusters]
             case Scope.NODE_GROUPS:
@@ -96,8 +96,8 @@ class Scopes:
                 return None
 
     def machine(self, name: str) -> str:
-        """The ARN of one of our state machines."""
-        return self._arn("states", f"stateMachine:{name}")
+        """The ARN of one of our state machines, `name` one of `names.MACHINES`."""
+        return self._arn("states", f"stateMachine:{self.names.machine(name)}")
 
     def rule(self, name: str) -> str:
         """The ARN of one of our rules."""
@@ -105,7 +105,7 @@ class Scopes:
 
     def cluster_role(self, cluster: str, access: str) -> str:
         """The ARN of a cluster's role; `*` for those of every cluster of this Region."""
-        name = names.cluster_role(self._stack.region, cluster, access)
+        name = self.names.cluster_role(self._stack.region, cluster, access)
         return self._stack.format_arn(service="iam", region="", resource="role", resource_name=name)
 
     def _arn(self, service: str, resource: str) -> str:
@@ -122,12 +122,12 @@ class Scopes:
         if scope is Scope.CLUSTER_GROUPS:
             return self._cluster_tags()
         ec2 = ["ec2.amazonaws.com", "ec2.amazonaws.com.cn"]
-        own = self._arn("lambda", f"function:{names.function(function)}")
+        own = self._arn("lambda", f"function:{self.names.function(function)}")
         held: Mapping[Scope, _Condition] = {
             Scope.FACTS: {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["facts#*"]}},
             Scope.TERMINATION_RECORDS: {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["termination#*"]}},
             Scope.NODE_ROLES: {"StringEquals": {"iam:PassedToService": ec2}},
-            Scope.BUS: {"StringEquals": {"events:source": SOURCE}},
+            Scope.BUS: {"StringEquals": {"events:source": self.names.prefix}},
             Scope.LAUNCH_TEMPLATES: {"ArnLike": {"ec2:LaunchTemplate": self._arn("ec2", "launch-template/*")}},
             Scope.LAUNCH_TAGS: {"StringEquals": {"ec2:CreateAction": ["CreateFleet", "RunInstances"]}},
             Scope.LAMBDA_ITSELF: {"ArnNotEquals": {"lambda:SourceFunctionArn": own}},

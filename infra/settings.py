@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from infra.names import Names
 from infra.reading import Reader
 from leeward.cli.policy_files import canonical_parameters
 from leeward.errors import InvalidInputError
@@ -21,6 +22,7 @@ LARGEST_STANDARD_PARAMETER = 4096  # bytes; what is larger needs SSM's advanced 
 MOST_CLUSTERS = 8  # each needs statements in the functions' roles, of which IAM takes 10,240 characters a role
 LONGEST_NAMES = 400  # characters that their names may have together, for the same reason
 
+_DEPLOYMENT = re.compile(r"[a-z][a-z0-9-]{0,14}")
 _CLUSTER = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 _ACCOUNT = re.compile(r"\d{12}")
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
@@ -91,6 +93,12 @@ class Settings:
     interruption_concurrency: int | None = 10
     drain_concurrency: int | None = 40
     log_level: str = "INFO"
+    deployment: str = ""
+
+    @property
+    def names(self) -> Names:
+        """The physical names of this deployment."""
+        return Names(self.deployment)
 
 
 def read_settings(context: Callable[[str], Any], root: Path, environment: Mapping[str, str]) -> Settings:
@@ -101,7 +109,8 @@ def read_settings(context: Callable[[str], Any], root: Path, environment: Mappin
     raw, source, folder = _raw(context, root)
     top = Reader(source, "leeward", raw)
     top.only(
-        "clusters", "senders", "nodeRoles", "alarmTopic", "accessEntries", "concurrency", "logLevel", "imageParameters"
+        *("clusters", "senders", "nodeRoles", "alarmTopic", "accessEntries", "concurrency", "logLevel"),
+        *("imageParameters", "deployment"),
     )
     clusters = tuple(_cluster(item, folder) for item in top.items("clusters", at_least=1, at_most=MOST_CLUSTERS))
     _distinct(top, clusters)
@@ -124,6 +133,7 @@ def read_settings(context: Callable[[str], Any], root: Path, environment: Mappin
         interruption_concurrency=concurrency.count("interruption", default=10, at_least=2),
         drain_concurrency=concurrency.count("drain", default=40, at_least=1),
         log_level=top.choice("logLevel", ("DEBUG", "INFO", "WARNING", "ERROR"), default="INFO"),
+        deployment=top.text("deployment", _DEPLOYMENT, "at most 15 small letters, digits and -, a letter first") or "",
     )
 
 

@@ -6,7 +6,6 @@ from aws_cdk import App, CfnOutput, Environment, Stack
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_lambda as lambda_
 
-from infra import names
 from infra.access import ClusterAccess
 from infra.alarms import Alarms
 from infra.asset import Asset
@@ -32,14 +31,14 @@ class LeewardStack(Stack):
     def __init__(self, app: App, *, settings: Settings, asset: Asset, root: Path) -> None:
         super().__init__(
             app,
-            "Leeward",
+            settings.names.stack,
             env=Environment(account=settings.account, region=settings.region),
             description="Leeward: event-driven, serverless node-lifecycle manager for Amazon EKS",
         )
         scopes = Scopes(self, settings)
-        table = claims_table(self)
-        queue = InterruptionQueue(self, TIMEOUT)
-        alarms = Alarms(self, settings.alarm_topic)
+        table = claims_table(self, settings.names)
+        queue = InterruptionQueue(self, TIMEOUT, settings.names)
+        alarms = Alarms(self, settings.alarm_topic, settings.names)
         surroundings = self._surroundings(settings, asset, scopes, table, queue)
         self.interruption = Interruption(self, queue=queue, surroundings=surroundings, alarms=alarms)
         self.termination = Termination(self, root=root, table=table, surroundings=surroundings, alarms=alarms)
@@ -61,7 +60,7 @@ class LeewardStack(Stack):
         self.access = ClusterAccess(self, settings=settings, functions=self.functions)
         policy_parameters(self, settings)
         operators_dashboard(self, queue=queue, termination=self.termination, functions=self.functions, alarms=alarms)
-        self._outputs(queue)
+        self._outputs(queue, settings.names.dashboard(self.region))
         machines = (self.termination.machine, self.upgrade.machine, self.disruption.machine)
         accept(
             app,
@@ -84,7 +83,7 @@ class LeewardStack(Stack):
         code = lambda_.Code.from_asset(str(asset.folder), asset_hash=asset.digest)
         return Surroundings(settings=settings, scopes=scopes, code=code, environment=environment)
 
-    def _outputs(self, queue: InterruptionQueue) -> None:
+    def _outputs(self, queue: InterruptionQueue, dashboard: str) -> None:
         """What a person or a script asks for first."""
         for name, value, description in (
             ("QueueArn", queue.queue.queue_arn, "NotificationTargetARN for lifecycle hooks that notify us directly"),
@@ -93,6 +92,6 @@ class LeewardStack(Stack):
             ("StateMachineArn", self.termination.machine.arn, 'Start by hand: {"instance": "i-…"}'),
             ("UpgradeMachineArn", self.upgrade.machine.arn, 'Start by hand: {"group": "NAME"}'),
             ("RoundMachineArn", self.disruption.machine.arn, 'Start by hand: {"cluster": "NAME"}'),
-            ("DashboardName", names.dashboard(self.region), "In CloudWatch"),
+            ("DashboardName", dashboard, "In CloudWatch"),
         ):
             CfnOutput(self, name, value=value, description=description)

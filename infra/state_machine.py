@@ -8,13 +8,12 @@ from aws_cdk import Aws, Duration, RemovalPolicy
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_stepfunctions as stepfunctions
 from constructs import Construct
 
-from infra import names
 from infra.alarms import Alarms, Threshold
+from infra.function import LeewardFunction
 from infra.permission import Permission
 from infra.rules import EventRule
 from infra.scopes import Scopes
@@ -52,11 +51,11 @@ def machine(
     scope: Construct, shape: MachineShape, *, root: Path, scopes: Scopes, alarms: Alarms, values: Mapping[str, str]
 ) -> Machine:
     """`values`: what the definition's `${...}` stand for, beside the partition."""
-    role = _role(scope, shape, scopes)
+    role, name = _role(scope, shape, scopes), scopes.names.machine(shape.name)
     log_group = logs.LogGroup(
         scope,
         "Logs",
-        log_group_name=f"/aws/vendedlogs/states/{shape.name}",  # this prefix needs no resource policy
+        log_group_name=f"/aws/vendedlogs/states/{name}",  # this prefix needs no resource policy
         retention=logs.RetentionDays.ONE_MONTH,
         removal_policy=RemovalPolicy.DESTROY,
     )
@@ -64,7 +63,7 @@ def machine(
     state_machine = stepfunctions.StateMachine(
         scope,
         "StateMachine",
-        state_machine_name=shape.name,
+        state_machine_name=name,
         state_machine_type=stepfunctions.StateMachineType.STANDARD,
         definition_body=stepfunctions.DefinitionBody.from_string(definition),
         definition_substitutions={**values, "Partition": Aws.PARTITION},
@@ -80,21 +79,23 @@ def machine(
 
 
 def call_at_deaths(
-    scope: Construct, construct_id: str, rule: EventRule, function: lambda_.Function, *, retries: int, minutes: int
+    scope: Construct, construct_id: str, rule: EventRule, function: LeewardFunction, *, retries: int, minutes: int
 ) -> None:
     """The function hears of an execution that no Catch could save. `retries`, `minutes`: of the delivery; whoever reads
     the records on a schedule finds what was not delivered."""
     events.Rule(
         scope,
         construct_id,
-        rule_name=names.rule(rule.name),
+        rule_name=function.names.rule(rule.name),
         description=rule.description,
         event_pattern=events.EventPattern(
             source=rule.pattern["source"],
             detail_type=rule.pattern["detail-type"],
             detail=rule.pattern["detail"],
         ),
-    ).add_target(targets.LambdaFunction(function, retry_attempts=retries, max_event_age=Duration.minutes(minutes)))
+    ).add_target(
+        targets.LambdaFunction(function.function, retry_attempts=retries, max_event_age=Duration.minutes(minutes))
+    )
 
 
 def _watch(state_machine: stepfunctions.StateMachine, shape: MachineShape, alarms: Alarms) -> None:
@@ -111,6 +112,6 @@ def _role(scope: Construct, shape: MachineShape, scopes: Scopes) -> iam.Role:
         scope,
         "StateMachineRole",
         assumed_by=iam.PrincipalWithConditions(iam.ServicePrincipal("states.amazonaws.com"), own),
-        description=f"{shape.name}: exactly what infra/service_permissions.py lists",
+        description=f"{scopes.names.machine(shape.name)}: exactly what infra/service_permissions.py lists",
         inline_policies={"leeward": allowed},
     )

@@ -4,10 +4,10 @@ from aws_cdk import RemovalPolicy
 from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
-from infra import names
+from infra.names import OPEN_INDEX, Names
 
 
-def claims_table(scope: Construct) -> dynamodb.Table:
+def claims_table(scope: Construct, names: Names) -> dynamodb.Table:
     """One item per termination, by `pk`; the index `open` holds only items that carry the attribute `open`.
 
     Goes with the stack: everything in it is rebuilt from the clusters and the groups.
@@ -16,7 +16,7 @@ def claims_table(scope: Construct) -> dynamodb.Table:
     table = dynamodb.Table(
         scope,
         "Table",
-        table_name=names.TABLE,
+        table_name=names.table,
         partition_key=dynamodb.Attribute(name="pk", type=text),
         billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
         encryption=dynamodb.TableEncryption.AWS_MANAGED,
@@ -28,7 +28,7 @@ def claims_table(scope: Construct) -> dynamodb.Table:
         removal_policy=RemovalPolicy.DESTROY,
     )
     table.add_global_secondary_index(
-        index_name=names.OPEN_INDEX,
+        index_name=OPEN_INDEX,
         partition_key=dynamodb.Attribute(name="open", type=text),
         projection_type=dynamodb.ProjectionType.KEYS_ONLY,
     )

@@ -15,11 +15,11 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra import names
 from infra.alarms import Alarms, Threshold
 from infra.function import FunctionShape, LeewardFunction, Surroundings
+from infra.names import Names
 from infra.scopes import Scopes
-from leeward.telling.tidings import SOURCE, Turn
+from leeward.telling.tidings import Turn
 
 SHAPE = FunctionShape(
     name="telling",
@@ -44,7 +44,7 @@ class Telling(Construct):
         self.undelivered = sqs.Queue(
             self,
             "Undelivered",
-            queue_name=names.UNDELIVERED,
+            queue_name=surroundings.settings.names.undelivered,
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
             retention_period=Duration.days(14),
@@ -90,7 +90,7 @@ class Telling(Construct):
         connection = events.CfnConnection(
             self,
             "Connection",
-            name=names.WEBHOOK,
+            name=scopes.names.connection,
             description="What Leeward's webhooks are called with",
             authorization_type="API_KEY",
             auth_parameters=events.CfnConnection.AuthParametersProperty(
@@ -99,11 +99,14 @@ class Telling(Construct):
                 )
             ),
         )
-        rules = {cluster: scopes.rule(names.webhook_rule(cluster)) for cluster in urls}
-        destinations = {cluster: _destination(self, cluster, url, connection) for cluster, url in urls.items()}
+        rules = {cluster: scopes.rule(scopes.names.webhook_rule(cluster)) for cluster in urls}
+        destinations = {
+            cluster: _destination(self, scopes.names.webhook(cluster), (cluster, url), connection)
+            for cluster, url in urls.items()
+        }
         role = _caller(self, list(rules.values()), list(destinations.values()))
         for name, destination in destinations.items():
-            _rule(self, name, destination, role, self.undelivered)
+            _rule(self, (name, scopes.names), destination, role, self.undelivered)
         self.undelivered.add_to_resource_policy(
             iam.PolicyStatement(
                 sid="OurRules",
@@ -116,12 +119,13 @@ class Telling(Construct):
 
 
 def _destination(
-    scope: Construct, cluster: str, url: str, connection: events.CfnConnection
+    scope: Construct, name: str, called: tuple[str, str], connection: events.CfnConnection
 ) -> events.CfnApiDestination:
+    cluster, url = called
     return events.CfnApiDestination(
         scope,
         f"Webhook{cluster}",
-        name=names.webhook(cluster),
+        name=name,
         description=f"Who is told of terminations in cluster {cluster}",
         connection_arn=connection.attr_arn,
         invocation_endpoint=url,
@@ -147,16 +151,21 @@ def _caller(scope: Construct, rules: list[str], destinations: list[events.CfnApi
 
 
 def _rule(
-    scope: Construct, cluster: str, destination: events.CfnApiDestination, role: iam.Role, undelivered: sqs.Queue
+    scope: Construct,
+    of: tuple[str, Names],
+    destination: events.CfnApiDestination,
+    role: iam.Role,
+    undelivered: sqs.Queue,
 ) -> None:
-    """The webhook gets the event's `detail`, as docs/operations.md shows it."""
+    """The webhook gets the event's `detail`, as docs/operations.md shows it. `of`: the cluster, and our names."""
+    cluster, names = of
     events.CfnRule(
         scope,
         f"Rule{cluster}",
         name=names.webhook_rule(cluster),
         description=f"Terminations in cluster {cluster} are told to its webhook",
         event_pattern={
-            "source": [SOURCE],
+            "source": [names.prefix],
             "detail-type": [turn.value for turn in Turn],
             "detail": {"cluster": [cluster]},
         },

@@ -14,7 +14,7 @@ from infra.service_permissions import STATE_MACHINE
 from infra.state_machine import MachineShape, machine
 
 MACHINE = MachineShape(
-    name=names.STATE_MACHINE,
+    name=names.TERMINATION,
     definition="functions/leeward/termination/state_machine.asl.json",
     permissions=STATE_MACHINE,
     alarms="termination",

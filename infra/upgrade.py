@@ -12,7 +12,7 @@ from infra.service_permissions import UPGRADE_MACHINE
 from infra.state_machine import MachineShape, call_at_deaths, machine
 
 MACHINE = MachineShape(
-    name=names.UPGRADE_MACHINE,
+    name=names.UPGRADE,
     definition="functions/leeward/upgrade/state_machine.asl.json",
     permissions=UPGRADE_MACHINE,
     alarms="upgrade",
@@ -43,7 +43,5 @@ class Upgrade(Construct):
         values = {"UpgradeFunctionArn": self.function.function.function_arn}
         self.machine = machine(self, MACHINE, root=root, scopes=surroundings.scopes, alarms=alarms, values=values)
         # fn upgrade gives back at once what a dead execution has changed in its group; the sweep does as well.
-        dead = execution_rule(
-            "upgrade-status", "node-group-upgrade", surroundings.scopes.machine(names.UPGRADE_MACHINE)
-        )
-        call_at_deaths(self, "DeadUpgrades", dead, self.function.function, retries=2, minutes=TOO_LATE)
+        dead = execution_rule("upgrade-status", "node-group-upgrade", surroundings.scopes.machine(names.UPGRADE))
+        call_at_deaths(self, "DeadUpgrades", dead, self.function, retries=2, minutes=TOO_LATE)

@@ -172,12 +172,15 @@ class LocalStack:
     def deploy(self, settings: Mapping[str, Any]) -> float:
         """`cdk bootstrap` and `cdk deploy` with these settings; answers the seconds it took."""
         began = time.monotonic()
-        # Where no cdk.json is, and with the environment named, it does without a synthesis of its own.
-        self._cdk(self.directory, "bootstrap", f"aws://{self.account}/{self.region}")
+        self.bootstrap()
         context = f"leeward={json.dumps(settings)}"
         self._cdk(ROOT, "deploy", "--all", "--require-approval", "never", "--context", context)
         self.take_over_access_entries()
         return time.monotonic() - began
+
+    def bootstrap(self) -> None:
+        """`cdk bootstrap`. Where no cdk.json is, and with the environment named, it does without a synthesis."""
+        self._cdk(self.directory, "bootstrap", f"aws://{self.account}/{self.region}")
 
     def take_over_access_entries(self) -> None:
         """Give the cluster the access entries that the local EKS holds for it, as EKS's authenticator sees them."""

@@ -11,6 +11,7 @@ ROOMS = {
     # A stack is deployed for each of the two. As a whole: the last of it looks at what the others have called.
     "nodes on a deployed stack": ("tests/local/chain/endings/",),
     "groups on a deployed stack": ("tests/local/chain/groups/",),
+    "the account test": ("tests/local/test_account_test.py",),
     "the local AWS": ("tests/local/aws/", "tests/contract/", "tests/adapters/test_nodegroups.py"),
     "the demo": ("tests/local/test_demo.py", "tests/local/test_demo_upgrade.py"),
     "the template": ("tests/infra/",),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol, Self
 
+from leeward.model import keys
 from leeward.ports_cluster import EvictionRefusedError, Kubernetes
 from leeward.ports_facts import Catalog, KnownNodegroups, LaunchSources, Network, Nodegroups, PriceList
 from leeward.time_budget import BoundedClusters, TimeBudget
@@ -273,7 +274,8 @@ class Redelivery(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
     """All of them; a step takes what it needs. `queue_arns`: the interruption queue and the hook topics, for telling
-    our hooks. `deployment`: the id of this one, the owner of its taints and records.
+    our hooks. `hook_mark`: what fn sync marks its hooks with. `deployment`: the id of this one, the
+    owner of its taints and records.
     `origins`: (account, region) of every cluster, empty strings for any; no pair at all: not checked.
     `budget`: what is left of the invocation for remote calls, None without a limit.
     """
@@ -304,6 +306,7 @@ class Ports:
     round_executions: RoundExecutions
     deployment: str
     queue_arns: frozenset[str] = frozenset()
+    hook_mark: str = keys.HOOK_MARK
     origins: frozenset[tuple[str, str]] = frozenset()
     budget: TimeBudget | None = None
 

@@ -36,7 +36,7 @@ from local.aws.prices import Prices
 from local.aws.recording import Recording
 from local.aws.settings import HOST, Settings, clear_environment
 from local.aws.status_checks import StatusChecks
-from local.aws.stepfunctions import branches, sdk, timing
+from local.aws.stepfunctions import branches, sdk, timing, validation
 from local.aws.stepfunctions.clock import ScaledClock
 from local.aws.stepfunctions.executions import Executions
 from local.aws.stepfunctions.tokens import Tokens
@@ -67,6 +67,7 @@ def build(settings: Settings) -> Gateway:
     timing.install(clock, random.Random())
     branches.install()
     sdk.install()
+    validation.install()
     Executions(outbox, clock).install(timeline)
     kills = Kills()
     kills.install()

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from local.cluster.errors import ApiError
-from local.cluster.instances import NEVER_JOIN, SOURCE_TEMPLATE, Instance, InstanceSource
+from local.cluster.instances import NEVER_JOIN, NODE_LABEL, NODE_TAINT, SOURCE_TEMPLATE, Instance, InstanceSource
 from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec
 from local.cluster.objects import Obj, condition_of, is_deleting, is_ready, name_of, uid_of
@@ -151,7 +151,12 @@ def node_spec(instance: Instance, *, name: str, version: str) -> NodeSpec:
 def _labels(instance: Instance) -> dict[str, str]:
     tags = instance["tags"]
     prefix = f"{_TEMPLATE}label/"
-    labels = {key.removeprefix(prefix): value for key, value in tags.items() if key.startswith(prefix)}
+    labels = {
+        key.removeprefix(start): value
+        for start in (prefix, NODE_LABEL)
+        for key, value in tags.items()
+        if key.startswith(start)
+    }
     group = tags.get("eks:nodegroup-name")
     if not group:
         return labels
@@ -168,12 +173,15 @@ def _labels(instance: Instance) -> dict[str, str]:
 
 
 def _taints(tags: dict[str, str]) -> list[Obj]:
-    """Tags `…/node-template/taint/KEY` = `VALUE:EFFECT`, where the group propagates them to its instances."""
-    prefix, found = f"{_TEMPLATE}taint/", []
-    for key, text in sorted(tags.items()):
-        if key.startswith(prefix):
-            value, _, effect = text.rpartition(":")
-            found.append({"key": key.removeprefix(prefix), "value": value, "effect": effect})
+    """Tags `…/node-template/taint/KEY` = `VALUE:EFFECT`, where the group propagates them to its instances; those
+    that the local EKS puts on instances of a node group with taints.
+    """
+    found = []
+    for prefix in (f"{_TEMPLATE}taint/", NODE_TAINT):
+        for key, text in sorted(tags.items()):
+            if key.startswith(prefix):
+                value, _, effect = text.rpartition(":")
+                found.append({"key": key.removeprefix(prefix), "value": value, "effect": effect})
     return found
 
 

@@ -8,6 +8,8 @@ from typing import Any, NotRequired, Protocol, TypedDict
 from botocore.config import Config
 
 NEVER_JOIN = "local.leeward.dev/never-join"
+NODE_LABEL = "local.leeward.dev/node-label/"  # + key: what EKS bootstraps the nodes of a managed node group with
+NODE_TAINT = "local.leeward.dev/node-taint/"  # + key; the value is VALUE:EFFECT
 SOURCE_TEMPLATE = "local.leeward.dev/source-template"  # ID:VERSION of the user's template that EKS has copied
 _NOT_TERMINATED = ["pending", "running", "stopping", "stopped", "shutting-down"]
 

@@ -10,7 +10,7 @@ from leeward.errors import AccessDeniedError, ThrottledError
 from leeward.model.execution import ExecutionStatus, Failure, Machine
 
 BEGIN = datetime(2026, 3, 2, 10, tzinfo=UTC)
-MACHINES = "arn:aws:states:us-east-1:111122223333:stateMachine"
+MACHINES = "arn:aws:states:us-east-1:111122223333:stateMachine:leeward-"
 EXECUTION = "arn:aws:states:us-east-1:111122223333:execution:leeward-node-termination:i-0abc-2"
 ASKED = {"executionArn": EXECUTION, "includeExecutionData": True, "maxResults": 1000}
 

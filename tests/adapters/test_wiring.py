@@ -9,6 +9,7 @@ import pytest
 from leeward.adapters import wiring
 from leeward.adapters.aws.clients import AwsClients
 from leeward.errors import AccessDeniedError, InvalidInputError
+from leeward.model.deployment_names import ROUND, TERMINATION, UPGRADE
 from leeward.model.execution import Machine
 from tests.adapters.test_settings import GOOD
 
@@ -72,11 +73,17 @@ def test_a_report_finds_the_state_machines_beside_the_same_ports(aws_environment
     assert past._arn(Machine.ROUND, "blue-3-1") == (
         "arn:aws-cn:states:cn-north-1:111122223333:execution:leeward-disruption-round:blue-3-1"
     )
-    assert {machine.named for machine in Machine} == {
-        wiring.STATE_MACHINE,
-        wiring.UPGRADE_MACHINE,
-        wiring.ROUND_MACHINE,
-    }
+    assert {machine.value for machine in Machine} == {TERMINATION, UPGRADE, ROUND}
+
+
+def test_a_named_deployment_is_found_by_names_of_its_own(aws_environment, no_clients):
+    named = {"region": "us-east-1", "account": "111122223333", "deployment": "trial"}
+    ports, past = wiring.command_line_past("blue", **named)
+    assert ports.queue_arns == {"arn:aws:sqs:us-east-1:111122223333:trial-leeward-interruption"}
+    assert (ports.deployment, ports.hook_mark) == ("111122223333-us-east-1-trial", "leeward.dev/v1/trial")
+    assert past._arn(Machine.UPGRADE, "web-1") == (
+        "arn:aws:states:us-east-1:111122223333:execution:trial-leeward-node-group-upgrade:web-1"
+    )
 
 
 def test_the_command_line_needs_a_region_and_credentials(aws_environment, monkeypatch):

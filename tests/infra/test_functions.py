@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from infra import names
 from infra.asset import MODELS
+from infra.names import METRICS
 from infra.permissions import PERMISSIONS
 from leeward import telemetry
 from leeward.adapters.settings import KubernetesAccess, Settings
@@ -28,6 +28,7 @@ FOR_LIBRARIES = {
     "LOG_LEVEL",
     "AWS_SDK_UA_APP_ID",
     "AWS_DATA_PATH",
+    "EVENT_SOURCE",  # fn telling's
 }
 
 
@@ -70,7 +71,7 @@ def test_calls_say_whose_they_are(template, name):
 
 
 def test_alarms_and_dashboard_read_the_namespace_that_the_functions_write():
-    assert names.METRICS == telemetry.NAMESPACE
+    assert METRICS == telemetry.NAMESPACE
 
 
 @pytest.mark.parametrize("name", NAMES)

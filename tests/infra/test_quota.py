@@ -8,7 +8,7 @@ from botocore.stub import Stubber
 
 from infra import quota, settings
 from infra.interruption import reserved_concurrency
-from infra.names import function
+from infra.names import Names
 from leeward.doctor.expected import RESERVED
 
 CLUSTERS = [{"name": "blue", "policies": [str(quota.ROOT / "policies/*.yaml")]}]
@@ -27,7 +27,7 @@ def account(tmp_path):
         with Stubber(client) as stub:
             limits = {"ConcurrentExecutions": limit, "UnreservedConcurrentExecutions": unreserved}
             stub.add_response("get_account_settings", {"AccountLimit": limits}, {})
-            for name in map(function, quota.RESERVING):
+            for name in map(Names().function, quota.RESERVING):
                 if held is None:
                     stub.add_client_error("get_function_concurrency", "ResourceNotFoundException")
                 else:

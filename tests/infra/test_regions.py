@@ -2,7 +2,7 @@
 
 import pytest
 
-from infra import names
+from infra.names import Names
 from tests.infra.conftest import EVERYTHING, LONG_NAME, synthesize
 
 # Types whose physical names are unique in an account (or in all of AWS), not in a Region: AWS's resource documentation.
@@ -52,11 +52,11 @@ def test_a_template_without_a_region_names_it_by_the_pseudo_parameter(template):
 def test_role_names_fit_with_clusters_of_any_name(region):
     for cluster in ("prod", LONG_NAME, "x" * 100):
         for access in ("act", "read"):
-            assert len(names.cluster_role(region, cluster, access)) <= 64
+            assert len(Names().cluster_role(region, cluster, access)) <= 64
 
 
 def test_clusters_whose_long_names_begin_alike_have_roles_of_their_own():
-    assert len({names.cluster_role("eu-west-1", "x" * 80 + end, "act") for end in "ab"}) == 2
+    assert len({Names().cluster_role("eu-west-1", "x" * 80 + end, "act") for end in "ab"}) == 2
 
 
 @pytest.mark.parametrize("region", ["cn-north-1", "us-gov-west-1"])

@@ -25,6 +25,7 @@ from leeward.adapters.clock import SystemClock
 from leeward.adapters.kubernetes.telemetry import event_lost
 from leeward.adapters.late import late
 from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
+from leeward.model.deployment_names import ROUND, TERMINATION, UPGRADE, deployment_id, hook_mark, prefix
 from leeward.ports import Clock, LaunchSources, Nodegroups, Ports
 from leeward.telemetry import Telemetry
 from leeward.time_budget import TimeBudget
@@ -34,12 +35,6 @@ if TYPE_CHECKING:  # a function starts cold without what only the command line r
     from leeward.ports_past import PastExecutions
     from leeward.ports_raw import RawAws
 
-TABLE = "leeward"
-STATE_MACHINE = "leeward-node-termination"
-UPGRADE_MACHINE = "leeward-node-group-upgrade"
-ROUND_MACHINE = "leeward-disruption-round"
-QUEUE = "leeward-interruption"
-DEAD_LETTER_QUEUE = "leeward-interruption-dead-letters"
 POLICY_PREFIX = "/leeward"
 RESERVE_SECONDS = 2.0  # of an invocation: for telling how it ended
 _NODEGROUPS = "leeward.adapters.aws.nodegroups", "EksNodegroups"
@@ -74,23 +69,26 @@ def lambda_ports() -> Ports:
     return build(settings, clients, clock, access=access, say=_log, event_lost=event_lost)
 
 
-def command_line_ports(cluster: str, region: str | None = None, account: str | None = None) -> Ports:
-    """The ports of `leeward --cluster NAME`: the caller's own credentials, everything else by its fixed name.
+def command_line_ports(
+    cluster: str, region: str | None = None, account: str | None = None, deployment: str = ""
+) -> Ports:
+    """The ports of `leeward --cluster NAME`: the caller's own credentials, everything else by its fixed name, that of
+    the usual deployment without `deployment`.
 
     Without `account` the caller's is asked of STS. Raises AccessDeniedError without credentials, InvalidInputError
     without a Region.
     """
     clients = AwsClients(region)
-    return _command_line_ports(_caller_settings(cluster, account, clients), clients)
+    return _command_line_ports(_caller_settings(cluster, account, clients, deployment), clients)
 
 
 def command_line_past(
-    cluster: str, region: str | None = None, account: str | None = None
+    cluster: str, region: str | None = None, account: str | None = None, deployment: str = ""
 ) -> "tuple[Ports, PastExecutions]":
     """What `leeward report` reads: the same ports, and what Step Functions remembers. Raises as they do."""
     clients = AwsClients(region)
-    settings = _caller_settings(cluster, account, clients)
-    machines = settings.state_machine_arn.rpartition(":")[0]
+    settings = _caller_settings(cluster, account, clients, deployment)
+    machines = settings.state_machine_arn.removesuffix(TERMINATION)
     past = late("leeward.adapters.aws.past_executions", "StepFunctionsPast", clients, machines)
     return _command_line_ports(settings, clients), past
 
@@ -125,7 +123,7 @@ def _command_line_ports(settings: Settings, clients: AwsClients) -> Ports:
     return build(settings, clients, SystemClock(), access=lambda _: own, say=_print, event_lost=_print)
 
 
-def _caller_settings(cluster: str, account: str | None, clients: AwsClients) -> Settings:
+def _caller_settings(cluster: str, account: str | None, clients: AwsClients, deployment: str = "") -> Settings:
     """Everything by its fixed name, in the account that is given or else the caller's."""
     owner, partition = account, "aws"
     if owner is None:
@@ -134,7 +132,7 @@ def _caller_settings(cluster: str, account: str | None, clients: AwsClients) -> 
         owner, partition = identity["Account"], identity["Arn"].split(":")[1]
     else:
         partition = clients.partition
-    return _by_name(cluster, region=clients.region, account=owner, partition=partition)
+    return _by_name(cluster, region=clients.region, account=owner, partition=partition, deployment=deployment)
 
 
 def build(
@@ -173,18 +171,19 @@ def build(
         beforehand=late("leeward.adapters.aws.beforehand", "AwsBeforehand", clients),
         alarms=late("leeward.adapters.aws.alarms", "CloudWatchAlarms", clients),
         upgrades=late("leeward.adapters.aws.upgrades", "DynamoUpgrades", table),
-        upgrade_executions=StepFunctionsUpgrades(clients, _beside(settings.state_machine_arn, UPGRADE_MACHINE)),
+        upgrade_executions=StepFunctionsUpgrades(clients, _beside(settings.state_machine_arn, UPGRADE)),
         rounds=late("leeward.adapters.aws.rounds", "DynamoRounds", table),
-        round_executions=StepFunctionsRounds(clients, _beside(settings.state_machine_arn, ROUND_MACHINE)),
+        round_executions=StepFunctionsRounds(clients, _beside(settings.state_machine_arn, ROUND)),
         deployment=settings.deployment,
         queue_arns=settings.queue_arns,
+        hook_mark=settings.hook_mark,
         origins=frozenset((cluster.account, cluster.region) for cluster in settings.clusters),
     )
 
 
-def _beside(state_machine_arn: str, name: str) -> str:
+def _beside(state_machine_arn: str, machine: str) -> str:
     """The ARN of another state machine of the same deployment."""
-    return f"{state_machine_arn.rpartition(':')[0]}:{name}"
+    return state_machine_arn.removesuffix(TERMINATION) + machine
 
 
 def _log(sentence: str) -> None:
@@ -205,20 +204,19 @@ def _role_of(access: KubernetesAccess, clients: AwsClients, clock: Clock) -> Cal
     return choose
 
 
-def deployment_id(account: str, region: str) -> str:
-    """The id that the stack gives its functions: fixed names allow one deployment for each account and Region."""
-    return f"{account}-{region}"
-
-
-def _by_name(cluster: str, *, region: str, account: str, partition: str) -> Settings:
+def _by_name(cluster: str, *, region: str, account: str, partition: str, deployment: str = "") -> Settings:
+    """As `infra/names.py` names things."""
+    named = prefix(deployment)
+    machine = f"{named}-{TERMINATION}"
     suffix = "amazonaws.com.cn" if partition == "aws-cn" else "amazonaws.com"
     return Settings(
         clusters=(ServedCluster(name=cluster, region=region, account=account),),
-        deployment=deployment_id(account, region),
-        table_name=TABLE,
-        state_machine_arn=f"arn:{partition}:states:{region}:{account}:stateMachine:{STATE_MACHINE}",
-        queue_arn=f"arn:{partition}:sqs:{region}:{account}:{QUEUE}",
-        dead_letter_queue_url=f"https://sqs.{region}.{suffix}/{account}/{DEAD_LETTER_QUEUE}",
-        policy_prefix=POLICY_PREFIX,
+        deployment=deployment_id(account, region, deployment),
+        table_name=named,
+        state_machine_arn=f"arn:{partition}:states:{region}:{account}:stateMachine:{machine}",
+        queue_arn=f"arn:{partition}:sqs:{region}:{account}:{named}-interruption",
+        dead_letter_queue_url=f"https://sqs.{region}.{suffix}/{account}/{named}-interruption-dead-letters",
+        policy_prefix=f"/{named}",
+        hook_mark=hook_mark(deployment),
         kubernetes_access=KubernetesAccess.NONE,
     )

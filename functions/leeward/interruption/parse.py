@@ -18,7 +18,7 @@ from leeward.model.message import HookAction, Kind, Message
 WARNING = timedelta(minutes=2)  # between a warning, of spot or of a capacity reservation, and EC2 taking the instance
 TEST_NOTIFICATION = "autoscaling:TEST_NOTIFICATION"
 LEAVING_STATES = frozenset({"stopping", "stopped", "shutting-down", "terminated"})
-STATE_MACHINE = "leeward-node-termination"
+STATE_MACHINE = "leeward-node-termination"  # a named deployment's begins with its name
 ENDED_BADLY = frozenset({"FAILED", "TIMED_OUT", "ABORTED"})
 
 
@@ -167,7 +167,7 @@ def _lifecycle(detail: Mapping[str, Any], event: Envelope, *, direct: bool) -> M
 def _execution_ended(event: Envelope) -> Message:
     detail = event.detail
     name, status = fields.text(detail, "name"), fields.text(detail, "status")
-    if not fields.text(detail, "stateMachineArn").endswith(f":{STATE_MACHINE}"):
+    if not fields.text(detail, "stateMachineArn").endswith(STATE_MACHINE):
         return event.noop("an execution of a state machine that is not ours")
     if status not in ENDED_BADLY:
         return event.noop(f"execution {fields.found(name)}: {fields.found(status)} needs nobody")

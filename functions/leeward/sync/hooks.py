@@ -9,13 +9,18 @@ from leeward.policy.selection import is_ours, policy_for
 
 
 def missing_hook(
-    group: Group, hooks: Sequence[LifecycleHook], policies: ClusterPolicies, queue_arns: frozenset[str]
+    group: Group,
+    hooks: Sequence[LifecycleHook],
+    policies: ClusterPolicies,
+    queue_arns: frozenset[str],
+    mark: str = keys.HOOK_MARK,
 ) -> LifecycleHook | None:
     """The hook to put on the group, None when nothing is to be done.
 
     A group that no policy selects is left alone, one with interruption handling off as well; one whose policy names
     an existing terminate hook, or whose hook notifies our queue, has what it needs; nothing is put in a paused cluster.
-    A hook of our name that is not marked as ours belongs to somebody else and is not overwritten.
+    A hook of our name that does not carry our `mark` belongs to somebody else, another deployment perhaps, and is not
+    overwritten.
     """
     policy = policy_for(policies.policies, group.name, group.tags)
     if policy is None or not policy.interruption.enabled or not policies.settings.interruption:
@@ -23,14 +28,16 @@ def missing_hook(
     if policies.settings.paused:
         return None
     terminating = [hook for hook in hooks if hook.transition == TERMINATING]
-    wanted = _wanted(group, policy.interruption.heartbeat)
+    wanted = _wanted(group, policy.interruption.heartbeat, mark)
     if any(is_ours(hook, policy, queue_arns) and not _outdated(hook, wanted) for hook in terminating):
         return None
-    taken = any(hook.name == wanted.name and hook.metadata != keys.HOOK_MARK for hook in hooks)
+    taken = any(hook.name == wanted.name and hook.metadata != mark for hook in hooks)
     return None if taken else wanted
 
 
-def left_over_hook(group: Group, hooks: Sequence[LifecycleHook], policies: ClusterPolicies) -> LifecycleHook | None:
+def left_over_hook(
+    group: Group, hooks: Sequence[LifecycleHook], policies: ClusterPolicies, mark: str = keys.HOOK_MARK
+) -> LifecycleHook | None:
     """Our hook on a group that no policy selects any more, None without one: nobody answers it there, so that it would
     hold every instance for its time-out (docs/features.md, K5).
 
@@ -39,10 +46,10 @@ def left_over_hook(group: Group, hooks: Sequence[LifecycleHook], policies: Clust
     ending = any(member.lifecycle.startswith("Terminating") for member in group.instances)
     if ending or policy_for(policies.policies, group.name, group.tags) is not None:
         return None
-    return next((hook for hook in hooks if hook.name == keys.TERMINATE_HOOK and hook.metadata == keys.HOOK_MARK), None)
+    return next((hook for hook in hooks if hook.name == keys.TERMINATE_HOOK and hook.metadata == mark), None)
 
 
-def _wanted(group: Group, heartbeat: Heartbeat) -> LifecycleHook:
+def _wanted(group: Group, heartbeat: Heartbeat, mark: str) -> LifecycleHook:
     """A group that retains instances keeps one that nobody has answered for, instead of ending it with its pods: its
     owner has said so by its instance lifecycle policy, which only an abandoned hook sets in motion.
     """
@@ -51,7 +58,7 @@ def _wanted(group: Group, heartbeat: Heartbeat) -> LifecycleHook:
         group=group.name,
         transition=TERMINATING,
         heartbeat_timeout=int(heartbeat.timeout.total_seconds()),
-        metadata=keys.HOOK_MARK,
+        metadata=mark,
         default=HookResult.ABANDON if group.retains else HookResult.CONTINUE,
     )
 

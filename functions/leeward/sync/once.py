@@ -80,11 +80,11 @@ def _put_hooks(groups: tuple[Group, ...], policies: ClusterPolicies, ports: Port
     for group in groups:
         with isolate_errors(partial(_note, synced.errors, group.name)):
             hooks = ports.groups.hooks(group.name)
-            hook = missing_hook(group, hooks, policies, ports.queue_arns)
+            hook = missing_hook(group, hooks, policies, ports.queue_arns, ports.hook_mark)
             if hook is not None:
                 ports.groups.put_hook(hook, default_result=hook.default)
                 synced.hooks.append(group.name)
-            left = left_over_hook(group, hooks, policies)
+            left = left_over_hook(group, hooks, policies, ports.hook_mark)
             if left is not None:
                 ports.groups.delete_hook(group=group.name, hook=left.name)
                 synced.hooks_taken_off.append(group.name)

@@ -1,5 +1,6 @@
 """Entry point of fn telling: changes of termination records in, events on the bus out."""
 
+import os
 from collections.abc import Mapping
 from functools import cache, partial
 from typing import Any
@@ -10,7 +11,7 @@ from leeward.adapters.aws.record_stream import RecordChange, UnreadableChange, c
 from leeward.errors import LeewardError
 from leeward.isolation import isolate_errors
 from leeward.telemetry import Telemetry
-from leeward.telling.tidings import Tiding, tidings
+from leeward.telling.tidings import SOURCE, Tiding, tidings
 
 EVENTS_TOLD = "EventsTold"
 CHANGES_UNREADABLE = "ChangesUnreadable"
@@ -21,7 +22,7 @@ telemetry = Telemetry("telling")
 @cache
 def bus() -> EventBridgeBus:
     """Made at the first call: importing this module reads no environment."""
-    return EventBridgeBus(AwsClients())
+    return EventBridgeBus(AwsClients(), os.environ.get("EVENT_SOURCE") or SOURCE)
 
 
 def handle(event: Mapping[str, Any], _context: object) -> dict[str, int]:

@@ -15,7 +15,9 @@ from moto.ec2.models import ec2_backends
 from moto.eks.models import EKSBackend
 
 from local.aws.pins import expect_parameters, replace
-from local.cluster.instances import SOURCE_TEMPLATE
+from local.cluster.instances import NODE_LABEL, NODE_TAINT, SOURCE_TEMPLATE
+
+EFFECTS = {"NO_SCHEDULE": "NoSchedule", "NO_EXECUTE": "NoExecute", "PREFER_NO_SCHEDULE": "PreferNoSchedule"}
 
 
 def install() -> None:
@@ -107,6 +109,9 @@ def _tags(node_group: Any) -> list[dict[str, Any]]:
         f"k8s.io/cluster-autoscaler/{cluster}": "owned",
         f"kubernetes.io/cluster/{cluster}": "owned",
     }
+    pairs |= {f"{NODE_LABEL}{key}": str(value) for key, value in (node_group.labels or {}).items()}
+    for taint in node_group.taints or ():
+        pairs[f"{NODE_TAINT}{taint['key']}"] = f"{taint.get('value') or ''}:{EFFECTS[taint['effect']]}"
     if node_group.launch_template:
         pairs[SOURCE_TEMPLATE] = source_of(node_group.launch_template)
     return [{"Key": key, "Value": value, "PropagateAtLaunch": True} for key, value in pairs.items()]
@@ -142,9 +147,19 @@ def _deleting(original: Callable[..., Any]) -> Callable[..., Any]:
         node_group = original(backend, cluster_name, nodegroup_name)
         group = _group(backend, node_group)
         if group is not None:
-            group.set_desired_capacity(0)
-            backends = autoscaling_backends[backend.account_id][backend.region_name]
-            backends.autoscaling_groups.pop(group.name, None)
+            _end(backend, group)
         return node_group
 
     return delete
+
+
+def _end(backend: Any, group: Any) -> None:
+    """The group, its instances whether a hook holds them or not, and EKS's own launch template."""
+    ec2 = ec2_backends[backend.account_id][backend.region_name]
+    members = [state.instance.id for state in group.instance_states]
+    autoscaling_backends[backend.account_id][backend.region_name].autoscaling_groups.pop(group.name, None)
+    if members:
+        ec2.terminate_instances(members)
+    template = f"{group.name}-template"
+    if template in ec2.launch_template_name_to_ids:
+        ec2.delete_launch_template(template, None)

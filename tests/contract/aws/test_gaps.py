@@ -184,3 +184,10 @@ def test_moto_tells_of_status_checks_that_pass_to_whoever_asks_for_those_that_fa
     failing = [{"Name": "system-status.status", "Values": ["impaired"]}]
     (told,) = ec2.describe_instance_status(Filters=failing)["InstanceStatuses"]
     assert told.get("SystemStatus", {}).get("Status") != "impaired"
+
+
+def test_ministack_finds_nothing_wrong_with_any_definition(ministack):
+    answer = ministack("stepfunctions").validate_state_machine_definition(
+        definition='{"StartAt": "Nowhere", "States": {}}'
+    )
+    assert answer["result"] == "OK"

@@ -5,6 +5,8 @@ import uuid
 
 import pytest
 
+from local.cluster.instances import NODE_LABEL, NODE_TAINT
+
 from .conftest import Group, eventually
 
 ROLE = "arn:aws:iam::000000000000:role/eks"
@@ -49,6 +51,7 @@ def test_a_managed_node_group_has_a_group_tagged_as_eks_does_it(eks, a_cluster, 
         instanceTypes=["m6i.large", "m5.large"],
         capacityType="SPOT",
         labels={"team": "web"},
+        taints=[{"key": "only", "value": "web", "effect": "NO_SCHEDULE"}],
         scalingConfig={"minSize": 0, "maxSize": 3, "desiredSize": 1},
     )
     described = eks.describe_nodegroup(clusterName=cluster, nodegroupName="web")["nodegroup"]
@@ -61,15 +64,22 @@ def test_a_managed_node_group_has_a_group_tagged_as_eks_does_it(eks, a_cluster, 
     assert tags["eks:nodegroup-name"] == "web"
     assert tags["k8s.io/cluster-autoscaler/enabled"] == "true"
     assert tags[f"kubernetes.io/cluster/{cluster}"] == "owned"
+    assert (tags[f"{NODE_LABEL}team"], tags[f"{NODE_TAINT}only"]) == ("web", "web:NoSchedule")  # for its nodes
     launched = group.instances([instance])[0]
     assert (launched["InstanceType"], launched["InstanceLifecycle"]) == ("m6i.large", "spot")
     assert group.describe()["CapacityRebalance"] is True
     eks.update_nodegroup_config(
         clusterName=cluster, nodegroupName="web", scalingConfig={"minSize": 0, "maxSize": 4, "desiredSize": 2}
     )
-    group.in_service(2)
+    members = group.in_service(2)
+    hook = {"LifecycleHookName": "held", "LifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATING"}
+    asg.put_lifecycle_hook(AutoScalingGroupName=name, **hook)
     eks.delete_nodegroup(clusterName=cluster, nodegroupName="web")
     assert asg.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"] == []
+    ending = {one["State"]["Name"] for one in group.instances(members)}
+    assert ending <= {"shutting-down", "terminated"}, "EKS ends them whatever holds them"
+    templates = ec2.describe_launch_templates()["LaunchTemplates"]
+    assert [one for one in templates if one["LaunchTemplateName"].startswith(name)] == []
 
 
 def test_access_entries_of_the_api_are_kept_and_given(eks, a_cluster, aws):

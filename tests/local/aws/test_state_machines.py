@@ -338,3 +338,12 @@ def test_injected_faults_answer_in_the_services_protocol(aws):
         dynamodb.list_tables()
     assert caught.value.response["Error"]["Code"] == "ThrottlingException"
     dynamodb.list_tables()
+
+
+def test_a_definition_is_judged_by_the_published_validator(sfn):
+    good = {"StartAt": "Here", "States": {"Here": {"Type": "Pass", "End": True}}}
+    assert sfn.validate_state_machine_definition(definition=json.dumps(good))["result"] == "OK"
+    for bad in ({**good, "StartAt": "Nowhere"}, {"StartAt": "Here", "States": {"Here": {"Type": "Pass"}}}):
+        answer = sfn.validate_state_machine_definition(definition=json.dumps(bad))
+        assert (answer["result"], len(answer["diagnostics"])) == ("FAIL", 1)
+        assert answer["diagnostics"][0]["message"]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from local.cluster.bridge import BridgeSettings, NodeBridge
-from local.cluster.instances import Instance, instance_of
+from local.cluster.instances import NODE_LABEL, NODE_TAINT, Instance, instance_of
 from local.cluster.objects import is_ready, labels_of
 from tests.local.cluster.builders import Lab, a_daemonset
 
@@ -63,6 +63,19 @@ class BridgedLab(Lab):
 @pytest.fixture
 def bridged() -> BridgedLab:
     return BridgedLab(boot_delay=10.0, ready_delay=2.0, notice_delay=1.0, removal_delay=5.0)
+
+
+def test_nodes_of_a_managed_node_group_have_its_labels_and_taints(bridged):
+    tags = {
+        TAG: "owned",
+        "eks:nodegroup-name": "web",
+        f"{NODE_LABEL}team": "web",
+        f"{NODE_TAINT}only": "web:NoSchedule",
+    }
+    bridged.aws.launch(tags=tags)
+    bridged.live(14)
+    assert labels_of(bridged.node())["team"] == "web"
+    assert {"key": "only", "value": "web", "effect": "NoSchedule"} in bridged.node()["spec"]["taints"]
 
 
 def test_a_running_instance_joins_after_its_boot_delay_not_ready_first(bridged):

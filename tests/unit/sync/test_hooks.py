@@ -4,8 +4,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 from leeward.errors import ThrottledError
+from leeward.model.deployment_names import hook_mark
 from leeward.model.group import HookResult, LifecycleHook
 from leeward.policy.document import Heartbeat, InterruptionPolicy
+from leeward.policy.selection import is_ours
 from leeward.sync.once import sync_once
 from tests.fakes.builders import GROUP, PUT_BY_SYNC, a_group, a_node, a_policy, an_instance, our_hook, policies
 from tests.fakes.system import QUEUE_ARN, FakeSystem
@@ -40,6 +42,22 @@ def test_foreign_hooks_stay_as_they_are_beside_ours():
     system = a_system(foreign)
     sync_once(system.ports)
     assert system.groups.hooks_of[GROUP] == [foreign, our_hook(heartbeat_timeout=PUT_BY_SYNC)]
+
+
+def test_a_named_deployment_and_the_usual_one_leave_each_others_hooks_alone():
+    of_the_usual = our_hook(heartbeat_timeout=PUT_BY_SYNC)
+    system = a_system(of_the_usual, policy=a_policy("other", "batch-*"))
+    assert sync_once(replace(system.ports, hook_mark=hook_mark("trial"))).hooks_taken_off == []
+    assert system.groups.hooks_of[GROUP] == [of_the_usual]
+
+    system = a_system()
+    assert sync_once(replace(system.ports, hook_mark=hook_mark("trial"))).hooks == [GROUP]
+    (put,) = system.groups.hooks_of[GROUP]
+    assert put.metadata == "leeward.dev/v1/trial"
+    assert is_ours(put, a_policy(), frozenset())
+    system.clusters.policies_of["blue"] = policies(a_policy("other", "batch-*"))
+    assert sync_once(system.ports).hooks_taken_off == []
+    assert sync_once(replace(system.ports, hook_mark=hook_mark("trial"))).hooks_taken_off == [GROUP]
 
 
 def test_a_foreign_hook_of_our_name_is_not_overwritten():

@@ -14,10 +14,11 @@ REFUSED_FOR_GOOD = frozenset({"NotAuthorizedForSourceException", "AccessDeniedEx
 
 
 class EventBridgeBus:
-    """PutEvents."""
+    """PutEvents, as `source`."""
 
-    def __init__(self, clients: AwsClients) -> None:
+    def __init__(self, clients: AwsClients, source: str = SOURCE) -> None:
         self._clients = clients
+        self._source = source
 
     def tell(self, tidings: Sequence[Tiding]) -> None:
         """Put them all. Told again after a failure, those that were put are put twice under the same `detail.id`.
@@ -25,7 +26,7 @@ class EventBridgeBus:
         Raises AwsUnavailableError where some were not taken, AccessDeniedError where none ever will be.
         """
         for first in range(0, len(tidings), AT_ONCE):
-            self._put([_entry(tiding) for tiding in tidings[first : first + AT_ONCE]])
+            self._put([_entry(tiding, self._source) for tiding in tidings[first : first + AT_ONCE]])
 
     def _put(self, entries: list[dict[str, Any]]) -> None:
         with aws_call("events:PutEvents", "the default bus"):
@@ -39,9 +40,9 @@ class EventBridgeBus:
         raise AwsUnavailableError(words)
 
 
-def _entry(tiding: Tiding) -> dict[str, Any]:
+def _entry(tiding: Tiding, source: str) -> dict[str, Any]:
     return {
-        "Source": SOURCE,
+        "Source": source,
         "DetailType": tiding.turn.value,
         "Time": tiding.at,
         "Detail": json.dumps(tiding.detail(), separators=(",", ":")),

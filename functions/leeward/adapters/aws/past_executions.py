@@ -19,7 +19,7 @@ _FAILURES = ("Failed", "TimedOut")
 
 
 class StepFunctionsPast:
-    """`machines`: the ARN that our state machines' ARNs begin with, up to and without the name."""
+    """`machines`: what our state machines' ARNs begin with, `leeward-` included."""
 
     def __init__(self, clients: AwsClients, machines: str) -> None:
         self._clients = clients
@@ -67,7 +67,7 @@ class StepFunctionsPast:
         return self._clients.get("stepfunctions")
 
     def _arn(self, machine: Machine, name: str) -> str:
-        return f"{self._executions}:{machine.named}:{name}"
+        return f"{self._executions}{machine.value}:{name}"
 
 
 def steps_of(events: Iterable[Mapping[str, Any]]) -> tuple[Step, ...]:

@@ -1,0 +1,151 @@
+"""`python -m account_test` (make account-test): say what is made, ask, run, judge, remove.
+
+Exit code 0: nothing is broken; 1: a promise is broken, or something could not be removed; 2: it could not begin; 130:
+interrupted."""
+
+import argparse
+import signal
+import sys
+from contextlib import ExitStack
+from types import FrameType
+from uuid import uuid4
+
+from account_test import preflight
+from account_test.aws import Aws
+from account_test.errors import AccountTestError, PreflightError
+from account_test.journal import Journal
+from account_test.kubernetes import Kube
+from account_test.removal import RemovalInterruptedError, Remover, remove_all
+from account_test.run import FOLDER, Run
+from account_test.session import perform, say
+
+DESCRIPTION = """Proves on your own AWS account what Leeward's local stack cannot prove, and removes what it made.
+
+It deploys a second Leeward under a name of its own beside test groups in your cluster, asks IAM and Step Functions for
+their own judgement of what is deployed, and plays on real instances: a termination by hand, a scale-in, a spot
+interruption by AWS FIS, a self-managed and a managed upgrade, a consolidation, another team's lifecycle hook. It
+judges the promises of `make demo`, names what AWS did differently from our model, and writes a table, results.json, a
+Markdown block for docs/account-results.md and an HTML report into .local/account-test/RUN-ID/."""
+
+COSTS = """about an hour, about $1: two small instances at a time, some cents of Lambda, Step Functions, FIS and alarms.
+It creates one CloudFormation stack, seven groups with their launch templates, three IAM roles, a queue, a rule, a
+function, an access entry, a namespace; it prints all of it, with account, Region and cluster, and asks first.
+Everything is removed at the end, also after an error or Ctrl-C; after a kill: --remove RUN-ID.
+Your credentials need administrator rights in the account, or those of the CDK's bootstrap roles and of the calls
+that the plays make; in the cluster an access entry with AmazonEKSClusterAdminPolicy. docs/deploy.md has more."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Everything from the command line to the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m account_test",
+        description=DESCRIPTION,
+        epilog=f"What it takes: {COSTS}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--cluster", help="the EKS cluster beside whose nodes the test groups are put")
+    parser.add_argument("--region", help="else that of the environment or the profile")
+    parser.add_argument("--subnets", default="", help="where the test's instances run; else those of the cluster")
+    parser.add_argument("--instance-type", default="t3.medium", help="of the test's instances (%(default)s), x86")
+    parser.add_argument("--image", default="", metavar="AMI", help="else what EKS recommends for the cluster (AL2023)")
+    parser.add_argument("--only", default="", metavar="WORDS", help="steps whose names contain one of these, by commas")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--remove", metavar="RUN-ID", help="remove what an earlier run has left, and nothing else")
+    parser.add_argument("--endpoint-url", help="a local stack (make local) instead of AWS; FIS becomes its event")
+    parser.add_argument("--local", action="store_true", help="start a local stack for it")
+    options = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        if options.remove:
+            return remove(options.remove)
+        return run(options)
+    except RemovalInterruptedError:
+        return 130
+    except AccountTestError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted before anything was made", file=sys.stderr)
+        return 130
+
+
+def run(options: argparse.Namespace) -> int:
+    """Raises PreflightError, and KeyboardInterrupt before anything is made."""
+    with ExitStack() as stack:
+        if options.local:
+            from account_test import on_local_stack
+
+            local = stack.enter_context(on_local_stack.prepared())
+            options.cluster, options.endpoint_url = local.stack.cluster, local.stack.endpoint
+            options.subnets, options.image, options.yes = ",".join(local.subnets), local.image, True
+        if not options.cluster:
+            raise PreflightError("which cluster? --cluster NAME (make account-test CLUSTER=NAME)")
+        test, aws, kube, sender = planned(options)
+        say(test.summary())
+        for note in preflight.check(test, aws, kube):
+            say(f"note: {note}")
+        if not options.yes and not agreed():
+            say("nothing was made")
+            return 2
+        only = [word.strip() for word in options.only.split(",") if word.strip()]
+        return perform(test, aws, kube, sender, only)
+
+
+def planned(options: argparse.Namespace) -> tuple[Run, Aws, Kube, str | None]:
+    """Who, where, in which subnets. Raises PreflightError."""
+    aws = Aws(options.region or region(), options.endpoint_url)
+    account, partition, arn = preflight.caller(aws)
+    cluster = preflight.cluster_of(aws, options.cluster)
+    given = tuple(name.strip() for name in options.subnets.split(",") if name.strip())
+    test = Run(
+        id=uuid4().hex[:6],
+        cluster=options.cluster,
+        region=aws.region,
+        account=account,
+        partition=partition,
+        endpoint=options.endpoint_url,
+        subnets=preflight.subnets_of(cluster, given),
+        instance_type=options.instance_type,
+        image=options.image,
+        look=0.5 if options.endpoint_url else 3.0,
+    )
+    sender = arn if options.endpoint_url else preflight.sender_of(arn)
+    return test, aws, Kube(test.cluster, test.region), sender
+
+
+def region() -> str:
+    """Of the environment or the profile. Raises PreflightError."""
+    import boto3
+
+    found = boto3.Session().region_name
+    if not found:
+        raise PreflightError("no AWS Region is set. Fix: --region, or AWS_REGION")
+    return str(found)
+
+
+def agreed() -> bool:
+    """Only the word `yes`; without a terminal nobody can say it."""
+    if not sys.stdin.isatty():
+        raise PreflightError("there is no terminal to ask on. Fix: --yes")
+    return input("Go on? Type yes: ").strip().lower() == "yes"
+
+
+def remove(run_id: str) -> int:
+    """What an earlier run has left. Idempotent."""
+    journal = Journal.load(run_id)
+    test = journal.run
+    aws = Aws(test.region, test.endpoint)
+    account, _, _ = preflight.caller(aws)
+    if account != test.account:
+        raise PreflightError(f"run {run_id} was in account {test.account}, these credentials are of {account}")
+    say(f"run {run_id}: {len(journal.left)} things are to be removed ({FOLDER / run_id}.json)")
+    left = remove_all(journal, Remover(aws=aws, kube=Kube(test.cluster, test.region)), say)
+    return 1 if left else 0
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,190 @@
+"""What happens in the plays."""
+
+import json
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from urllib.request import Request, urlopen
+from uuid import uuid4
+
+from botocore.exceptions import ClientError
+
+from account_test import fis
+from account_test.context import Context
+from account_test.deployment import call
+from account_test.errors import StepError
+from account_test.groups import GroupPlan, described
+from account_test.recording import Recording
+from account_test.run import TAG
+from account_test.watching import drain_tap, machine_status
+from infra import names as naming
+
+NONSENSE = (
+    '{"detail-type": "EC2 Spot Instance Interruption Warning", "source": "aws.ec2", "detail": {"instance-id": 42}}'
+)
+SPOT_WARNING = "EC2 Spot Instance Interruption Warning"
+WARNING_SECONDS = 300  # how long FIS may take until it warns
+ROUND_SECONDS = 600
+FOREIGN_HOOK = "another-team"
+HELD_SECONDS = 45
+
+
+def terminate_by_hand(context: Context, seen: Recording) -> None:
+    """As docs/deploy.md says: start node-termination with {"instance": "i-..."}. The queue gets nonsense beside it."""
+    victim = seen.members_before[0]
+    seen.victims = (victim,)
+    context.aws("stepfunctions").start_execution(
+        stateMachineArn=context.run.machine(naming.TERMINATION),
+        name=f"{victim}-by-hand",
+        input=json.dumps({"instance": victim}),
+    )
+    if context.base.get("sender"):
+        _send(context, NONSENSE)
+        seen.nonsense = NONSENSE
+
+
+def scale_in(context: Context, seen: Recording) -> None:
+    """One less; the group chooses which."""
+    now = described(context, seen.group)
+    context.aws("autoscaling").set_desired_capacity(
+        AutoScalingGroupName=seen.group, DesiredCapacity=now["DesiredCapacity"] - 1, HonorCooldown=False
+    )
+
+
+def interrupt_spot(context: Context, seen: Recording) -> None:
+    """By AWS FIS; on a local endpoint by the event that EC2 would put on the bus. Then the same message once more."""
+    victim = seen.members_before[0]
+    seen.victims = (victim,)
+    if context.run.endpoint:
+        _emit(context.run.endpoint, spot_warning(context, victim))
+    else:
+        fis.interrupt(context, victim)
+    warning = _heard(context, seen, victim)
+    if context.base.get("sender"):
+        _send(context, json.dumps(warning))
+
+
+def spot_warning(context: Context, instance: str) -> dict[str, Any]:
+    """EventBridge's body for it."""
+    run = context.run
+    return {
+        "version": "0",
+        "id": str(uuid4()),
+        "source": "aws.ec2",
+        "detail-type": SPOT_WARNING,
+        "account": run.account,
+        "time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "region": run.region,
+        "resources": [f"arn:{run.partition}:ec2:{run.region}a:instance/{instance}"],
+        "detail": {"instance-id": instance, "instance-action": "terminate"},
+    }
+
+
+def _heard(context: Context, seen: Recording, victim: str) -> Mapping[str, Any]:
+    deadline = time.monotonic() + WARNING_SECONDS
+    while time.monotonic() < deadline:
+        seen.events += drain_tap(context)
+        for event in seen.events:
+            if event.get("detail-type") == SPOT_WARNING and event["detail"].get("instance-id") == victim:
+                return event
+        time.sleep(min(1.0, context.run.look))
+    raise StepError(f"no spot warning of {victim} reached the tap within {WARNING_SECONDS} s")
+
+
+def upgrade(context: Context, seen: Recording) -> None:
+    """As in the console: {"group", "launchTemplateVersion"}."""
+    _start(context, seen, naming.UPGRADE, {"group": seen.group, "launchTemplateVersion": "2"})
+
+
+def consolidate(context: Context, seen: Recording) -> None:
+    """fn decide is called, as its schedule does, until it comes to a round. Raises StepError where it does not."""
+    deadline = time.monotonic() + ROUND_SECONDS
+    while time.monotonic() < deadline:
+        rounds = call(context, "decide").get("rounds") or ()
+        for execution in rounds:
+            context.base["execution"] = _execution_arn(context, naming.ROUND, str(execution))
+            seen.machine = "RUNNING"
+            return
+        time.sleep(2 * context.run.look)
+    raise StepError(f"fn decide came to no round within {ROUND_SECONDS} s")
+
+
+def hold_by_another_team(context: Context, seen: Recording) -> None:
+    """A terminate hook that is none of ours, and an instance that it holds."""
+    autoscaling, victim = context.aws("autoscaling"), seen.members_before[0]
+    autoscaling.put_lifecycle_hook(
+        AutoScalingGroupName=seen.group,
+        LifecycleHookName=FOREIGN_HOOK,
+        LifecycleTransition="autoscaling:EC2_INSTANCE_TERMINATING",
+        HeartbeatTimeout=900,
+        DefaultResult="ABANDON",
+    )
+    autoscaling.terminate_instance_in_auto_scaling_group(InstanceId=victim, ShouldDecrementDesiredCapacity=True)
+    seen.victims = (victim,)
+
+
+def held_long_enough(seen: Recording) -> bool:
+    """Long enough for every part of Leeward to have answered it, had it wanted to."""
+    seen.hook_state = seen.samples[-1].members.get(seen.victims[0], "") if seen.samples and seen.victims else ""
+    return seen.hook_state == "Terminating:Wait" and seen.samples[-1].at - seen.began > HELD_SECONDS
+
+
+def managed_over(seen: Recording) -> bool:
+    """EKS ends its nodes itself: the execution tells when it is done."""
+    last = seen.samples[-1]
+    new = set(last.members) - set(seen.members_before)
+    settled = last.serving == last.desired == len(last.nodes) == len(new) and all(
+        pod.ready for pod in last.pods.values()
+    )
+    return seen.machine not in {"", "RUNNING", "SUCCEEDED"} or (seen.machine == "SUCCEEDED" and settled)
+
+
+def follow_machine(context: Context, seen: Recording) -> None:
+    """How the execution of an upgrade or a round stands."""
+    if seen.machine == "RUNNING":
+        seen.machine, seen.machine_error = machine_status(context, context.base["execution"])
+
+
+def read_versions(context: Context, seen: Recording, plan: GroupPlan) -> None:
+    """The launch template's version of each member; of a managed group that of the node group."""
+    if plan.managed:
+        found = context.aws("eks").describe_nodegroup(
+            clusterName=context.run.cluster, nodegroupName=context.run.name(plan.part)
+        )
+        seen.versions = (str((found["nodegroup"].get("launchTemplate") or {}).get("version")),)
+        return
+    members = described(context, seen.group)["Instances"]
+    seen.versions = tuple(str((one.get("LaunchTemplate") or {}).get("Version")) for one in members)
+
+
+def _start(context: Context, seen: Recording, machine: str, asked: Mapping[str, Any]) -> None:
+    answer = context.aws("stepfunctions").start_execution(
+        stateMachineArn=context.run.machine(machine),
+        name=f"{TAG.rpartition('/')[2]}-{uuid4().hex[:8]}",
+        input=json.dumps(asked),
+    )
+    context.base["execution"] = answer["executionArn"]
+    seen.machine = "RUNNING"
+
+
+def _execution_arn(context: Context, machine: str, name: str) -> str:
+    if name.startswith("arn:"):
+        return name
+    return context.run.arn("states", f"execution:{context.run.names.machine(machine)}:{name}")
+
+
+def _send(context: Context, body: str) -> None:
+    sqs = context.aws("sqs")
+    try:
+        sqs.send_message(QueueUrl=sqs.get_queue_url(QueueName=context.run.names.queue)["QueueUrl"], MessageBody=body)
+    except ClientError as error:
+        raise StepError(f"the queue does not take a message of its named sender: {error}") from error
+
+
+def _emit(endpoint: str, event: Mapping[str, Any]) -> None:
+    """Only the local stack has this: on AWS nobody but EC2 puts an event of aws.ec2 on the bus."""
+    request = Request(f"{endpoint}/_local/events", method="POST", data=json.dumps(event).encode())
+    request.add_header("Content-Type", "application/json")
+    with urlopen(request, timeout=30) as answer:
+        answer.read()

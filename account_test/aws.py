@@ -1,0 +1,93 @@
+"""boto3 clients of one run, and how an endpoint says that it does not serve a call."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError, ConnectionError, EndpointConnectionError
+
+from account_test.errors import NotServedError
+
+NOT_SERVED = frozenset(
+    {
+        *(
+            "InvalidAction",
+            "UnknownOperationException",
+            "UnknownOperation",
+            "NotImplemented",
+            "NotImplementedException",
+        ),
+        *("UnsupportedOperation", "UnsupportedService", "ServiceNotAvailable", "UnknownService", "404", "501"),
+    }
+)
+GONE = (
+    *("NotFound", "NoSuchEntity", "DoesNotExist", "NonExistentQueue", "ResourceNotFoundException"),
+    *("does not exist", "not found", "NoSuch", "No such"),
+)
+READ_SECONDS = 300
+
+
+class Aws:
+    """Clients made once each."""
+
+    def __init__(self, region: str, endpoint: str | None = None) -> None:
+        self.region, self.endpoint = region, endpoint
+        self._session = boto3.Session(region_name=region)
+        self._made: dict[str, Any] = {}
+
+    def __call__(self, service: str) -> Any:
+        """A client."""
+        if service not in self._made:
+            config = Config(
+                retries={"max_attempts": 8, "mode": "standard"},
+                read_timeout=READ_SECONDS,
+                inject_host_prefix=self.endpoint is None,  # a local endpoint has one name only
+            )
+            self._made[service] = self._session.client(service, endpoint_url=self.endpoint, config=config)
+        return self._made[service]
+
+    def arguments(self) -> str:
+        """What a command of the AWS CLI needs beside its own words."""
+        return f"--region {self.region}" + (f" --endpoint-url {self.endpoint}" if self.endpoint else "")
+
+
+@contextmanager
+def served(call: str) -> Iterator[None]:
+    """Raises NotServedError where the endpoint does not know the call at all."""
+    try:
+        yield
+    except (EndpointConnectionError, ConnectionError) as error:
+        raise NotServedError(f"{call} is not served here: {error}") from error
+    except ClientError as error:
+        if code(error) in NOT_SERVED or status(error) in {404, 501}:
+            raise NotServedError(f"{call} is not served here ({code(error)})") from error
+        raise
+
+
+def code(error: ClientError) -> str:
+    """AWS's word for it."""
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def status(error: ClientError) -> int:
+    """HTTP's; 0 where the error is a modelled one, whatever its status."""
+    response: Mapping[str, Any] = error.response
+    modelled = code(error) and not code(error).isdigit() and code(error) not in NOT_SERVED
+    return 0 if modelled else int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+
+
+def is_gone(error: ClientError | BotoCoreError) -> bool:
+    """The thing is not there (any more): to remove it is done."""
+    text = str(error)
+    return any(word in text for word in GONE)
+
+
+def gone_is_fine(call: Callable[[], object]) -> None:
+    """Carry out a removal that may find nothing."""
+    try:
+        call()
+    except ClientError as error:
+        if not is_gone(error):
+            raise

@@ -1,0 +1,21 @@
+"""What every step of a run works with."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from account_test.aws import Aws
+from account_test.journal import Journal
+from account_test.kubernetes import Kube
+from account_test.run import Run
+
+
+@dataclass(kw_only=True)
+class Context:
+    """`say`: a line of progress. `base`: ids that the foundation has made (node role, security group, image)."""
+
+    run: Run
+    aws: Aws
+    kube: Kube
+    journal: Journal
+    say: Callable[[str], None] = print
+    base: dict[str, str] = field(default_factory=dict)

@@ -1,0 +1,90 @@
+"""The cluster as `leeward --cluster NAME` reaches it: EKS' endpoint, a token of the caller's own credentials."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from leeward.adapters.aws.access import OwnCredentials
+from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.clusters import cluster_client
+from leeward.adapters.clock import SystemClock
+from leeward.adapters.kubernetes.answers import Request
+from leeward.errors import ObjectGoneError
+
+Object = Mapping[str, Any]
+PATHS = {
+    "Namespace": "/api/v1/namespaces",
+    "Deployment": "/apis/apps/v1/namespaces/{namespace}/deployments",
+    "PodDisruptionBudget": "/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets",
+    "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "Pod": "/api/v1/namespaces/{namespace}/pods",
+    "Node": "/api/v1/nodes",
+}
+
+
+class Kube:
+    """Reads and writes plain objects."""
+
+    def __init__(self, cluster: str, region: str) -> None:
+        clients = AwsClients(region)
+        self._client = cluster_client(clients, SystemClock(), OwnCredentials(clients), cluster=cluster, region=region)
+
+    def version(self) -> str:
+        """Of the API server: `v1.33.1`."""
+        return str(self._client.ask(Request(verb="get", resource="version", path="/version"))["gitVersion"])
+
+    def may(self, verb: str, group: str, resource: str) -> bool:
+        """Whether the caller may do it in every namespace."""
+        attributes = {"verb": verb, "group": group, "resource": resource}
+        body = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": attributes},
+        }
+        path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+        answer = self._client.ask(
+            Request(verb="create", resource="selfsubjectaccessreviews", path=path, method="POST", body=body)
+        )
+        return bool((answer.get("status") or {}).get("allowed"))
+
+    def objects(self, kind: str, selector: str, namespace: str = "") -> tuple[Object, ...]:
+        """All of a kind whose labels the selector matches."""
+        path = PATHS[kind].format(namespace=namespace)
+        request = Request(verb="list", resource=kind, path=path, query={"labelSelector": selector})
+        return self._client.list(request, lambda raw: raw)
+
+    def read(self, kind: str, name: str, namespace: str = "") -> Object | None:
+        """One, None where there is none."""
+        path = f"{PATHS[kind].format(namespace=namespace)}/{name}"
+        try:
+            return self._client.ask(Request(verb="get", resource=kind, path=path))
+        except ObjectGoneError:
+            return None
+
+    def create(self, thing: Object) -> None:
+        """One that is there already stays as it is."""
+        path = PATHS[thing["kind"]].format(namespace=thing["metadata"].get("namespace", ""))
+        request = Request(verb="create", resource=thing["kind"], path=path, method="POST", body=thing)
+        answer = self._client.send(request)
+        if not answer.ok and answer.reason != "AlreadyExists":
+            self._client.ask(request)  # raises it in words
+
+    def delete(self, kind: str, name: str, namespace: str = "") -> None:
+        """One that is gone already is gone."""
+        path = f"{PATHS[kind].format(namespace=namespace)}/{name}"
+        try:
+            self._client.ask(Request(verb="delete", resource=kind, path=path, method="DELETE"))
+        except ObjectGoneError:
+            return
+
+
+def nodes_by_instance(nodes: tuple[Object, ...]) -> Iterator[tuple[str, Object]]:
+    """Instance id and Node."""
+    for node in nodes:
+        yield str((node.get("spec") or {}).get("providerID") or "").rsplit("/", 1)[-1], node
+
+
+def is_ready(thing: Object) -> bool:
+    """The Ready condition of a node or pod."""
+    conditions = (thing.get("status") or {}).get("conditions") or ()
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)

@@ -1,0 +1,86 @@
+"""The HTML report of the whole run, by the same package that draws `leeward report`: a lane for each node."""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from account_test.context import Context
+from account_test.recording import Recording
+from account_test.results import Result
+from leeward.adapters.wiring import command_line_past
+from leeward.cli.report_execution import Wanted
+from leeward.cli.report_live import gather
+from leeward.errors import LeewardError
+from leeward.model.execution import Machine
+from leeward.report.building import build
+from leeward.report.page import page
+from leeward.report.record import Mark, MarkKind, NodeLane, RunRecord, Source
+
+MACHINES = (Machine.TERMINATION, Machine.UPGRADE, Machine.ROUND)
+
+
+def names_of(context: Context, machine: Machine) -> list[str]:
+    """Names of all executions of a machine of this deployment."""
+    client = context.aws("stepfunctions")
+    pages = client.get_paginator("list_executions").paginate(stateMachineArn=context.run.machine(machine.value))
+    return [str(run["name"]) for page in pages for run in page["executions"]]
+
+
+def gathered(context: Context) -> list[RunRecord]:
+    """A record for each execution, as `leeward report` makes it; one that cannot be read is left out, and said."""
+    run = context.run
+    if run.endpoint:
+        os.environ["AWS_ENDPOINT_URL"] = run.endpoint
+    ports, past = command_line_past(run.cluster, run.region, run.account, run.deployment)
+    found = []
+    for machine in MACHINES:
+        for name in names_of(context, machine):
+            try:
+                wanted = Wanted(name=name, machine=machine)
+                found.append(build(gather(wanted, run.cluster, datetime.now(UTC), ports, past)))
+            except LeewardError as error:
+                context.say(f"not drawn: execution {name}: {error}")
+    return found
+
+
+def merged(records: Sequence[RunRecord], plays: Iterable[Mark], about: str) -> RunRecord:
+    """One record of all: each instance has one lane, the longest that any of them tells."""
+    lanes: dict[str, NodeLane] = {}
+    for record in records:
+        for lane in record.nodes:
+            known = lanes.get(lane.instance)
+            if known is None or len(lane.spans) > len(known.spans):
+                lanes[lane.instance] = lane
+    marks = dict.fromkeys([*plays, *(mark for record in records for mark in record.marks)])
+    return RunRecord(
+        source=Source.EXECUTION,
+        start=min(record.start for record in records),
+        end=max(record.end for record in records),
+        nodes=tuple(sorted(lanes.values(), key=lambda lane: (lane.group, lane.instance))),
+        marks=tuple(sorted(marks, key=lambda mark: mark.at)),
+        about=about,
+        notes=tuple(dict.fromkeys(note for record in records for note in record.notes)),
+    )
+
+
+def write(context: Context, recordings: Sequence[Recording], results: Sequence[Result], path: Path) -> Path | None:
+    """The page; None where no execution is told of."""
+    records = gathered(context)
+    if not records:
+        return None
+    known = {result.name: result.outcome.value for result in results}
+    plays = [
+        Mark(
+            at=datetime.fromtimestamp(seen.began, UTC),
+            kind=MarkKind.EVENT,
+            text=f"{seen.play}: {known.get(seen.play, 'not judged')}",
+        )
+        for seen in recordings
+    ]
+    record = merged(records, plays, f"account test {context.run.id}")
+    first = min([record.start, *(mark.at for mark in plays)])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page(replace(record, start=first)), encoding="utf-8")
+    return path

@@ -1,0 +1,117 @@
+"""What one run is: where it works, what its things are called, and what it tells people before it begins."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from infra.names import Names
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / ".local" / "account-test"
+TAG = "leeward.dev/account-test"
+
+SUMMARY = """This run {run} works in account {account}, Region {region}, cluster {cluster}.
+
+It creates, all tagged {tag}={run} where AWS has tags for it:
+  * a second deployment of Leeward, stack {stack}: functions, queues, a table, state machines, alarms, roles,
+    and its access entries in the cluster; policies that select the test's own groups alone
+  * one after the other: six Auto Scaling groups and one managed node group, of 1 or 2 instances ({type}), in
+    {subnets}; a launch template for each, a node role with its access entry and instance profile
+  * a namespace {namespace} with a few small pods, which run on the test's own nodes alone (they are tainted), and the
+    ClusterRoles of manifests/cluster-role.yaml where the cluster does not have them
+  * a queue and a rule that listen to the events of EC2 and Auto Scaling; a function that tells the runtime's SDK
+  * an experiment template of AWS FIS and its role, which interrupts one spot instance of the test
+
+It costs about $1: two small instances at a time for an hour, some cents of Lambda, Step Functions, FIS and alarms.
+It takes about an hour, touches nothing else in the account or the cluster, and removes everything that it made, also
+after Ctrl-C. What AWS keeps for all stays: the code's asset in the CDK's bucket, service-linked roles of FIS and spot.
+Each thing is written down before it is made in {journal}.
+If it is killed:  python -m account_test --remove {run}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run. `endpoint`: the local stack's URL, None on AWS; `look`: seconds between two observations."""
+
+    id: str
+    cluster: str
+    region: str
+    account: str
+    partition: str = "aws"
+    endpoint: str | None = None
+    subnets: tuple[str, ...] = ()
+    instance_type: str = "t3.medium"
+    image: str = ""
+    look: float = 3.0
+
+    @property
+    def deployment(self) -> str:
+        """The setting `deployment` of its stack; also what the names of its groups begin with."""
+        return f"test-{self.id}"
+
+    @property
+    def names(self) -> Names:
+        """Of its deployment."""
+        return Names(self.deployment)
+
+    @property
+    def namespace(self) -> str:
+        """Of its pods."""
+        return f"leeward-test-{self.id}"
+
+    @property
+    def journal(self) -> Path:
+        """Where the things it made are written down."""
+        return journal_of(self.id)
+
+    @property
+    def folder(self) -> Path:
+        """Where its results go."""
+        return FOLDER / self.id
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """On everything that takes tags."""
+        return {TAG: self.id}
+
+    def name(self, part: str) -> str:
+        """Of a thing outside of its stack."""
+        return f"{self.deployment}-{part}"
+
+    def arn(self, service: str, resource: str) -> str:
+        """Of a thing in its account and Region."""
+        return f"arn:{self.partition}:{service}:{self.region}:{self.account}:{resource}"
+
+    def machine(self, name: str) -> str:
+        """The ARN of one of its state machines."""
+        return self.arn("states", f"stateMachine:{self.names.machine(name)}")
+
+    def summary(self) -> str:
+        """What it creates, costs and removes."""
+        return SUMMARY.format(
+            run=self.id,
+            account=self.account,
+            region=self.region,
+            cluster=self.cluster,
+            tag=TAG,
+            stack=self.names.stack,
+            type=self.instance_type,
+            subnets=", ".join(self.subnets),
+            namespace=self.namespace,
+            journal=self.journal,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """For the journal."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, raw: dict[str, Any]) -> Self:
+        """From the journal."""
+        return cls(**{**raw, "subnets": tuple(raw["subnets"])})
+
+
+def journal_of(run: str) -> Path:
+    """The file of a run."""
+    return FOLDER / f"{run}.json"

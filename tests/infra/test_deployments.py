@@ -1,0 +1,73 @@
+"""A deployment with a name of its own has nothing that the usual one has."""
+
+import json
+
+import pytest
+
+from infra.program import build_app
+from leeward.errors import InvalidInputError
+from tests.infra.conftest import ROOT
+from tests.infra.template import Template
+
+CLUSTERS = [{"name": "blue", "policies": ["policies/default.yaml"]}]
+NAMED = ("TableName", "QueueName", "FunctionName", "StateMachineName", "LogGroupName", "AlarmName", "RoleName", "Name")
+
+
+def synthesized(outdir, **settings):
+    context = json.loads((ROOT / "cdk.json").read_text())["context"]
+    leeward = {"clusters": CLUSTERS, **settings}
+    return build_app(ROOT, {}, context={**context, "leeward": leeward}, outdir=str(outdir)).synth()
+
+
+@pytest.fixture(scope="module")
+def trial(tmp_path_factory):
+    (artifact,) = synthesized(tmp_path_factory.mktemp("trial"), deployment="trial").stacks
+    return artifact
+
+
+def names_of(template):
+    found = {}
+    for logical, resource in template.raw["Resources"].items():
+        for key in (*NAMED, "DashboardName"):
+            name = resource.get("Properties", {}).get(key)
+            if name is not None:
+                found[logical] = str(template.filled(name))
+    return found
+
+
+def test_no_physical_name_is_the_usual_ones(trial, template):
+    ours, usual = names_of(Template(raw=trial.template, assembly=ROOT)), names_of(template)
+    assert trial.stack_name == "trial-Leeward"
+    assert len(ours) > 40
+    assert not set(ours.values()) & set(usual.values())
+    strangers = [name for name in ours.values() if "trial-leeward" not in name]
+    assert strangers == []
+
+
+def test_its_functions_know_their_own_table_queue_machines_and_mark(trial):
+    template = Template(raw=trial.template, assembly=ROOT)
+    environments = [each["Environment"]["Variables"] for each in template.resources("AWS::Lambda::Function").values()]
+    assert environments
+    for environment in environments:
+        assert environment["DEPLOYMENT_ID"] == "111122223333-us-east-1-trial"
+        assert environment["STATE_MACHINE_ARN"].endswith(":trial-leeward-node-termination")
+        assert environment["POLICY_PREFIX"] == "/trial-leeward"
+        assert (environment["HOOK_MARK"], environment["EVENT_SOURCE"]) == ("leeward.dev/v1/trial", "trial-leeward")
+
+
+def test_no_role_of_it_speaks_of_a_thing_of_the_usual_one(trial):
+    text = json.dumps(Template(raw=trial.template, assembly=ROOT).filled(trial.template["Resources"]))
+    for usual in (
+        ":table/leeward",
+        ":leeward-interruption",
+        ":stateMachine:leeward-",
+        ":function:leeward-",
+        "role/leeward-",
+    ):
+        assert usual not in text
+
+
+@pytest.mark.parametrize("name", ["Trial", "a-name-that-is-too-long", "-x", "9a"])
+def test_a_name_that_iam_or_the_taint_could_not_carry_is_refused(tmp_path, name):
+    with pytest.raises(InvalidInputError, match=r"leeward\.deployment: found .*, expected at most 15 small letters"):
+        synthesized(tmp_path, deployment=name)

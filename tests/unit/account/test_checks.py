@@ -1,0 +1,160 @@
+"""What is asked of IAM and of TestState, from the deployed documents and from an execution's history."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from account_test.checks import iam, states
+from account_test.errors import NotServedError
+from account_test.preflight import sender_of
+from infra.permissions import PERMISSIONS
+from tests.unit.account.builders import a_run
+
+TAGGED = {
+    "Action": ["autoscaling:LaunchInstances", "autoscaling:PutLifecycleHook"],
+    "Resource": "arn:aws:autoscaling:eu-west-1:111122223333:autoScalingGroup:*",
+    "Condition": {"StringEquals": {"aws:ResourceTag/eks:cluster-name": ["blue"]}},
+}
+FACTS = {
+    "Action": "dynamodb:BatchGetItem",
+    "Resource": ["arn:t"],
+    "Condition": {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["facts#*"]}},
+}
+ITSELF = {"Action": "ec2:X", "Resource": "*", "Condition": {"ArnNotEquals": {"lambda:SourceFunctionArn": "arn:f"}}}
+
+
+def test_a_row_is_asked_under_its_condition_and_beside_it():
+    wanted = {"autoscaling:LaunchInstances", "dynamodb:BatchGetItem", "ec2:X"}
+    groups, facts, itself = iam.rows("drain", [TAGGED, FACTS, ITSELF], wanted)
+    assert groups.actions == ("autoscaling:LaunchInstances",)
+    assert groups.resource.endswith(f"autoScalingGroup:{iam.SAMPLE}")
+    key = {"ContextKeyName": "aws:ResourceTag/eks:cluster-name", "ContextKeyType": "string"}
+    assert groups.context == ({**key, "ContextKeyValues": ["blue"]},)
+    assert groups.beside == ({**key, "ContextKeyValues": ["not-blue"]},)
+    assert (facts.context[0]["ContextKeyType"], facts.context[0]["ContextKeyValues"]) == (
+        "stringList",
+        [f"facts#{iam.SAMPLE}"],
+    )
+    assert (itself.context[0]["ContextKeyValues"], itself.beside[0]["ContextKeyValues"]) == (["not-arn:f"], ["arn:f"])
+
+
+class FakeIam:
+    """Evaluates `allowed`: (action, values of the context) that are allowed; everything else is denied."""
+
+    def __init__(self, statements, decide):
+        self.statements, self.decide = statements, decide
+
+    def list_role_policies(self, **_):
+        return {"PolicyNames": ["leeward"]}
+
+    def get_role_policy(self, **_):
+        return {"PolicyDocument": {"Statement": self.statements}}
+
+    def list_attached_role_policies(self, **_):
+        return {"AttachedPolicies": []}
+
+    def simulate_custom_policy(self, **asked):
+        return self.simulate_principal_policy(**asked)
+
+    def simulate_principal_policy(self, **asked):
+        values = [value for entry in asked["ContextEntries"] for value in entry["ContextKeyValues"]]
+        decided = [(action, self.decide(action, values)) for action in asked["ActionNames"]]
+        return {
+            "EvaluationResults": [
+                {"EvalActionName": action, "EvalDecision": "allowed" if good else "implicitDeny"}
+                for action, good in decided
+            ]
+        }
+
+
+def asked(statements, decide):
+    fake = FakeIam(statements, decide)
+    functions = SimpleNamespace(get_function_configuration=lambda **_: {"Role": "arn:aws:iam::1:role/r"})
+    machines = SimpleNamespace(describe_state_machine=lambda **_: {"roleArn": "arn:aws:iam::1:role/m"})
+    clients = {"iam": fake, "lambda": functions, "stepfunctions": machines}
+    return iam.check(SimpleNamespace(run=a_run(), aws=clients.__getitem__))
+
+
+def whole():
+    """One statement that holds every row of every function, one of them under a condition."""
+    actions = sorted(
+        {p.action for rows in (*PERMISSIONS.values(), *iam.MACHINES.values()) for p in rows}
+        | {"logs:CreateLogStream", "logs:PutLogEvents"}
+    )
+    conditional = [one for one in TAGGED["Action"] if one in actions]
+    plain = {"Action": [one for one in actions if one not in conditional], "Resource": "*"}
+    return [plain, {**TAGGED, "Action": conditional}]
+
+
+def honest(action, values):
+    if action == iam.NEVER:
+        return False
+    if action == "ec2:StopInstances":
+        return values == ["yes"]
+    return action not in TAGGED["Action"] or values == ["blue"]
+
+
+def test_an_iam_that_evaluates_as_the_table_says_keeps_every_promise():
+    result = asked(whole(), honest)
+    assert len(result.findings) == len(PERMISSIONS) + 3
+    assert all(one.kept for one in result.findings), result.sentence
+
+
+@pytest.mark.parametrize(
+    ("decide", "words"),
+    [
+        (lambda a, v: honest(a, v) and a != "ec2:DescribeInstances", "ec2:DescribeInstances implicitDeny"),
+        (
+            lambda a, v: True if a == "autoscaling:LaunchInstances" else honest(a, v),
+            "autoscaling:LaunchInstances allowed beside its condition",
+        ),
+    ],
+)
+def test_a_row_that_is_denied_or_allowed_beside_its_condition_breaks_the_promise(decide, words):
+    result = asked(whole(), decide)
+    assert any(words in one.found for one in result.findings if not one.kept)
+
+
+def test_a_row_that_no_statement_holds_breaks_the_promise():
+    plain, tagged = whole()
+    plain["Action"] = [one for one in plain["Action"] if one != "ec2:DescribeInstances"]
+    result = asked([plain, tagged], honest)
+    assert any("ec2:DescribeInstances is in no statement" in one.found for one in result.findings if not one.kept)
+
+
+def test_a_simulation_that_allows_everything_was_not_run():
+    with pytest.raises(NotServedError, match="evaluates nothing"):
+        asked(whole(), lambda action, values: True)
+
+
+def test_rows_under_conditions_are_not_run_where_no_condition_is_evaluated():
+    def ignores_context(action, values):
+        return honest(action, []) and action != "ec2:StopInstances"
+
+    result = asked(whole(), ignores_context)
+    assert all(one.kept for one in result.findings), result.sentence
+    assert "rows under conditions were not run" in result.why
+
+
+def entered(name, given="{}"):
+    return {"type": "TaskStateEntered", "stateEnteredEventDetails": {"name": name, "input": given}}
+
+
+def test_visits_are_read_from_a_history_with_input_answer_and_where_they_went():
+    exited = {"type": "TaskStateExited"}
+    answered = {"type": "TaskSucceeded", "taskSucceededEventDetails": {"output": '{"Payload": 1}'}}
+    failed = {"type": "TaskFailed"}
+    history = [
+        *({"type": "ExecutionStarted"}, entered("Plan", '{"n": 1}'), answered, exited),
+        *(entered("Drain"), failed, answered, exited, entered("End"), exited, {"type": "ExecutionSucceeded"}),
+    ]
+    plan, end = states.visits_of(iter(history))
+    assert (plan.state, plan.given, plan.result, plan.then) == ("Plan", '{"n": 1}', '{"Payload": 1}', "Drain")
+    assert (end.state, end.result, end.then) == ("End", None, None)
+
+
+def test_the_caller_is_a_sender_where_its_role_can_be_named():
+    session = "arn:aws:sts::111122223333:assumed-role/ops/me"
+    assert sender_of(session) == "arn:aws:iam::111122223333:role/ops"
+    assert sender_of("arn:aws:sts::111122223333:assumed-role/AWSReservedSSO_Admin_1/me") is None
+    assert sender_of("arn:aws:iam::111122223333:user/me") is None
