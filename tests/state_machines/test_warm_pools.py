@@ -82,3 +82,22 @@ def test_a_stop_event_alone_does_not_terminate_an_instance_of_the_pool():
     assert Walker(system).run(I).ended == "Terminated"
     assert system.groups.terminated == []
     assert system.kubernetes.by_name == {}
+
+
+def started_anew(system):
+    """Its group has stopped it and, a minute later, started it again: nobody saw it stopped."""
+    system.clock.advance(minutes=1)
+    found = system.instances.known[I]
+    system.instances.put(replace(found, state="running", launched=system.clock.now()))
+    system.groups.set_lifecycle(GROUP, I, "InService")
+
+
+def test_one_that_is_in_service_again_before_its_end_was_seen_returns_to_service_in_the_cluster_too():
+    system = returning(listed=True)
+    system.groups._end = lambda group, instance: started_anew(system)
+    assert Walker(system).run(I).ended == "Spared"
+    record, node = system.claims.records[I], system.kubernetes.by_name[f"node-{I}"]
+    assert (record.status, record.outcome) == (Status.CLOSED, Outcome.GIVEN_BACK)
+    assert not node.marked
+    assert not node.unschedulable
+    assert system.groups.terminated == []

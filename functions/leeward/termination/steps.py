@@ -37,7 +37,7 @@ from leeward.model.times import format_instant
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.termination import verdict
-from leeward.termination.freshness import RUNNING, TERMINATING, UNSETTLED, Need, instance_fact, seconds_left
+from leeward.termination.freshness import IN_SERVICE, RUNNING, TERMINATING, UNSETTLED, Need, instance_fact, seconds_left
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, beat
 from leeward.termination.ledger import debts, only_surplus
 from leeward.termination.maximum_size import put_back
@@ -48,6 +48,7 @@ from leeward.termination.starting import start
 from leeward.termination.storm import in_storm
 
 HEARS_WITHIN = 4  # seconds
+SERVES_AGAIN = timedelta(minutes=1)  # in service for so long after its end was due: it may have come back
 WHY_RETAINED = "a terminate hook was abandoned and the group retains the instance: leeward drain ends it"
 
 Step = Callable[[Run, Mapping[str, Any], Ports], Run]
@@ -143,7 +144,9 @@ def answer_hooks(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     if run.next is Next.SPARE:
         return run
     situation = survey(read(run.instance, ports), ports, Need.WORK)
-    if not situation.looked and (_unusual(situation) or _may_hold_unnoticed(situation)):
+    waited = _waited(situation.record, ports.clock.now())
+    stays = situation.lifecycle == IN_SERVICE and waited > SERVES_AGAIN
+    if not situation.looked and (_unusual(situation) or _may_hold_unnoticed(situation) or stays):
         situation = survey(situation.record, ports)
     record, now = situation.record, ports.clock.now()
     asks = (
@@ -160,8 +163,6 @@ def answer_hooks(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
         return replace(run, version=record.version, next=Next.REMOVE, why=f"EC2 says {situation.state}")
     if situation.lifecycle == POOLED_AND_RUNNING:
         return replace(run, version=record.version, next=Next.REMOVE, why="it runs on in its warm pool")
-    since = max((record.times[name] for name in ("terminating", "drained") if name in record.times), default=now)
-    waited = now - since
     spared = _why_spared(situation, waited)
     if spared:
         return replace(run, next=Next.SPARE, why=spared)
@@ -171,12 +172,29 @@ def answer_hooks(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     return _look_again(replace(run, version=record.version, pause=pause, why=why), situation)
 
 
+def _waited(record: TerminationRecord, now: datetime) -> timedelta:
+    """For how long its end has been awaited."""
+    since = max((record.times[name] for name in ("terminating", "drained") if name in record.times), default=now)
+    return now - since
+
+
 def _why_spared(situation: Situation, waited: timedelta) -> str:
     """Why it stays although its end is awaited, empty where it does not."""
     if situation.lifecycle is None and waited > verdict.DETACHED_AFTER:
         return "no group holds the instance any more: it was detached meanwhile"
+    if _came_back(situation):
+        return "its group has put it into service again, out of its warm pool"
     retained = situation.lifecycle == RETAINED and not situation.record.has(CauseKind.MANUAL)
     return WHY_RETAINED if retained else ""
+
+
+def _came_back(situation: Situation) -> bool:
+    """Whether EC2 has started it anew since the drain began, and its group serves with it: StartInstances renews the
+    launch time of an instance that was stopped in its warm pool.
+    """
+    begun = situation.record.times.get("begun")
+    launched = situation.instance.launched if situation.instance else None
+    return situation.lifecycle == IN_SERVICE and begun is not None and launched is not None and launched > begun
 
 
 def _hears_of_the_end(record: TerminationRecord, ports: Ports) -> bool:

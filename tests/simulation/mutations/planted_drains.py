@@ -67,6 +67,12 @@ OF_DRAINS = (
         tests=("tests/unit/termination/test_deadlines.py",),
     ),
     Planted(
+        name="the end of an instance that came back from its warm pool is awaited",
+        story="waits until EC2 says that the instance ends, which it did and nobody saw",
+        edits=(edit("leeward.termination.steps._came_back", "launched > begun", "False"),),
+        tests=("tests/state_machines/test_warm_pools.py",),
+    ),
+    Planted(
         name="nodes in Standby make budgets larger",
         story="counts every node of the policy's groups",
         edits=(
