@@ -168,5 +168,5 @@ class Checker:
 
     def _removals(self, view: WorldView) -> Iterator[str]:
         for removal in self._new("removals", view.removals):
-            if view.running(removal.instance):
+            if view.running(removal.instance) and view.joined(removal.instance):  # one that starts anew joins anew
                 yield f"{removal.node} ({removal.instance})"

@@ -265,6 +265,11 @@ class Shown:
         """(group, hook, instance)."""
         return self.system.groups.misdirected
 
+    @property
+    def reused(self) -> Set[str]:
+        """By the starts out of warm pools."""
+        return self.fleet.reused
+
     def joined(self, instance: str) -> bool:
         """Or EC2 does not know the instance any more."""
         there = self.fleet.instances.get(instance)

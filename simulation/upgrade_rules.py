@@ -53,7 +53,7 @@ class Pace:
 
 class Members:
     """Which instances an upgrade had to bring to its target: those in service when it ended. Not the ones that their
-    owner had put into Standby or protected by then, which may serve again afterwards.
+    owner had put into Standby or protected by then, nor those in a warm pool, which may serve again afterwards.
     """
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class Members:
                 continue
             for member in view.groups[name].instances:
                 known = member.template
-                if member.id in self._left_out.get(name, ()) or _out_of_service(member):
+                if member.id in self._left_out.get(name, ()) or _out_of_service(member) or member.id in view.reused:
                     continue
                 if known is not None and not member.lifecycle.startswith(LEAVING) and known.version != wanted.version:
                     yield f"{name}: {member.id} is of version {known.version}, the target was {wanted.version}"

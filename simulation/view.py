@@ -271,6 +271,11 @@ class WorldView(Protocol):
         ...
 
     @property
+    def reused(self) -> Set[str]:
+        """Instances that have come back out of a warm pool."""
+        ...
+
+    @property
     def marked_by_others(self) -> Set[str]:
         """Nodes on which another deployment works now, and has put its mark."""
         ...

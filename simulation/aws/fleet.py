@@ -52,6 +52,7 @@ class SimFleet:
         self.waiting, self.timed_out = self._waits.waiting, self._waits.timed_out
         self._scaling = Scaling(self, timeline, injector, to.said)
         self._numbers = 0
+        self.reused: set[str] = set()  # came out of a warm pool
         self.protects: Callable[[SimInstance], bool] = lambda _: False  # whether a new one is protected from scale-in
         self.named: Callable[[SimInstance], str] = lambda _: ""  # the name of its Node, empty for one of its own
 
@@ -90,6 +91,7 @@ class SimFleet:
         member.state, member.lifecycle, member.launched = "pending", PENDING, self._timeline.now()
         member.returns, member.joined, member.ended_at = False, False, None
         group.members[member.id] = member
+        self.reused.add(member.id)
         self._timeline.after(self._random.uniform(*group.boots), lambda: self._booted(member, False), "instance booted")
         self._to.changed()
         return member

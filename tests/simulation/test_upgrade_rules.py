@@ -67,6 +67,14 @@ def test_an_instance_that_was_out_of_service_when_the_upgrade_ended_may_serve_on
     assert broken(world, checker) == []
 
 
+def test_an_instance_that_came_out_of_a_warm_pool_may_serve_on_its_old_version():
+    world, began = a_world()
+    world.upgrades[GROUP] = replace(world.upgrades[GROUP], ended=began)
+    old = GroupInstance(id=INSTANCE, zone=ZONE, lifecycle="InService", template=replace(WANTED, version="1"))
+    world.groups[GROUP], world.reused = replace(world.groups[GROUP], instances=(old,)), {INSTANCE}
+    assert broken(world) == []
+
+
 def test_an_instance_that_served_when_the_last_upgrade_ended_is_found_whatever_an_earlier_one_left_out():
     world, began = a_world()
     world.upgrades[GROUP] = replace(world.upgrades[GROUP], ended=began)

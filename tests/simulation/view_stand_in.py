@@ -39,6 +39,7 @@ class World:
     acknowledged: list = field(default_factory=list)
     dead_letters: list = field(default_factory=list)
     warned: list = field(default_factory=list)
+    reused: set = field(default_factory=set)
     marked_by_others: set = field(default_factory=set)
     terminations: list = field(default_factory=list)
     started_by_hand: set = field(default_factory=set)
