@@ -1,7 +1,7 @@
 """What goes wrong and how often. `Faults` says the rates, `Injector` throws the dice and counts what it did."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from random import Random
@@ -343,6 +343,7 @@ class FaultyPort:
         def gated(*args: Any, **kwargs: Any) -> Any:
             number = gate.before_call(name, method)
             if gate.limits is not None and gate.active:
+                args = tuple(list(one) if isinstance(one, Iterator) else one for one in args)  # it is counted first
                 gate.limits.admit(name, method, args)
             try:
                 answer = call(*args, **kwargs)

@@ -117,6 +117,14 @@ def test_a_world_has_limits_where_its_faults_say_so(buckets):
     assert (World(1, SMALL, Faults(token_buckets=buckets), ()).injector.limits is not None) is buckets
 
 
+def test_ids_that_come_one_by_one_are_counted_and_still_asked_for():
+    world = World(1, SMALL, Faults(token_buckets=True), ())
+    world._populate()
+    world.injector.active = True
+    known = world.system.ports.instances.describe(name for name in list(world.fleet.instances))
+    assert set(known) == set(world.fleet.instances) != set()
+
+
 def test_the_simulated_concurrency_is_what_the_settings_reserve_by_default():
     assert functions.CONCURRENCY["drain"] == Settings(clusters=()).drain_concurrency
 
