@@ -108,6 +108,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _READ_HOOKS,
         _ANSWER_HOOK,
         _EXTEND_HOOK,
+        _READ_RECORDS,
         _READ_RECORD,
         _PUT_RECORD,
         _CHANGE_RECORD,
