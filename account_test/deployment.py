@@ -66,7 +66,7 @@ def settings(context: Context, sender: str | None) -> dict[str, Any]:
 def deploy(context: Context, sender: str | None) -> None:
     """Raises StepError with the CDK's last words."""
     run = context.run
-    context.journal.making("stack", run.names.stack)
+    context.journal.making("stack", run.names.stack, logs=f"/aws/lambda/{run.names.prefix}-")
     output = run.folder / "cdk.out"
     words = [
         *(str(CDK), "deploy", "--all", "--require-approval", "never", "--no-notices", "--output", str(output)),

@@ -23,6 +23,7 @@ from leeward.errors import LeewardError
 
 GONE_SECONDS = 600  # how long a group may take to end its instances
 PROCESS_SECONDS = 60
+LATE_LOGS_LOOKS = 3
 Say = Callable[[str], None]
 
 
@@ -61,6 +62,18 @@ class Remover:
         client = self.aws("cloudformation")
         gone_is_fine(lambda: client.delete_stack(StackName=made.name))
         client.get_waiter("stack_delete_complete").wait(StackName=made.name)
+        if made.more.get("logs"):
+            self._late_logs(made.more["logs"])
+
+    def _late_logs(self, prefix: str) -> None:
+        """Lambda makes the log group of a function anew where a call ends after the stack has deleted both."""
+        client = self.aws("logs")
+        for look in range(LATE_LOGS_LOOKS):
+            if look:
+                time.sleep(self.pause)
+            pages = client.get_paginator("describe_log_groups").paginate(logGroupNamePrefix=prefix)
+            for name in [group["logGroupName"] for page in pages for group in page["logGroups"]]:
+                gone_is_fine(partial(client.delete_log_group, logGroupName=name))
 
     def _group(self, made: Made) -> None:
         client = self.aws("autoscaling")

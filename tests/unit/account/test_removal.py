@@ -153,3 +153,41 @@ def test_a_journal_that_is_not_there_or_none_is_named(tmp_path, monkeypatch):
     (tmp_path / "half.json").write_text(json.dumps({"run": {}}))
     with pytest.raises(AccountTestError, match="expected the journal of a run"):
         Journal.load("half")
+
+
+class Logs:
+    """CloudWatch Logs; `late` come into being once something was deleted, as a last call of a function makes them."""
+
+    def __init__(self, names, late):
+        self.names, self.late = set(names), set(late)
+
+    def get_paginator(self, _operation):
+        return self
+
+    def paginate(self, *, logGroupNamePrefix):
+        return [{"logGroups": [{"logGroupName": n} for n in self.names if n.startswith(logGroupNamePrefix)]}]
+
+    def delete_log_group(self, *, logGroupName):
+        self.names.discard(logGroupName)
+        self.names, self.late = self.names | self.late, set()
+
+
+class CloudFormation:
+    def delete_stack(self, **_stack):
+        pass
+
+    def get_waiter(self, _name):
+        return self
+
+    def wait(self, **_stack):
+        pass
+
+
+def test_log_groups_that_come_into_being_after_the_stack_has_gone_are_removed(journal):
+    logs = Logs(
+        {"/aws/lambda/test-0abc12-leeward-drain", "/aws/lambda/other"}, {"/aws/lambda/test-0abc12-leeward-sync"}
+    )
+    clients = {"logs": logs, "cloudformation": CloudFormation()}
+    made = journal.making("stack", "test-0abc12-Leeward", logs="/aws/lambda/test-0abc12-leeward-")
+    Remover(aws=clients.__getitem__, kube=None, pause=0).remove(made)
+    assert logs.names == {"/aws/lambda/other"}
