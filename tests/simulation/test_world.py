@@ -150,8 +150,18 @@ def _then(function, more):
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_killed_at_any_port_call_the_termination_still_ends_right(after):
-    calls = calls_of_a_drain()
-    assert len(calls) > 60
+    """Before every other call, and after the ones between; the long form both at each."""
+    ends_right_when_killed(calls_of_a_drain()[after::2], after)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_killed_before_and_after_each_port_call_the_termination_still_ends_right(after):
+    ends_right_when_killed(calls_of_a_drain(), after)
+
+
+def ends_right_when_killed(calls, after):
+    assert len(calls) > 30
     launched = 0  # a batch killed before its claim comes back after the two minutes: then the group replaces
     for number in calls:
         world = a_world(faults=Faults(kill_call=number, kill_after=after))
