@@ -103,6 +103,7 @@ def things_of(stack, run):
     return found + [one["InstanceId"] for each in reservations for one in each["Instances"]]
 
 
+@pytest.mark.long
 def test_a_scale_in_is_played_and_judged_and_everything_is_removed(local):
     code, output = finished(started(local, "--only", "SDK,IAM,scale-in"))
     assert code == 0, output
