@@ -78,7 +78,7 @@ def group_fact(record: TerminationRecord, now: datetime) -> SeenGroup | None:
         return None
     lifecycle, since = seen.lifecycle, seen.at
     requested = record.times.get("terminating")
-    if requested is not None and requested >= seen.at and _rank(lifecycle) < _rank(TERMINATING):
+    if requested is not None and requested >= seen.at - DISORDER and _rank(lifecycle) < _rank(TERMINATING):
         lifecycle, since = TERMINATING, requested
     held = max((cause.at for cause in record.causes if _held(cause.kind, cause.hook)), default=None)
     told = held is not None and held >= seen.at - DISORDER and _rank(lifecycle) < _rank(WAITING)

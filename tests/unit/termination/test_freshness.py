@@ -135,6 +135,13 @@ def test_a_request_of_before_the_last_look_says_nothing():
     assert lifecycle(a_record(seen=saw(lifecycle="Terminating:Wait", at=30), terminating=20), 60) == "Terminating:Wait"
 
 
+def test_a_look_whose_clock_was_ahead_does_not_hide_our_request():
+    """Another function has asked, whose clock is some seconds behind: the earlier word is no longer good."""
+    record = a_record(seen=saw(lifecycle="InService", at=24), terminating=20)
+    assert lifecycle(record, 25) == "Terminating"
+    assert lifecycle(record, 60) != "InService"
+
+
 def test_once_answered_the_end_is_waited_for_and_then_aws_is_asked():
     record = a_record(held(20), answered=50)
     assert lifecycle(record, 51) == "Terminating:Proceed"
