@@ -141,7 +141,7 @@ def _group(group: GroupPlan, features: frozenset[Feature], random: Random) -> Gr
         given["types"] = tuple(random.sample(("m5.large", "m5.xlarge", "c5.xlarge", "r5.large"), 3))
     for refused in sorted(features & REFUSALS.keys()):
         given["refuses"] = REFUSALS[refused]
-    if group.selected:
+    if group.selected and not group.spot:  # groups that launch spot instances can have no warm pool
         given |= _warm_pool(features, random)
     return replace(group, **given)
 

@@ -177,7 +177,11 @@ class SimFleet:
         self.reconcile_soon(group)
 
     def end_member(self, member: SimInstance, cause: str) -> None:
-        """The group ends a member for a reason of its own, and launches another; not while Terminate is suspended."""
+        """The group ends a member for a reason of its own, and launches another; not while Terminate is suspended, nor
+        one that waits in its warm pool: it is no member.
+        """
+        if member.lifecycle == WARM:
+            return
         if not member.leaving and "Terminate" in self.groups[member.group].suspended:
             self.groups[member.group].postponed[member.id] = cause
         elif not member.leaving:

@@ -145,6 +145,12 @@ def test_a_group_that_grows_again_starts_what_waits_in_its_warm_pool_under_its_o
     assert {one.node for one in group.members.values()} <= ready
 
 
+def test_only_groups_of_on_demand_instances_have_a_warm_pool():
+    groups = case(Feature.WARM_LAUNCHES).world().fleet.groups.values()
+    assert {group.plan.reuses for group in groups if group.plan.spot} == {False}
+    assert {group.plan.reuses for group in groups if group.plan.selected and not group.plan.spot} == {True}
+
+
 def is_ready(node):
     return any(one["type"] == "Ready" and one["status"] == "True" for one in node["status"]["conditions"])
 
