@@ -161,7 +161,7 @@ class _Batch:
             return _Work(record=record, message=None, decision=poison(str(message)))
         if isinstance(message, LeewardError):
             return _Work(record=record, message=None, decision=_again(None, message))
-        decision = attempt(lambda: _decision(message, lookup, self.ports))
+        decision = attempt(lambda: _decision(message, record, lookup, self.ports))
         if isinstance(decision, LeewardError):
             decision = _again(message, decision)
         return _Work(record=record, message=message, decision=decision)
@@ -208,9 +208,12 @@ def _counted(works: list[_Work]) -> list[_Work]:
     return works
 
 
-def _decision(message: Message, lookup: Lookup, ports: Ports) -> Decision:
+def _decision(message: Message, record: Record, lookup: Lookup, ports: Ports) -> Decision:
     error = lookup.error_for(message)
-    return decide(message, lookup.world, now=ports.clock.now()) if error is None else _again(message, error)
+    if error is not None:
+        return _again(message, error)
+    now = ports.clock.now()
+    return decide(message, lookup.world, now=now, waited=now - record.received)
 
 
 def _again(message: Message | None, error: LeewardError) -> Decision:

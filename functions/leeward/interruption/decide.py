@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
+from leeward.interruption.cross_check import AGREES_WITHIN, Contradiction, contradiction
 from leeward.interruption.decision import Action, Decision, NodeDecision, Offering, RecordOutcome
 from leeward.interruption.hooks import answers, hook_verdict, is_listed, listed, switched_off
 from leeward.interruption.world import Place, World
@@ -29,8 +30,10 @@ WHY_DRAINED: Mapping[Kind, str] = MappingProxyType(
 STOPPING = frozenset({"stopping", "stopped"})
 
 
-def decide(message: Message, world: World, *, now: datetime) -> Decision:
-    """Per instance and for the whole message; the message's action is the strongest of its instances'."""
+def decide(message: Message, world: World, *, now: datetime, waited: timedelta = AGREES_WITHIN) -> Decision:
+    """Per instance and for the whole message; the message's action is the strongest of its instances'. `waited`: since
+    it was sent to the queue; one that AWS contradicts is delivered again for a while, then nothing follows from it.
+    """
     if message.kind is Kind.NOOP:
         return _nothing(message, message.reason)
     if message.kind is Kind.EXECUTION_ENDED:
@@ -42,6 +45,9 @@ def decide(message: Message, world: World, *, now: datetime) -> Decision:
     deadline = message.deadline if message.hook is None else hook_deadline(message, message.hook, world)
     message = replace(message, deadline=deadline)
     nodes = tuple(_node(message, instance, world) for instance in message.instances)
+    against = _against(message, nodes, world)
+    if against is not None:
+        return replace(_nothing(message, against.why), outcome=against.outcome_after(waited))
     decision = Decision(
         kind=message.kind,
         outcome=RecordOutcome.DONE,
@@ -54,6 +60,13 @@ def decide(message: Message, world: World, *, now: datetime) -> Decision:
         unavailable=_unavailable(message, nodes, world),
     )
     return decision if message.hook is None else _with_hook(decision, message.hook, world)
+
+
+def _against(message: Message, nodes: tuple[NodeDecision, ...], world: World) -> Contradiction | None:
+    """What AWS says against a message that takes a node out of service; those that name several are not checked."""
+    if len(nodes) != 1 or nodes[0].action is Action.NONE:
+        return None
+    return contradiction(message, world.locate(nodes[0].instance, message.hook.group if message.hook else None))
 
 
 def poison(reason: str) -> Decision:

@@ -88,9 +88,9 @@ def _of_group(record: TerminationRecord, group: SeenGroup, message: Message) -> 
 
 
 def _is_known(record: TerminationRecord, now: datetime) -> bool:
-    """Whether EC2 need not confirm that it has ended the instance: it has, or the termination has come to its end."""
-    seen = instance_fact(record, now)
-    return _is_over(record) or (seen is not None and seen.state in ENDED)
+    """Whether EC2 need not confirm that it has ended the instance: it has said so before."""
+    seen = record.seen.instance if record.seen and _is_over(record) else instance_fact(record, now)
+    return seen is not None and seen.state in ENDED
 
 
 def _instance(record: TerminationRecord, state: str) -> Instance:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from leeward.errors import RetryableError
 from leeward.model.group import LAUNCHING, TERMINATING, Group, GroupInstance, HookResult, LifecycleHook
 from leeward.model.instance import Instance
-from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord, execution_name
+from leeward.model.termination import Cause, CauseKind, Outcome, Status, TerminationRecord, execution_name
 from leeward.patience import patiently
 from leeward.policy.selection import is_ours
 from leeward.ports import Ports
@@ -133,7 +133,7 @@ def _settle_endings(ending: Mapping[str, Sequence[GroupInstance]], sight: Sight,
         orphans = [one for one in orphans if not _is_open(records.read.get(one.id))]
         if orphans:
             with apart(group.name, found):
-                _settle_group(sight, group, orphans, instances, ports, found)
+                _settle_group(sight, group, orphans, instances, records.read, ports, found)
 
 
 def _settle_group(
@@ -141,6 +141,7 @@ def _settle_group(
     group: Group,
     orphans: Sequence[GroupInstance],
     instances: Mapping[str, Instance],
+    records: Mapping[str, TerminationRecord],
     ports: Ports,
     found: Found,
 ) -> None:
@@ -148,7 +149,9 @@ def _settle_group(
     for member in orphans if ours else ():
         with apart(member.id, found):
             instance = instances.get(member.id)
-            record = None if instance is None or _off(sight, group) else _adopted(instance, ours, sight, group, ports)
+            known = records.get(member.id)
+            done = instance is None or _off(sight, group) or _is_over(known, instance)
+            record = None if instance is None or done else _adopted(instance, known, ours, sight, group, ports)
             if record is not None and _is_open(record):
                 start(record, ports)
                 found.claimed.append(member.id)
@@ -157,16 +160,23 @@ def _settle_group(
 
 
 def _adopted(
-    instance: Instance, hooks: Sequence[LifecycleHook], sight: Sight, group: Group, ports: Ports
+    instance: Instance,
+    known: TerminationRecord | None,
+    hooks: Sequence[LifecycleHook],
+    sight: Sight,
+    group: Group,
+    ports: Ports,
 ) -> TerminationRecord:
-    """The claim of an instance whose event was lost; closed where its termination was already brought to an end. Nobody
-    knows how long the hook has waited: it is heartbeaten first, so that its time runs from now on, as the claim says.
+    """The claim of an instance whose event was lost; closed where another sweep has brought its termination to an end
+    meanwhile. The cause is named by the attempt before, for an instance that returns from its warm pool waits in the
+    same hook again. Nobody knows how long the hook has waited: it is heartbeaten first, so that its time runs from now
+    on, as the claim says.
     """
     for hook in hooks:
         ports.groups.heartbeat(group=group.name, hook=hook.name, instance=instance.id)
     now = ports.clock.now()
     subject = subject_of(instance, sight.cluster, group=group.name, node=sight.node_of(instance.id))
-    return ports.claims.claim(subject, _cause(hooks[0], instance.id, now), now)
+    return ports.claims.claim(subject, _cause(hooks[0], instance.id, known.attempt if known else 0, now), now)
 
 
 def _answer_switched_off(
@@ -220,15 +230,20 @@ def _is_open(record: TerminationRecord | None) -> bool:
     return record is not None and record.status is Status.OPEN
 
 
+def _is_over(record: TerminationRecord | None, instance: Instance) -> bool:
+    """Whether its last termination has ended it, and it does not run again: only the answer was lost."""
+    return record is not None and record.outcome is Outcome.TERMINATED and instance.state not in ("pending", "running")
+
+
 def _answer(hooks: Iterable[LifecycleHook], group: Group, member: GroupInstance, ports: Ports, found: Found) -> None:
     for hook in hooks:
         ports.groups.complete(group=group.name, hook=hook.name, instance=member.id, result=HookResult.CONTINUE)
         found.answered.append(member.id)
 
 
-def _cause(hook: LifecycleHook, instance: str, now: datetime) -> Cause:
+def _cause(hook: LifecycleHook, instance: str, attempt: int, now: datetime) -> Cause:
     return Cause(
-        id=f"orphan#{hook.group}#{hook.name}#{instance}",
+        id=f"orphan#{hook.group}#{hook.name}#{instance}#{attempt}",
         kind=CauseKind.ASG_TERMINATE,
         at=now,
         deadline=now + timedelta(seconds=hook.heartbeat_timeout),

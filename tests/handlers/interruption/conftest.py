@@ -22,6 +22,14 @@ class Queue:
         self._capsys = capsys
         self.lines: list[dict[str, Any]] = []
 
+    def happens(self, name: str, *instances: str) -> None:
+        """What a message of this name announces has come about on AWS."""
+        for instance in instances or ("i-0abc",):
+            if name == "state_change":
+                self.system.instances.set_state(instance, "stopping")
+            elif name.startswith("asg_terminate"):
+                self.system.groups.begin_terminating(GROUP, instance)
+
     def deliver(self, *bodies: str) -> list[str]:
         """The ids of the records that come back."""
         records = [

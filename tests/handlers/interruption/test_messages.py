@@ -39,6 +39,7 @@ def node_of(queue, name="node-i-0abc"):
 @pytest.mark.parametrize(("name", "kind"), DRAINING.items())
 def test_a_message_that_takes_a_node_marks_claims_and_starts(connect, name, kind):
     queue = connect()
+    queue.happens(name)
     assert queue.deliver(event(name)) == []
     node = node_of(queue)
     assert node.unschedulable
@@ -106,6 +107,7 @@ class TestJoining:
 
     def test_duplicates_in_one_batch_are_one_effect_and_all_done(self, connect):
         queue = connect()
+        queue.happens("asg_terminate")
         assert queue.deliver(*[event("asg_terminate"), event("asg_terminate_direct")] * 5) == []
         assert queue.system.claims.asked["claim"] == 1
         assert queue.system.executions.started == ["i-0abc-1"]
@@ -163,6 +165,7 @@ class TestPacing:
     def test_another_cause_starts_it_at_once(self, connect):
         queue = connect()
         queue.deliver(event("scheduled_change", detail__startTime=FAR_AHEAD))
+        queue.happens("state_change")
         queue.deliver(event("state_change"))
         assert queue.system.executions.open == {"i-0abc-1"}
         assert node_of(queue).marked
@@ -351,6 +354,7 @@ class TestSpotCapacity:
 
 def test_one_log_line_a_record_says_what_became_of_it(connect):
     queue = connect()
+    queue.happens("asg_terminate")
     queue.deliver(event("asg_terminate"), event("unknown"), "nonsense")
     assert [line["outcome"] for line in queue.log] == ["done", "done", "poison"]
     assert [line.get("kind") for line in queue.log] == ["asg_terminate", "noop", None]

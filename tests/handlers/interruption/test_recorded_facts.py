@@ -29,6 +29,16 @@ def asked(queue):
     return since
 
 
+def closed(queue, state):
+    """Its termination has come to an end, and this is what EC2 said at last."""
+    system = queue.system
+    system.instances.set_state(I, state)
+    survey(read(I, system.ports), system.ports)
+    version = system.claims.records[I].version
+    system.claims.close(I, version=version, outcome=Outcome.TERMINATED, now=system.clock.now())
+    asked(queue)
+
+
 @pytest.fixture
 def leaving(connect):
     """Warned, and its group was looked at by a step of its termination."""
@@ -76,14 +86,6 @@ def test_ec2s_word_that_it_ends_is_confirmed_once(leaving):
     assert asked(leaving) == (0, 0, 0)
 
 
-@pytest.mark.parametrize("said", ["shutting-down", "terminated"])
-def test_a_message_that_ec2_contradicts_ends_nothing(leaving, said):
-    leaving.deliver(state_change(said))
-    record = leaving.system.claims.records[I]
-    assert record.causes[-1].state == "running"
-    assert not survey(record, leaving.system.ports, Need.WORK).ended
-
-
 @pytest.mark.parametrize("said", ["stopping", "stopped"])
 def test_a_stop_is_looked_at_with_the_group_it_may_be_a_warm_pool(leaving, said):
     leaving.system.instances.set_state(I, said)
@@ -93,25 +95,33 @@ def test_a_stop_is_looked_at_with_the_group_it_may_be_a_warm_pool(leaving, said)
 
 def test_the_last_word_about_an_instance_that_is_gone_costs_nothing(leaving):
     system = leaving.system
-    record = system.claims.records[I]
-    system.claims.close(I, version=record.version, outcome=Outcome.TERMINATED, now=system.clock.now())
+    closed(leaving, "terminated")
     system.kubernetes.by_name.clear()
     assert leaving.deliver(state_change("terminated")) == []
     assert asked(leaving) == (0, 0, 0)
     assert system.claims.records[I].status is Status.CLOSED
 
 
+def test_of_one_that_was_last_seen_stopped_ec2_confirms_the_last_word(leaving):
+    """It may have left its warm pool since."""
+    closed(leaving, "stopped")
+    leaving.system.instances.set_state(I, "running")
+    assert leaving.deliver(state_change("terminated")) == ["m0"]
+    assert asked(leaving) == (1, 0, 0)
+    assert leaving.system.claims.records[I].status is Status.CLOSED
+
+
 def test_an_unconfirmed_word_reopens_a_record_without_believing_it(leaving):
     """Its Node is still there: the termination that begins looks for itself."""
     system = leaving.system
-    record = system.claims.records[I]
-    system.claims.close(I, version=record.version, outcome=Outcome.TERMINATED, now=system.clock.now())
+    closed(leaving, "shutting-down")
     leaving.deliver(state_change("terminated"))
     reopened = system.claims.records[I]
     assert (reopened.status, reopened.subject.state, reopened.causes[-1].state) == (Status.OPEN, "", "")
 
 
 def test_a_table_that_does_not_answer_leaves_it_to_aws(leaving):
+    leaving.happens("asg_terminate")
     leaving.system.claims.fail("read_all", AwsUnavailableError("503"))
     assert leaving.deliver(event("asg_terminate")) == []
     assert asked(leaving) == (1, 1, 1)

@@ -8,6 +8,44 @@ DEADLINES = "leeward.termination.deadlines"
 
 OF_PERIODS = (
     Planted(
+        name="an instance that returns to its warm pool twice is adopted once",
+        story="names the cause of a hook that nobody holds by the hook and the instance alone",
+        edits=(edit("leeward.termination.hooks._cause", "#{instance}#{attempt}", "#{instance}"),),
+        tests=("tests/unit/termination/test_sweep.py",),
+    ),
+    Planted(
+        name="a stop that is told late drains an instance in service",
+        story="believes every state change",
+        edits=(edit("leeward.interruption.cross_check._runs", "place.instance.state not in RUNNING", "True"),),
+        tests=("tests/handlers/interruption/test_cross_check.py",),
+    ),
+    Planted(
+        name="a hook that is told late drains an instance in service",
+        story="believes every lifecycle action",
+        edits=(edit("leeward.interruption.cross_check._waits_no_longer", "place.lifecycle is None or", "True or"),),
+        tests=("tests/handlers/interruption/test_cross_check.py",),
+    ),
+    Planted(
+        name="a message that overtakes EC2's answers is thrown away",
+        story="takes what EC2 answers in the first second for its last word",
+        edits=(
+            edit(
+                "leeward.interruption.cross_check.Contradiction.outcome_after", "or waited >= AGREES_WITHIN", "or True"
+            ),
+        ),
+        tests=("tests/handlers/interruption/test_cross_check.py",),
+    ),
+    Planted(
+        name="the end of an instance that was last seen stopped is believed unasked",
+        story="asks EC2 nothing about an instance whose termination has come to its end",
+        edits=(
+            edit(
+                "leeward.interruption.recorded._is_known", "return seen is not None", "return _is_over(record) or seen"
+            ),
+        ),
+        tests=("tests/handlers/interruption/test_recorded_facts.py",),
+    ),
+    Planted(
         name="a step that hangs outlasts a short hook",
         story="heartbeats at half of the time-out, however long the step or the minute until the next look may last",
         edits=(

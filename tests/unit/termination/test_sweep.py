@@ -99,8 +99,22 @@ def test_a_hook_of_ours_is_answered_where_the_termination_was_already_brought_to
     system.groups.begin_terminating(GROUP, NODE)
     sweep_once(system.ports)
     system.claims.close(NODE, version=1, outcome=Outcome.TERMINATED, now=START)
+    system.instances.set_state(NODE, "shutting-down")
     assert sweep_once(system.ports).answered == [NODE]
     assert [hook for _, hook, _, _ in system.groups.answered] == ["leeward-terminate"]
+
+
+def test_an_instance_that_came_back_from_its_warm_pool_is_drained_again_whatever_its_last_termination_was():
+    """The same hook waits again, and its event is lost again."""
+    system = a_system(hooks=[our_hook()])
+    for attempt in (1, 2, 3):
+        system.groups.begin_terminating(GROUP, NODE)
+        assert sweep_once(system.ports).claimed == [NODE]
+        assert system.executions.open == {f"i-0abc-{attempt}"}
+        record = system.claims.records[NODE]
+        system.executions.end(NODE, attempt)
+        system.claims.close(NODE, version=record.version, outcome=Outcome.TERMINATED, now=START)
+    assert system.groups.answered == []
 
 
 @pytest.mark.parametrize("switch", [{"paused": True}, {"interruption": False}, {}], ids=["paused", "cluster", "policy"])
