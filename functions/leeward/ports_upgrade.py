@@ -148,6 +148,10 @@ class Upgrades(Protocol):
         """The group's latest record, open or ended, strongly consistent."""
         ...
 
+    def read_all(self, groups: Iterable[str]) -> Mapping[str, UpgradeRecord]:
+        """The same of many groups, by group, those without a record left out."""
+        ...
+
     def write(self, record: UpgradeRecord) -> UpgradeRecord | None:
         """The record with version + 1, written if the version that it carries is still the newest (0: there is no
         record, or the last one has ended); None when somebody else was faster.

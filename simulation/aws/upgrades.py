@@ -1,7 +1,7 @@
 """`ports.Upgrades` in memory: one record a group, with the table's conditional writes."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,10 @@ class SimUpgrades:
     def read(self, group: str) -> UpgradeRecord | None:
         """The latest, open or ended."""
         return self.records.get(group)
+
+    def read_all(self, groups: Iterable[str]) -> Mapping[str, UpgradeRecord]:
+        """By group."""
+        return {name: self.records[name] for name in groups if name in self.records}
 
     def write(self, record: UpgradeRecord) -> UpgradeRecord | None:
         """Only at the version that the caller read, of the same upgrade."""

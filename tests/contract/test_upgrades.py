@@ -56,6 +56,12 @@ def test_there_is_none_before_it_is_written(upgrades):
     assert upgrades.read("web-a") is None
 
 
+def test_many_are_read_together_and_groups_without_one_are_left_out(upgrades):
+    written = {name: upgrades.write(a_record(group=name)) for name in (f"web-{number}" for number in range(130))}
+    assert upgrades.read_all([*written, "batch"]) == written
+    assert upgrades.read_all([]) == {}
+
+
 def test_a_record_comes_back_as_it_was_one_version_later(upgrades):
     written = upgrades.write(a_record())
     assert written == a_record(version=1)

@@ -201,6 +201,11 @@ class FakeUpgrades(Calls):
         self._call("read")
         return self._table.read(group)
 
+    def read_all(self, groups: Iterable[str]) -> Mapping[str, UpgradeRecord]:
+        """By group."""
+        self._call("read_all")
+        return self._table.read_all(groups)
+
     def write(self, record: UpgradeRecord) -> UpgradeRecord | None:
         """None when somebody was faster."""
         with self._lock:

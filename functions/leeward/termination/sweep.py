@@ -175,11 +175,11 @@ def _look(
 
 def _sweep_cluster(sight: Sight, ports: Ports, found: Found) -> None:
     """What is not a matter of minutes."""
-    cluster, groups = sight.cluster, sight.selected
+    cluster = sight.cluster
     with apart(f"{cluster}: upgrades", found):
         from leeward.upgrade.sweep import sweep_upgrades  # late: drains share this handler and start cold without it
 
-        found.restored += sweep_upgrades(groups, ports, found.note)
+        found.restored += sweep_upgrades(sight.groups, ports, found.note)
     with apart(f"{cluster}: maximum sizes", found):
         _put_back_maxima(sight, ports, found)
     in_round: frozenset[str] | None = None

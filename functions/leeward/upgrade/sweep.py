@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from leeward.errors import LeewardError, RecordChangedError
-from leeward.isolation import isolate_errors, reraise
+from leeward.isolation import attempt, isolate_errors, reraise
 from leeward.model.group import Group
 from leeward.ports import Ports
 from leeward.upgrade.ending import give_back_group
@@ -22,18 +22,21 @@ from leeward.upgrade.record import UpgradeRecord
 def sweep_upgrades(
     groups: Iterable[Group], ports: Ports, note: Callable[[str, LeewardError], object] = reraise
 ) -> list[str]:
-    """Names of groups that got something back: one read of the table for each group. `note` takes a group that could
-    not be handled and why; the others are.
+    """Names of groups that got something back: one read of the table for a hundred groups, one for each where that
+    fails. Groups that no policy selects are among them: an upgrade may have been started with that finding overridden,
+    or the policy has changed since. `note` takes a group that could not be handled and why; the others are.
     """
     found: list[str] = []
-    for group in groups:
-        with isolate_errors(partial(note, group.name)):
-            found += _restored(group, ports)
+    by_name = {group.name: group for group in groups}
+    records = attempt(lambda: ports.upgrades.read_all(by_name))
+    for name, group in by_name.items():
+        with isolate_errors(partial(note, name)):
+            record = ports.upgrades.read(name) if isinstance(records, LeewardError) else records.get(name)
+            found += _restored(record, group, ports)
     return found
 
 
-def _restored(group: Group, ports: Ports) -> list[str]:
-    record = ports.upgrades.read(group.name)
+def _restored(record: UpgradeRecord | None, group: Group, ports: Ports) -> list[str]:
     if record is None or not _owes(record, group) or (record.ended is None and held(record, ports)):
         return []
     restored = give_back_group(record, ports)

@@ -7,6 +7,30 @@ UPGRADE = "leeward.upgrade"
 
 OF_UPGRADE_EDGES = (
     Planted(
+        name="MaxSize stays raised in a group that no policy selects",
+        story="sweeps the groups that the policies select now",
+        edits=(
+            edit(
+                "leeward.termination.sweep._sweep_cluster",
+                "sweep_upgrades(sight.groups,",
+                "sweep_upgrades(sight.selected,",
+            ),
+        ),
+        tests=("tests/unit/upgrade/test_endings.py",),
+    ),
+    Planted(
+        name="more nodes come ahead than maxSurge allows",
+        story="limits the first new nodes alone",
+        edits=(
+            edit(
+                "leeward.upgrade.sizes.most_ahead",
+                "min(surge_limit + ON_THE_WAY * parallel, most)",
+                "surge_limit + ON_THE_WAY * parallel",
+            ),
+        ),
+        tests=("tests/unit/upgrade/test_sizes.py",),
+    ),
+    Planted(
         name="a pause counts as time in which no new node has come",
         story="measures from the beginning of the phase",
         edits=(edit(f"{UPGRADE}.holding.resumed", "if run.next not in HELD.values():", "if True:"),),

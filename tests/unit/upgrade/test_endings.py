@@ -4,15 +4,17 @@ from dataclasses import replace
 
 import pytest
 
+from leeward.errors import AwsUnavailableError
 from leeward.model import keys
 from leeward.model.launch import LaunchSource
 from leeward.model.termination import CauseKind
+from leeward.termination.sweep import sweep_once
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import Wish
 from leeward.upgrade.run import Next
 from leeward.upgrade.steps import STEPS
 from leeward.upgrade.sweep import sweep_upgrades
-from tests.fakes.builders import GROUP
+from tests.fakes.builders import GROUP, a_policy, policies
 from tests.unit.upgrade.test_stalled import NAME, NEW, OLD, RUN, V1, V2, a_rolling_group, draining
 
 FAILURES = {
@@ -108,6 +110,31 @@ def test_maxsize_stays_until_the_desired_size_fits_below_it_and_the_sweep_puts_i
     assert record(system).raised_maximum
     change(system, desired=10)
     system.upgrade_executions.open.clear()
+    assert sweep_upgrades([group(system)], system.ports) == [GROUP]
+    assert given_back(system)
+
+
+def owing():
+    """An upgrade that has ended while its MaxSize could not be put back yet."""
+    system = rolling()
+    change(system, desired=11)
+    step(system, "note-failure", replace(RUN, next=Next.EVICTION_FAILURE, why="pods"))
+    change(system, desired=10)
+    system.upgrade_executions.open.clear()
+    return system
+
+
+def test_the_sweep_puts_maxsize_back_in_a_group_that_no_policy_selects():
+    """Its upgrade was started with that finding overridden, or the policy has changed since."""
+    system = owing()
+    system.clusters.policies_of["blue"] = policies(a_policy("other", "batch-*"))
+    assert GROUP in sweep_once(system.ports).restored
+    assert given_back(system)
+
+
+def test_where_records_cannot_be_read_together_each_is_read():
+    system = owing()
+    system.upgrades.fail("read_all", AwsUnavailableError("503"))
     assert sweep_upgrades([group(system)], system.ports) == [GROUP]
     assert given_back(system)
 

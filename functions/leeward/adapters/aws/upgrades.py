@@ -4,15 +4,17 @@ one beside it, `plan#GROUP`, with what pre-flight found."""
 import json
 import uuid
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 from zlib import compress, decompress
 
+from leeward.adapters.aws.batches import chunks
 from leeward.adapters.aws.table import Table
 from leeward.adapters.aws.upgrade_items import upgrade_item, upgrade_key, upgrade_of
 from leeward.upgrade.record import UpgradeRecord
 
+READ_TOGETHER = 100  # keys, as many as BatchGetItem takes
 MOST_READABLE = 250_000  # characters that are kept as they are: an item takes 400 KB
 ALWAYS = "attribute_exists(pk) OR attribute_not_exists(pk)"
 
@@ -27,6 +29,12 @@ class DynamoUpgrades:
         """One GetItem, strongly consistent."""
         item = self._table.get(upgrade_key(group))
         return upgrade_of(item) if item is not None else None
+
+    def read_all(self, groups: Iterable[str]) -> Mapping[str, UpgradeRecord]:
+        """BatchGetItem, a hundred at a time."""
+        keys = chunks(map(upgrade_key, groups), READ_TOGETHER)
+        records = [upgrade_of(item) for some in keys for item in self._table.get_all(some, consistent=True)]
+        return {record.group: record for record in records}
 
     def write(self, record: UpgradeRecord) -> UpgradeRecord | None:
         """One conditional PutItem. Versions begin again with each upgrade, so that its beginning has to be the same.
