@@ -102,11 +102,12 @@ class BenchFleet:
     autoscaler: AutoscalerPlan | None = None
 
 
-def update_policy(unavailable: str) -> UpdatePolicy:
+def update_policy(unavailable: str, max_surge: int | None = None) -> UpdatePolicy:
     """Of a number of nodes, or of a share of them."""
     if unavailable.endswith("%"):
-        return UpdatePolicy(max_unavailable=None, max_unavailable_percentage=int(unavailable[:-1]))
-    return UpdatePolicy(max_unavailable=int(unavailable))
+        share = int(unavailable[:-1])
+        return UpdatePolicy(max_unavailable=None, max_unavailable_percentage=share, max_surge=max_surge)
+    return UpdatePolicy(max_unavailable=int(unavailable), max_surge=max_surge)
 
 
 class Unchecked(Checker):
@@ -117,13 +118,13 @@ class Unchecked(Checker):
         return []
 
 
-def a_world(figures: Figures, nodes: int, unavailable: str, *, ours: bool) -> World:
+def a_world(figures: Figures, nodes: int, unavailable: str, *, ours: bool, max_surge: int | None = None) -> World:
     """Without faults and arrivals. `ours`: a policy selects the group; else Leeward does not touch it."""
     policy = NodePolicy(
         name=GROUP,
         selector=Selector(groups=(GROUP,)),
         drain=DrainPolicy(settle=timedelta(seconds=figures.settle)),
-        update=update_policy(unavailable),
+        update=update_policy(unavailable, max_surge),
     )
     group = BenchGroup(
         size=nodes,

@@ -98,12 +98,16 @@ class Canary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdatePolicy:
-    """Node group upgrades. Exactly one of the two maxima is set."""
+    """Node group upgrades. Exactly one of the two maxima is set. `max_surge`: new nodes beyond the old size at a time,
+    with `max_surge_percent` in percent of it, rounded up; None: as the strategy has it.
+    """
 
     max_unavailable: int | None = 1
     max_unavailable_percentage: int | None = None
     strategy: str = "DEFAULT"  # DEFAULT | MINIMAL | INCREMENTAL
     order: str = "waves"  # waves | random | zone | age
+    max_surge: int | None = None
+    max_surge_percent: bool = False
     terminate: str = "last"  # last | first
     canary: Canary = Canary()
     windows: tuple[Window, ...] = ()

@@ -108,15 +108,30 @@ def update(spec: Section) -> UpdatePolicy:
         count = section.integer("maxUnavailable", default.max_unavailable, 1, 100)
         if section.has("maxUnavailablePercentage") and section.has("maxUnavailable"):
             section.refuse("maxUnavailablePercentage", "only one of maxUnavailable and maxUnavailablePercentage")
+        surge, share = section.read("maxSurge", (None, False), _surge, "auto, or a number of nodes or a share from 1")
+        strategy = section.word("strategy", default.strategy, STRATEGIES)
+        if surge is not None and strategy == "MINIMAL":
+            section.refuse("maxSurge", "auto: strategy MINIMAL launches no node ahead")
         return UpdatePolicy(
             max_unavailable=None if section.has("maxUnavailablePercentage") else count,
             max_unavailable_percentage=percentage,
-            strategy=section.word("strategy", default.strategy, STRATEGIES),
+            strategy=strategy,
+            max_surge=surge,
+            max_surge_percent=share,
             order=section.word("order", default.order, ORDERS),
             terminate=section.word("terminate", default.terminate, TERMINATE),
             canary=_canary(section),
             windows=windows(section, "windows"),
         )
+
+
+def _surge(value: Any) -> tuple[int | None, bool]:
+    if value == "auto":
+        return None, False
+    nodes, share = count_or_share(value)
+    if not nodes:
+        raise ValueError("no node could be replaced: strategy MINIMAL launches none ahead")
+    return nodes, share
 
 
 def _canary(update_section: Section) -> Canary:

@@ -158,6 +158,9 @@ def _update(policy: NodePolicy) -> dict[str, Any]:
     return {
         **maximum,
         "strategy": section.strategy,
+        "maxSurge": "auto"
+        if section.max_surge is None
+        else _count_or_share(section.max_surge, percent=section.max_surge_percent),
         "order": section.order,
         "terminate": section.terminate,
         "canary": {

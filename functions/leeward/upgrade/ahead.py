@@ -25,9 +25,10 @@ def launches(preflight: Preflight, record: UpgradeRecord, *, rolling: bool = Fal
     old = waiting(preflight, record)
     alive = record.alive
     told = sum(bool(payer) for payer in record.debts.values())
-    limit = in_store(record.strategy, record.surge, _pace(preflight, old)) if rolling else record.surge
+    most = preflight.max_surge
+    limit = in_store(record.strategy, record.surge, _pace(preflight, old), most) if rolling else record.surge
     ahead = launch_now(surge_limit=limit, alive=alive, gone=told, old_left=len(old))
-    count: int | None = min(ahead, max(most_ahead(record.surge, preflight.parallel) - alive, 0))
+    count: int | None = min(ahead, max(most_ahead(record.surge, preflight.parallel, most) - alive, 0))
     if record.strategy is Strategy.INCREMENTAL and not record.cordoned:
         count = _increment(preflight, record, len(old))
     if count is None:
@@ -61,7 +62,7 @@ def _increment(preflight: Preflight, record: UpgradeRecord, old: int) -> int | N
     on_their_way = len(record.orders) + sum(new not in _ids(preflight) for new in record.debts)
     if on_their_way:
         return 0
-    more = next_increment(len(record.debts), len(zones), len(zones - served))
+    more = next_increment(len(record.debts), len(zones), len(zones - served), preflight.max_surge)
     return None if more is None else min(more, old)
 
 

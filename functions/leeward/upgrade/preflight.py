@@ -21,7 +21,7 @@ from leeward.termination.budgets import refusal
 from leeward.termination.lone_pods import lone_pods
 from leeward.upgrade.competition import BudgetIndex, Rivalry, WaveNode, has_to_leave, rivalry, wave_node
 from leeward.upgrade.members import Absence, Age, LeftOut, Member, Target, left_out, members
-from leeward.upgrade.sizes import Strategy, most_extra, parallelism, rolled_by, surge
+from leeward.upgrade.sizes import Strategy, max_surge, most_extra, parallelism, rolled_by, surge
 from leeward.upgrade.together import Limits
 from leeward.upgrade.waves import Order, plan_waves
 
@@ -72,6 +72,7 @@ class Preflight:
     update: UpdatePolicy
     members: tuple[Member, ...]
     parallel: int
+    max_surge: int
     surge: int
     limits: Limits
     rivalry: Rivalry
@@ -100,6 +101,7 @@ class Preflight:
         update = rolled_by(policy.update, beside.nodegroup)
         parallel = parallelism(update, max(len(found), group.desired))
         zones = {zone_of(world, member) for member in found} - {""}
+        most = max_surge(update, max(len(found), group.desired))
         return cls(
             world=world,
             group=group,
@@ -109,7 +111,8 @@ class Preflight:
             members=found,
             parallel=parallel,
             update=update,
-            surge=surge(Strategy(update.strategy), len(zones), parallel),
+            max_surge=most,
+            surge=surge(Strategy(update.strategy), len(zones), parallel, most),
             limits=_limits(world, group, found, policy, parallel, one_zone=update.order == Order.ZONE),
             rivalry=rivalry(world.budgets, world.pods, only_ready=only_ready),
             wave_nodes=tuple(
@@ -145,7 +148,7 @@ class Preflight:
         """By how much desired and maximum size may grow meanwhile. A managed node group grows as EKS documents."""
         if self.group.nodegroup is not None:
             return self.surge if self.old else 0
-        return most_extra(self.strategy, self.surge, self.parallel, len(self.old))
+        return most_extra(self.strategy, self.surge, self.parallel, len(self.old), self.max_surge)
 
     @property
     def launchable(self) -> Launchable | None:

@@ -19,7 +19,7 @@ from leeward.upgrade.members import Target
 from leeward.upgrade.preflight import Beside, Preflight
 from leeward.upgrade.record import Asked, UpgradeRecord
 from leeward.upgrade.sharing import going_elsewhere, others_of
-from leeward.upgrade.sizes import Strategy, parallelism
+from leeward.upgrade.sizes import Strategy, max_surge, parallelism
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +93,7 @@ def _running(preflight: Preflight, record: UpgradeRecord) -> Preflight:
         preflight,
         members=tuple(one for one in preflight.members if one.instance.id not in given_up),
         parallel=parallel,
+        max_surge=max_surge(preflight.policy.update, max(record.desired, 1)),
         limits=replace(preflight.limits, together=min(preflight.limits.together, parallel)),
         wave_nodes=tuple(
             replace(one, failed_before=_id_of(preflight, one.name) in failed) for one in preflight.wave_nodes

@@ -11,6 +11,7 @@ from leeward.model.nodegroup import Nodegroup
 from leeward.policy.document import UpdatePolicy
 
 ON_THE_WAY = 3
+NO_LIMIT = 1 << 30  # nodes: maxSurge auto
 MOST_PARALLEL = 100  # EKS' quota on maxUnavailable, for percentages too
 
 
@@ -77,59 +78,70 @@ def _within(key: str, value: int) -> int:
     return value
 
 
-def surge(strategy: Strategy, zones: int, parallel: int) -> int:
-    """New nodes alive less old ones gone, at the most. `zones`: those in which the group has nodes.
+def max_surge(update: UpdatePolicy, nodes: int) -> int:
+    """New nodes beyond the old size at a time, as the policy limits them for a group of so many nodes; NO_LIMIT for
+    `auto`. A percentage is rounded up, to one at least.
+    """
+    if update.max_surge is None:
+        return NO_LIMIT
+    if not update.max_surge_percent:
+        return update.max_surge
+    return max(-(-update.max_surge * nodes // 100), 1)
+
+
+def surge(strategy: Strategy, zones: int, parallel: int, most: int = NO_LIMIT) -> int:
+    """New nodes alive less old ones gone, at the most. `zones`: those in which the group has nodes; `most`: maxSurge.
 
     DEFAULT: the larger of 2 x zones and `parallel` (5 zones with 1 -> 10, with 20 -> 20). MINIMAL: none, the group
     replaces each node after it is gone. INCREMENTAL: one for each zone to begin with, see `next_increment`.
     """
     match strategy:
         case Strategy.DEFAULT:
-            return max(2 * zones, parallel)
+            return min(max(2 * zones, parallel), most)
         case Strategy.MINIMAL:
             return 0
         case Strategy.INCREMENTAL:
-            return zones
+            return min(zones, most)
 
 
-def next_increment(launched: int, zones: int, zones_without: int) -> int | None:
+def next_increment(launched: int, zones: int, zones_without: int, most: int = NO_LIMIT) -> int | None:
     """INCREMENTAL: how many more new nodes to launch now; None: the upgrade fails.
 
     `launched` so far, `zones` with nodes, `zones_without` a new node yet. First one for each zone, then one by one
-    while a zone is without; when the increase reaches 2 x zones, the update fails.
+    while a zone is without; when the increase reaches 2 x zones, or with more would exceed maxSurge, the update fails.
     """
     if launched == 0:
-        return zones
+        return min(zones, most)
     if zones_without == 0:
         return 0
-    return 1 if launched + 1 < 2 * zones else None
+    return 1 if launched + 1 < 2 * zones and launched < most else None
 
 
-def in_store(strategy: Strategy, surge_limit: int, pace: int) -> int:
+def in_store(strategy: Strategy, surge_limit: int, pace: int, most: int = NO_LIMIT) -> int:
     """New nodes for which nobody was told to go yet, at the most, while old nodes leave `pace` at a time: the surge, or
     those of three turns where that is more. A boot lasts some 90 s and an unhindered drain 30 s: with fewer, nodes that
-    could drain wait for nodes that boot. INCREMENTAL stays careful.
+    could drain wait for nodes that boot. INCREMENTAL stays careful. `most`: maxSurge.
     """
-    return max(surge_limit, ON_THE_WAY * pace) if strategy is Strategy.DEFAULT else surge_limit
+    return min(max(surge_limit, ON_THE_WAY * pace), most) if strategy is Strategy.DEFAULT else surge_limit
 
 
-def most_ahead(surge_limit: int, parallel: int) -> int:
+def most_ahead(surge_limit: int, parallel: int, most: int = NO_LIMIT) -> int:
     """New nodes that are not paid for, at the most: the surge, for which nobody leaves yet, and those of old nodes that
     are on their way out. Of these `parallel` drain and about twice as many settle and end: that lasts some 70 s, and
-    an unhindered drain half as long. None with MINIMAL.
+    an unhindered drain half as long. None with MINIMAL. `most`: maxSurge.
     """
-    return surge_limit + ON_THE_WAY * parallel if surge_limit else 0
+    return min(surge_limit + ON_THE_WAY * parallel, most) if surge_limit else 0
 
 
-def most_extra(strategy: Strategy, surge_limit: int, parallel: int, old: int) -> int:
+def most_extra(strategy: Strategy, surge_limit: int, parallel: int, old: int, most: int = NO_LIMIT) -> int:
     """New nodes beside those that the group had before, at the most: by so many the desired and the maximum size may
     grow. The surge, as EKS documents; for as many old nodes as there are beyond that, `most_ahead`. INCREMENTAL may
-    launch twice its zones. `old`: nodes to replace; without any nothing is launched.
+    launch twice its zones. `old`: nodes to replace; without any nothing is launched. `most`: maxSurge.
     """
     if not old:
         return 0
-    first = 2 * surge_limit if strategy is Strategy.INCREMENTAL else surge_limit
-    return max(first, min(most_ahead(surge_limit, parallel), old))
+    first = min(2 * surge_limit, most) if strategy is Strategy.INCREMENTAL else surge_limit
+    return max(first, min(most_ahead(surge_limit, parallel, most), old))
 
 
 def launch_now(*, surge_limit: int, alive: int, gone: int, old_left: int) -> int:

@@ -72,9 +72,11 @@ def point(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     scene = look(record, ports)
     group, strategy = scene.group, record.strategy
     zones = {one.zone for one in group.instances if one.zone}
-    limit = surge(strategy, len(zones), parallelism(scene.policy.update, max(record.desired, 1)))
+    parallel = parallelism(scene.policy.update, max(record.desired, 1))
+    most = scene.preflight.max_surge
+    limit = surge(strategy, len(zones), parallel, most)
     left = max(len(scene.preflight.old), len(record.debts))
-    maximum = record.maximum + most_extra(strategy, limit, scene.preflight.parallel, left)
+    maximum = record.maximum + most_extra(strategy, limit, scene.preflight.parallel, left, most)
     record = written(
         replace(
             record,

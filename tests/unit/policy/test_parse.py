@@ -71,6 +71,7 @@ def test_every_key_can_be_set():
         update={
             "maxUnavailablePercentage": 33,
             "strategy": "INCREMENTAL",
+            "maxSurge": "25%",
             "order": "zone",
             "terminate": "first",
             "canary": {"nodes": 1, "bake": "5m", "alarms": ["errors"]},
@@ -241,6 +242,10 @@ REFUSALS = [  # spec, path, found, part of what was expected
         "10",
         "only one of maxUnavailable and",
     ),
+    ({"update": {"maxSurge": 0}}, "update.maxSurge", "0", "auto, or a number of nodes or a share from 1"),
+    ({"update": {"maxSurge": "0%"}}, "update.maxSurge", '"0%"', "a share from 1"),
+    ({"update": {"maxSurge": "all"}}, "update.maxSurge", '"all"', "auto, or a number"),
+    ({"update": {"maxSurge": 3, "strategy": "MINIMAL"}}, "update.maxSurge", "3", "MINIMAL launches no node ahead"),
     ({"update": {"strategy": "default"}}, "update.strategy", '"default"', "one of DEFAULT, MINIMAL, INCREMENTAL"),
     ({"update": {"order": "name"}}, "update.order", '"name"', "one of waves, random, zone, age"),
     ({"update": {"terminate": "never"}}, "update.terminate", '"never"', "one of last, first"),

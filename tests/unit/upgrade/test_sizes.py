@@ -11,6 +11,9 @@ from leeward.upgrade.sizes import (
     Strategy,
     in_store,
     launch_now,
+    max_surge,
+    most_ahead,
+    most_extra,
     next_increment,
     parallelism,
     scaled_by_others,
@@ -52,6 +55,40 @@ def test_exactly_one_maximum_is_expected():
 @pytest.mark.parametrize(("zones", "parallel", "found"), [(5, 1, 10), (5, 20, 20), (5, 10, 10), (1, 1, 2), (3, 7, 7)])
 def test_the_surge_is_the_larger_of_twice_the_zones_and_the_parallelism(zones, parallel, found):
     assert surge(Strategy.DEFAULT, zones, parallel) == found
+
+
+@pytest.mark.parametrize(
+    ("policy", "nodes", "found"),
+    [
+        (UpdatePolicy(max_surge=7), 100, 7),
+        (UpdatePolicy(max_surge=10, max_surge_percent=True), 25, 3),
+        (UpdatePolicy(max_surge=1, max_surge_percent=True), 0, 1),
+    ],
+)
+def test_max_surge_is_a_number_or_a_share_rounded_up_to_one_at_least(policy, nodes, found):
+    assert max_surge(policy, nodes) == found
+
+
+@pytest.mark.parametrize("most", [1, 4, 10, 25])
+def test_never_more_new_nodes_than_max_surge_come_ahead(most):
+    limit = surge(Strategy.DEFAULT, 3, 10, most)
+    assert limit == min(10, most)
+    assert in_store(Strategy.DEFAULT, limit, 10, most) == most
+    assert most_ahead(limit, 10, most) == most
+    assert most_extra(Strategy.DEFAULT, limit, 10, 100, most) == most
+
+
+def test_without_max_surge_as_many_come_as_shorten_the_upgrade():
+    limit = surge(Strategy.DEFAULT, 3, 10, max_surge(UpdatePolicy(), 100))
+    assert (limit, most_extra(Strategy.DEFAULT, limit, 10, 100)) == (10, 40)
+
+
+def test_incremental_stops_at_max_surge():
+    assert surge(Strategy.INCREMENTAL, 3, 1, 2) == 2
+    assert next_increment(0, 3, 3, 2) == 2
+    assert next_increment(2, 3, 1, 2) is None
+    assert next_increment(3, 3, 1, 4) == 1
+    assert most_extra(Strategy.INCREMENTAL, 3, 1, 9, 4) == 4
 
 
 def test_minimal_has_no_surge_and_incremental_begins_with_one_for_each_zone():
