@@ -16,7 +16,7 @@ from leeward.termination.run import Next, Run
 from leeward.termination.sweep import sweep_once
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.scene import measured
+from leeward.upgrade.scene import measured, owed_by_others
 from leeward.upgrade.sizes import Strategy
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, a_subject, an_instance
 from tests.fakes.clock import START
@@ -216,6 +216,18 @@ def test_an_upgrade_that_begins_meanwhile_takes_the_owners_max_size_for_the_one_
     record = an_upgrade(raised_maximum=False)
     assert measured(record, system.groups.by_name[GROUP], system.ports).maximum == 2
     assert owners_maximum(GROUP, system.ports) == 2
+
+
+def test_an_upgrade_measures_without_a_launch_whose_record_the_index_does_not_list_yet(monkeypatch):
+    """The index of open records is some seconds behind the table: the launch of one claimed just now will be paid for
+    by its own termination, and is in no size that the upgrade gives back.
+    """
+    system = a_full_group()
+    ask(system)
+    monkeypatch.setattr(system.claims, "open_instances", list)
+    group = system.groups.by_name[GROUP]
+    assert (group.desired, measured(an_upgrade(raised_maximum=False), group, system.ports).desired) == (3, 2)
+    assert owed_by_others(group, system.ports) == 1
 
 
 def test_a_replacement_during_an_upgrade_takes_the_max_size_that_the_upgrade_recorded():

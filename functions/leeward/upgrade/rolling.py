@@ -117,7 +117,7 @@ def _resized(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord
         return record
     desired = scene.group.desired
     mine = record.desired + len(record.debts) + record.raised
-    others = owed_by_others(record, ports) if desired > mine else 0
+    others = owed_by_others(scene.group, ports) if desired > mine else 0
     shrunk = has_shrunk(record, ports)
     return seen_sizes(record, desired=desired, owed_by_others=others, shrunk=shrunk, now=ports.clock.now())
 

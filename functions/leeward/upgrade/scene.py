@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from leeward.errors import InvalidInputError
 from leeward.model.group import Group
 from leeward.model.instance import Instance
-from leeward.model.termination import TerminationRecord
+from leeward.model.termination import Status, TerminationRecord
 from leeward.policy.document import ClusterSettings, NodePolicy, Selector
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
@@ -106,9 +106,9 @@ def _id_of(preflight: Preflight, node: str) -> str:
     return found.instance_id if found is not None else ""
 
 
-def owed_by_others(record: UpgradeRecord, ports: Ports) -> int:
+def owed_by_others(group: Group, ports: Ports) -> int:
     """Launches of other terminations in the group that are not paid for, those too of which nobody knows yet."""
-    return sum(_owed(one) + one.launching for one in _others(record, ports))
+    return sum(_owed(one) + one.launching for one in _others(group, ports))
 
 
 def measured(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord:
@@ -117,15 +117,17 @@ def measured(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord
     """
     return replace(
         record,
-        desired=group.desired - sum(_owed(one) for one in _others(record, ports)),
+        desired=group.desired - sum(_owed(one) for one in _others(group, ports)),
         maximum=record.maximum if record.raised_maximum else owners_maximum(group.name, ports),
         sized=ports.clock.now(),
     )
 
 
-def _others(record: UpgradeRecord, ports: Ports) -> list[TerminationRecord]:
-    found = ports.claims.read_all(ports.claims.open_instances())
-    return [one for one in found.values() if one.subject.group == record.group]
+def _others(group: Group, ports: Ports) -> list[TerminationRecord]:
+    """The index of open records lags behind: one that has just been claimed is found as a member of the group."""
+    members = (member.id for member in group.instances)
+    found = ports.claims.read_all(dict.fromkeys((*ports.claims.open_instances(), *members)))
+    return [one for one in found.values() if one.subject.group == group.name and one.status is Status.OPEN]
 
 
 def _owed(termination: TerminationRecord) -> int:

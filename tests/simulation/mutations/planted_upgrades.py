@@ -7,6 +7,18 @@ UPGRADE = "leeward.upgrade"
 
 OF_UPGRADE_EDGES = (
     Planted(
+        name="the launch of a termination claimed just now is counted as the group's size",
+        story="finds the other terminations of the group in the index of open records alone",
+        edits=(
+            edit(
+                "leeward.upgrade.scene._others",
+                "(*ports.claims.open_instances(), *members)",
+                "ports.claims.open_instances()",
+            ),
+        ),
+        tests=("tests/state_machines/test_maximum_size.py",),
+    ),
+    Planted(
         name="MaxSize stays raised in a group that no policy selects",
         story="sweeps the groups that the policies select now",
         edits=(
