@@ -214,7 +214,8 @@ class NodeRules:
         policy = policy_of(view, group)
         if policy is None:
             return  # somebody detached it
-        if end - self._held.get(instance, end) > IN_GOOD_TIME and not policy.drain.force:
+        forced = policy.drain.force or view.forced(instance)  # pods are deleted so that their grace ends with the node
+        if end - self._held.get(instance, end) > IN_GOOD_TIME and not forced:
             yield f"{instance} is taken while a hook of ours waits"
         if pods := untouched(instance, end - NOTICE, view):
             yield f"{instance} is taken, nobody has evicted {', '.join(pods)}"
