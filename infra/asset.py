@@ -36,8 +36,8 @@ _LEFT_OUT = (
     "report",
     "__pycache__",
     "*.pyc",
-    "*.asl.json",
-)  # what people run stays home; CloudFormation gets ASL
+    "*.asl.yaml",
+)  # what people run is left out; CloudFormation gets the definitions
 _KEPT = 5  # assets under build/
 MODELS = "models"  # the folder of the asset that AWS_DATA_PATH names
 _NEWER_APIS = (Path("autoscaling/2011-01-01/service-2.json.gz"),)  # LaunchInstances came with botocore 1.40.76

@@ -19,7 +19,7 @@ SILENT_FOR = 30  # minutes without one good decision
 
 MACHINE = MachineShape(
     name=names.ROUND,
-    definition="functions/leeward/disruption/state_machine.asl.json",
+    definition="functions/leeward/disruption/state_machine.asl.yaml",
     permissions=ROUND_MACHINE,
     alarms="round",
     failed="A disruption round could not go on: the execution's cause names the call. It is taken up again by itself.",

@@ -1,5 +1,6 @@
 """A state machine of one of the rooms: its definition from the room's own file, its role, its logs, its two alarms."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from aws_cdk import aws_stepfunctions as stepfunctions
 from constructs import Construct
 
 from infra.alarms import Alarms, Threshold
+from infra.asl import read_definition
 from infra.function import LeewardFunction
 from infra.permission import Permission
 from infra.rules import EventRule
@@ -59,7 +61,7 @@ def machine(
         retention=logs.RetentionDays.ONE_MONTH,
         removal_policy=RemovalPolicy.DESTROY,
     )
-    definition = (root / shape.definition).read_text(encoding="utf-8")
+    definition = json.dumps(read_definition(root / shape.definition), ensure_ascii=False)
     state_machine = stepfunctions.StateMachine(
         scope,
         "StateMachine",

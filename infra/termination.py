@@ -15,7 +15,7 @@ from infra.state_machine import MachineShape, machine
 
 MACHINE = MachineShape(
     name=names.TERMINATION,
-    definition="functions/leeward/termination/state_machine.asl.json",
+    definition="functions/leeward/termination/state_machine.asl.yaml",
     permissions=STATE_MACHINE,
     alarms="termination",
     failed="A node could not be drained or terminated: the execution's error and cause name what blocked it.",

@@ -13,7 +13,7 @@ from infra.state_machine import MachineShape, call_at_deaths, machine
 
 MACHINE = MachineShape(
     name=names.UPGRADE,
-    definition="functions/leeward/upgrade/state_machine.asl.json",
+    definition="functions/leeward/upgrade/state_machine.asl.yaml",
     permissions=UPGRADE_MACHINE,
     alarms="upgrade",
     failed="A node group upgrade has stopped: the execution's error and cause say why and what to do; started again it "

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import leeward
+from infra.asl import read_definition
 
 NODE_TERMINATION, NODE_GROUP_UPGRADE = "node-termination", "node-group-upgrade"
 DISRUPTION_ROUND = "disruption-round"
 FILES = {
-    NODE_TERMINATION: "termination/state_machine.asl.json",
-    NODE_GROUP_UPGRADE: "upgrade/state_machine.asl.json",
-    DISRUPTION_ROUND: "disruption/state_machine.asl.json",
+    NODE_TERMINATION: "termination/state_machine.asl.yaml",
+    NODE_GROUP_UPGRADE: "upgrade/state_machine.asl.yaml",
+    DISRUPTION_ROUND: "disruption/state_machine.asl.yaml",
 }
 SUBSTITUTIONS = {
     "Partition": "aws",
@@ -34,7 +35,7 @@ def definitions() -> Mapping[str, Mapping[str, Any]]:
 
 
 def _read(file: Path) -> Mapping[str, Any]:
-    text = file.read_text()
+    text = json.dumps(read_definition(file))
     for name, value in SUBSTITUTIONS.items():
         text = text.replace("${" + name + "}", value)
     found: dict[str, Any] = json.loads(text)

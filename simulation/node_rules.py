@@ -21,7 +21,7 @@ from simulation.message_rules import moved_near
 from simulation.timed_calls import LONGEST_CALL
 from simulation.view import WorldView
 
-GIVES_BACK = "GiveNodeBack"  # the state of node-termination that puts a node into service again
+GIVES_BACK = "ReturnNodeToService"  # the state of node-termination that puts a node into service again
 CLAIMED_WITHIN = 30.0  # seconds: the queue's window, a cold start and the calls to AWS
 NOTICE = 120.0  # seconds from a spot warning to the end
 IN_GOOD_TIME = 40.0  # a hook that began to hold the instance later than so long before the end may still wait

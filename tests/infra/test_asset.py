@@ -63,7 +63,7 @@ def test_it_leaves_out_what_lambda_brings_and_what_stays_home(asset):
     assert not (asset / "leeward" / "doctor").exists()
     assert not (asset / "leeward" / "adapters" / "doctor").exists()
     assert not (asset / "bin").exists()
-    assert not [path for path in files(asset) if path.name.endswith(".asl.json")]
+    assert not [path for path in files(asset) if path.name.endswith(".asl.yaml")]
 
 
 def test_it_is_smaller_than_ten_megabytes(asset):

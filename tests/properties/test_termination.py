@@ -122,7 +122,7 @@ def test_whatever_breaks_a_termination_keeps_its_promises(data):
         assert not [line for line in system.kubernetes.done if line.startswith("delete")]
     node = system.kubernetes.by_name.get(NODE)
     match walk.ended:
-        case "Terminated" | "HandedOver":
+        case "Terminated" | "Delegated":
             assert (record.status, record.outcome) == (Status.CLOSED, Outcome.TERMINATED)
             assert node is None, "the Node object is gone"
             assert not [hook for _, hook, _ in system.groups.waiting if hook != "other-team"], "our hooks are answered"
@@ -130,7 +130,7 @@ def test_whatever_breaks_a_termination_keeps_its_promises(data):
             assert node is None or not (node.marked or node.unschedulable), "the node is back in service"
             assert record.status is Status.CLOSED or record.times["retry"] > system.clock.now()
             assert not system.groups.terminated
-        case "Spared":
+        case "Cancelled":
             assert node is None or not (node.marked or node.unschedulable), "the node is back in service"
             assert record.outcome is Outcome.GIVEN_BACK
             assert not system.groups.terminated

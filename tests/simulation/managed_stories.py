@@ -86,7 +86,8 @@ def _never_joined():
 
 
 UPGRADED = {"first": "Upgraded"}
-AGAIN = {"first": "HandedOver", "again": "Upgraded"}
+TAKEN = "ControlRequestRecorded"
+AGAIN = {"first": "Delegated", "again": "Upgraded"}
 MENDED = {"first": "UpgradeFailure", "again": "Upgraded"}
 REFUSED = {"first": "NodegroupUpdateFailure", "again": "Upgraded"}
 CONTINUED = {"first": "Continued", f"{GROUP}-2": "Upgraded"}
@@ -95,11 +96,13 @@ MANAGED: dict[str, Story] = {
     "EKS rolls it": Story(plan=lambda _: _managed(), ends=UPGRADED, hours=2),
     "EKS may not start yet": Story(plan=lambda _: _held(), ends=UPGRADED, hours=3),
     "EKS may not start, paused": Story(
-        plan=lambda _: _paused(), ends={**UPGRADED, "pause": "WishWrittenDown", "resume": "WishWrittenDown"}, hours=4
+        plan=lambda _: _paused(),
+        ends={**UPGRADED, "pause": TAKEN, "resume": TAKEN},
+        hours=4,
     ),
     "EKS may not start, aborted": Story(
         plan=lambda _: _held().start("abort", at=LATE + 100, action="abort"),
-        ends={"first": "Aborted", "abort": "WishWrittenDown"},
+        ends={"first": "Aborted", "abort": TAKEN},
         versions=("1",),
     ),
     "EKS is asked by force": Story(plan=lambda _: _forcing(), ends=UPGRADED, hours=5),

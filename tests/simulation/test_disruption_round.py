@@ -1,12 +1,12 @@
 """disruption-round over its own steps, and the terminations that it starts: every way through the state machine."""
 
-import json
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from infra.asl import read_definition
 from leeward.errors import AccessDeniedError
 from leeward.model.termination import Replacement
 from leeward.policy.document import Budget
@@ -26,7 +26,7 @@ from tests.simulation.round_stand_in import (
     killed_after,
 )
 
-DEFINITION = json.loads(Path("functions/leeward/disruption/state_machine.asl.json").read_text())
+DEFINITION = read_definition(Path("functions/leeward/disruption/state_machine.asl.yaml"))
 ROOMY = (deployment("web", 4), budget("web"))
 WHILE_IT_DRAINS = 640.0  # seconds: of two half-empty nodes one goes from 600 on
 
@@ -350,7 +350,7 @@ def test_a_paused_cluster_is_not_even_looked_at():
 def test_a_round_started_by_hand_finds_out_by_itself_what_there_is_to_do():
     world = Disrupted().drifting()
     world.at(DECIDED - 40, lambda: world.machine.start("by-hand", {"cluster": "blue"})).run(0.3)
-    assert "TellNodes" in world.states["by-hand"]
+    assert "RequestTerminations" in world.states["by-hand"]
     assert world.record.number >= 1
 
 
@@ -371,19 +371,19 @@ def test_a_start_by_hand_with_nothing_to_do_says_so():
 def test_a_wrong_input_is_told(given, told):
     world = Disrupted()
     world.at(DECIDED - 40, lambda: world.machine.start("by-hand", given)).run(0.2)
-    assert f"execution by-hand: FAILED NotTaken {told}" in world.story
+    assert f"execution by-hand: FAILED LeaseNotAcquired {told}" in world.story
 
 
 def test_a_second_execution_hands_over_to_the_first():
     world = Disrupted().drifting()
     world.at(DECIDED + 20, lambda: world.machine.start("second", {"cluster": "blue", "round": 1})).run(0.3)
-    assert "execution second: SUCCEEDED HandedOver" in world.story
+    assert "execution second: SUCCEEDED Delegated" in world.story
     assert world.ends[0] == "RoundDone"
 
 
 STATES = [name for name, state in DEFINITION["States"].items() if state["Type"] in {"Task", "Wait"}]
-FAILING = {"GiveUp", "NoteFailure"}
-BESIDE = FAILING | {"JudgementIsOld"}  # not on the way of a round that goes well
+FAILING = {"RollBackCommand", "NoteFailure"}
+BESIDE = FAILING | {"RevalidateCommand"}  # not on the way of a round that goes well
 
 
 @pytest.mark.parametrize("state", [name for name in STATES if name not in BESIDE])
@@ -457,7 +457,7 @@ def test_nobody_is_told_to_go_by_a_judgement_that_is_minutes_old(monkeypatch):
 
 def test_stopped_before_it_judges_once_more_the_round_is_brought_to_an_end(monkeypatch):
     world = slow_to_mark(Disrupted(a_fleet(size=2, workloads=ROOMY, consolidation_policy=WASTE)), monkeypatch)
-    stopped = stop_once_in("JudgementIsOld", world)
+    stopped = stop_once_in("RevalidateCommand", world)
     world.run(1.2)
     assert stopped
     assert world.sizes()[GROUP] == (1, 1)
@@ -468,10 +468,10 @@ def test_what_still_holds_is_done_all_the_same(monkeypatch):
     world = Disrupted(a_fleet(size=2, workloads=ROOMY, consolidation_policy=WASTE))
     slow_to_mark(world, monkeypatch).run()
     (states,) = world.states.values()
-    assert [one for one in states if one in {"TellNodes", "ValidateAgain"}] == [
-        "TellNodes",
+    assert [one for one in states if one in {"RequestTerminations", "ValidateAgain"}] == [
+        "RequestTerminations",
         "ValidateAgain",
-        "TellNodes",
+        "RequestTerminations",
     ]
     assert (world.sizes()[GROUP], world.ends) == ((1, 1), ["RoundDone"])
 

@@ -262,7 +262,7 @@ def test_a_later_attempt_has_the_whole_time_out_also_after_the_termination_grace
     assert rules(checker.after_event(world)) == [Rule.DRAINED]
 
 
-@pytest.mark.parametrize(("state", "found"), [("GiveNodeBack", []), ("DrainNode", [Rule.UNMARKED])])
+@pytest.mark.parametrize(("state", "found"), [("ReturnNodeToService", []), ("DrainNode", [Rule.UNMARKED])])
 def test_a_mark_stays_while_a_termination_is_open_unless_it_gives_the_node_back(world, checker, state, found):
     world.records[INSTANCE] = a_record()
     world.mark()

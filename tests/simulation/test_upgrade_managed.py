@@ -131,7 +131,7 @@ def test_instances_that_never_join_are_named():
 def test_outside_its_windows_eks_is_not_asked():
     world, asked = Managed(a_fleet(windows=(HOURLY,))).start(launchTemplateVersion="2", at=1200), []
     world.at(3500, lambda: asked.extend(world.asked)).run(3)
-    assert "EksMayNotStart" in world.states["first"]
+    assert "WaitForMaintenanceWindow" in world.states["first"]
     assert (asked, world.asked, world.ended()) == ([], [(None, "2", False)], "Upgraded")
 
 
@@ -153,7 +153,7 @@ def test_what_was_held_is_judged_again_before_it_starts():
 
 def test_a_pause_while_eks_rolls_stops_nothing_and_says_so():
     world = Managed().start(launchTemplateVersion="2").start("pause", at=ROLL, action="pause").run(2)
-    assert (world.ended(), world.ended("pause")) == ("Upgraded", "WishWrittenDown")
+    assert (world.ended(), world.ended("pause")) == ("Upgraded", "ControlRequestRecorded")
     said = [line for line in world.world.story if "EKS cannot pause an update" in line]
     assert {line.split(" app:")[0].split()[-1] for line in said} == {"take-lease", "watch-managed"}
     assert "pause came too late" in world.record.remarks[0]
@@ -189,7 +189,7 @@ def test_a_rollback_is_an_update_to_the_version_before(at):
 def test_where_eks_chose_the_image_there_is_no_way_back():
     world = Managed(own=False).start(kubernetesVersion="1.34")
     world.start("back", at=BEGIN + 2 * 3600, action="rollback").run(3)
-    assert (world.ended(), world.ended("back")) == ("Upgraded", "NotTaken")
+    assert (world.ended(), world.ended("back")) == ("Upgraded", "LeaseNotAcquired")
     assert "EKS takes no managed node group back" in world.why("back")
 
 

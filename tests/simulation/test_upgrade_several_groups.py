@@ -80,7 +80,7 @@ def test_an_abort_ends_the_list():
 def test_a_group_that_is_upgraded_already_takes_the_list_over():
     world = begun(several(), group="app")
     begun(world, at=BEGIN + 60, name="second", groups=["app", "third"]).run(1.5)
-    assert (world.ended("second"), versions(world)) == ("HandedOver", {"app": {"2"}, "other": {"1"}, "third": {"2"}})
+    assert (world.ended("second"), versions(world)) == ("Delegated", {"app": {"2"}, "other": {"1"}, "third": {"2"}})
 
 
 @pytest.mark.parametrize(
@@ -95,6 +95,6 @@ def test_a_group_that_is_upgraded_already_takes_the_list_over():
 )
 def test_a_list_that_cannot_be_is_refused_before_anything_is_touched(asked, said):
     world = begun(several(), **asked).run(0.5)
-    assert world.ended() == "NotTaken"
+    assert world.ended() == "LeaseNotAcquired"
     assert said in world.why()
     assert not world.world.upgrades

@@ -76,19 +76,19 @@ def test_new_nodes_that_are_ready_within_seconds_open_the_gate_of_the_next_start
 
 def test_a_second_start_hands_over_to_the_first():
     world = Upgraded().start(launchTemplateVersion="2").start("second", at=BEGIN + 60).run()
-    assert (world.ended(), world.ended("second")) == ("Upgraded", "HandedOver")
+    assert (world.ended(), world.ended("second")) == ("Upgraded", "Delegated")
 
 
 def test_a_wrong_input_is_told_and_nothing_is_written():
     world = Upgraded()
     world.at(BEGIN, lambda: world.machine.start("first", {"group": "nobody"})).run()
-    assert world.ended() == "NotTaken"
+    assert world.ended() == "LeaseNotAcquired"
     assert not world.world.upgrades
 
 
 def test_a_parameter_outside_of_eks_own_is_refused_before_anything_is_written():
     world = Upgraded().start(ami="/golden/images/web").run()
-    assert world.ended() == "NotTaken"
+    assert world.ended() == "LeaseNotAcquired"
     assert "expected one under /aws/service/eks/" in world.why()
     assert not world.world.upgrades
 
@@ -97,7 +97,7 @@ def test_paused_between_nodes_it_goes_on_when_resumed():
     world = Upgraded().start(launchTemplateVersion="2")
     world.start("pause", at=BEGIN + 80, action="pause").start("resume", at=BEGIN + 900, action="resume").run()
     assert "Paused" in world.states["first"]
-    assert (world.ended("pause"), world.ended("resume")) == ("WishWrittenDown", "WishWrittenDown")
+    assert (world.ended("pause"), world.ended("resume")) == ("ControlRequestRecorded", "ControlRequestRecorded")
     assert (world.ended(), world.at_rest()) == ("Upgraded", True)
 
 
@@ -321,6 +321,6 @@ def test_an_abort_right_after_the_cordons_lifts_those_of_seconds_ago():
             world.machine.start("abort", {"group": GROUP, "action": "abort"})
 
     world.watch(abort).run()
-    assert (world.ended(), world.ended("abort")) == ("Aborted", "WishWrittenDown")
+    assert (world.ended(), world.ended("abort")) == ("Aborted", "ControlRequestRecorded")
     assert "cordon app: cordoned: cordoned 6 old nodes" in "\n".join(world.world.story)
     assert (world.record.started, world.cordoned) == (0, [])

@@ -80,7 +80,8 @@ def _surplus():
 
 
 UPGRADED = {"first": "Upgraded"}
-AGAIN = {"first": "HandedOver", "again": "Upgraded"}
+TAKEN = "ControlRequestRecorded"
+AGAIN = {"first": "Delegated", "again": "Upgraded"}
 MENDED = {"first": "UpgradeFailure", "again": "Upgraded"}
 CONTINUED = {"first": "Continued", f"{GROUP}-2": "Upgraded"}
 STRAIGHT = ("take-lease", "check", "prepare", "point", "launch", "gate", "cordon", "drain", "scale-down", "restore")
@@ -88,10 +89,11 @@ STRAIGHT = ("take-lease", "check", "prepare", "point", "launch", "gate", "cordon
 SELF_MANAGED: dict[str, Story] = {
     "upgraded": Story(plan=lambda _: an_upgrade(), ends=UPGRADED),
     "started twice": Story(
-        plan=lambda _: an_upgrade().start("second", at=BEGIN + 60), ends={**UPGRADED, "second": "HandedOver"}
+        plan=lambda _: an_upgrade().start("second", at=BEGIN + 60), ends={**UPGRADED, "second": "Delegated"}
     ),
     "paused": Story(
-        plan=lambda _: _paused(), ends={**UPGRADED, "pause": "WishWrittenDown", "resume": "WishWrittenDown"}
+        plan=lambda _: _paused(),
+        ends={**UPGRADED, "pause": TAKEN, "resume": TAKEN},
     ),
     "canary": Story(plan=lambda _: _canary(), ends=UPGRADED, hours=1.5),
     "alarm": Story(
@@ -107,23 +109,17 @@ SELF_MANAGED: dict[str, Story] = {
         plan=lambda _: _goes_bad(), ends={"first": "NodeCreationFailure", "again": "Upgraded"}, hours=2, size=12
     ),
     "surplus": Story(plan=lambda _: _surplus(), ends=UPGRADED),
-    "aborted at the gate": Story(
-        plan=lambda _: _abort(10), ends={"first": "Aborted", "abort": "WishWrittenDown"}, versions=("1",)
-    ),
-    "aborted": Story(
-        plan=lambda _: _abort(), ends={"first": "Aborted", "abort": "WishWrittenDown"}, versions=("1", "2")
-    ),
+    "aborted at the gate": Story(plan=lambda _: _abort(10), ends={"first": "Aborted", "abort": TAKEN}, versions=("1",)),
+    "aborted": Story(plan=lambda _: _abort(), ends={"first": "Aborted", "abort": TAKEN}, versions=("1", "2")),
     "aborted after a failure": Story(
         plan=lambda _: _bad_image().start("abort", at=BEGIN + 2400, action="abort"),
         ends={"first": "NodeCreationFailure", "abort": "Aborted"},
         versions=("1",),
     ),
     "rolled back at the gate": Story(
-        plan=lambda _: _rollback(10), ends={"first": "RolledBack", "back": "WishWrittenDown"}, versions=("1",)
+        plan=lambda _: _rollback(10), ends={"first": "RolledBack", "back": TAKEN}, versions=("1",)
     ),
-    "rolled back": Story(
-        plan=lambda _: _rollback(), ends={"first": "RolledBack", "back": "WishWrittenDown"}, versions=("1",)
-    ),
+    "rolled back": Story(plan=lambda _: _rollback(), ends={"first": "RolledBack", "back": TAKEN}, versions=("1",)),
     "rolled back afterwards": Story(
         plan=lambda _: _rollback(1500), ends={**UPGRADED, "back": "RolledBack"}, versions=("1",)
     ),
@@ -133,21 +129,23 @@ SELF_MANAGED: dict[str, Story] = {
     ),
     "a wrong input": Story(
         plan=lambda _: an_upgrade(ami="ami-00000000000000009").start("again", at=BEGIN + 60, launchTemplateVersion="2"),
-        ends={"first": "NotTaken", "again": "Upgraded"},
+        ends={"first": "LeaseNotAcquired", "again": "Upgraded"},
     ),
     **{f"{step} fails": Story(plan=broken(step), ends=MENDED, hours=3) for step in STRAIGHT[1:]},
     "take-lease fails": Story(
-        plan=broken("take-lease", launchTemplateVersion="2"), ends={"first": "NotTaken", "again": "Upgraded"}, hours=3
+        plan=broken("take-lease", launchTemplateVersion="2"),
+        ends={"first": "LeaseNotAcquired", "again": "Upgraded"},
+        hours=3,
     ),
     "undo fails": Story(
         plan=broken("undo", _abort),
-        ends={"first": "UpgradeFailure", "abort": "WishWrittenDown", "again": "Aborted"},
+        ends={"first": "UpgradeFailure", "abort": TAKEN, "again": "Aborted"},
         versions=("1", "2"),
         hours=3,
     ),
     "turn-round fails": Story(
         plan=broken("turn-round", _rollback),
-        ends={"first": "UpgradeFailure", "back": "WishWrittenDown", "again": "RolledBack"},
+        ends={"first": "UpgradeFailure", "back": TAKEN, "again": "RolledBack"},
         versions=("1",),
         hours=3,
     ),
@@ -159,7 +157,7 @@ SELF_MANAGED: dict[str, Story] = {
     },
     "robbed before undo": Story(
         plan=robbed("undo", _abort),
-        ends={"first": "HandedOver", "abort": "WishWrittenDown", "again": "Aborted"},
+        ends={"first": "Delegated", "abort": TAKEN, "again": "Aborted"},
         versions=("1", "2"),
         hours=1.8,
     ),
@@ -176,13 +174,13 @@ SELF_MANAGED: dict[str, Story] = {
     ),
     "no instance comes while it is undone": Story(
         plan=stalled("undo", "creation-failure", _abort),
-        ends={"first": "NodeCreationFailure", "abort": "WishWrittenDown", "again": "Aborted"},
+        ends={"first": "NodeCreationFailure", "abort": TAKEN, "again": "Aborted"},
         versions=("1", "2"),
         hours=2,
     ),
     "nodes do not finish while it is undone": Story(
         plan=stalled("undo", "eviction-failure", _abort),
-        ends={"first": "PodEvictionFailure", "abort": "WishWrittenDown", "again": "Aborted"},
+        ends={"first": "PodEvictionFailure", "abort": TAKEN, "again": "Aborted"},
         versions=("1", "2"),
         hours=2,
     ),
@@ -197,7 +195,7 @@ SELF_MANAGED: dict[str, Story] = {
     "full while the surplus leaves": Story(plan=full("scale-down", _surplus), ends=CONTINUED),
     "full while it is undone": Story(
         plan=full("undo", _abort),
-        ends={"first": "Continued", "abort": "WishWrittenDown", f"{GROUP}-2": "Aborted"},
+        ends={"first": "Continued", "abort": TAKEN, f"{GROUP}-2": "Aborted"},
         versions=("1", "2"),
     ),
 }

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import leeward
+from infra.asl import read_definition
 from simulation.definitions import FILES
 
 EXPRESSION = re.compile(r"\{%(.*?)%\}")
@@ -23,11 +24,11 @@ class Graph:
 
     @cached_property
     def text(self) -> str:
-        return (Path(ROOT) / FILES[self.name]).read_text()
+        return json.dumps(self.definition, ensure_ascii=False)
 
     @cached_property
     def definition(self) -> dict[str, Any]:
-        return json.loads(self.text)
+        return read_definition(Path(ROOT) / FILES[self.name])
 
     @cached_property
     def states(self) -> dict[str, Any]:

@@ -35,7 +35,8 @@ def test_every_task_has_retry_catch_and_a_time_out(task):
 @steps
 def test_a_throttled_function_is_retried_for_at_least_fifteen_minutes(task):
     (retry,) = [r for r in task["Retry"] if "Lambda.TooManyRequestsException" in r["ErrorEquals"]]
-    assert (retry["BackoffRate"], retry["MaxDelaySeconds"], retry["JitterStrategy"]) == (2, 30, "FULL")
+    assert (retry["BackoffRate"], retry["JitterStrategy"]) == (2, "FULL")
+    assert retry["MaxDelaySeconds"] in (10, 30)
     delays, delay = [], retry["IntervalSeconds"]
     for _ in range(retry["MaxAttempts"]):
         delays.append(min(delay, retry["MaxDelaySeconds"]) / 2)  # full jitter: half of it on average

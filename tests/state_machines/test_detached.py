@@ -39,7 +39,7 @@ def test_a_detached_instance_keeps_its_pods_and_its_node_serves_again(kind):
     """The deadline of its policy deletes no pod of an instance that nothing ends."""
     system = a_system(pods=[a_pod()], budgets=[a_budget(0)], drain=GRACE)
     claim(system, kind)
-    assert Walker(system, before=Happens(system, detaches(system))).run(I).ended == "Spared"
+    assert Walker(system, before=Happens(system, detaches(system))).run(I).ended == "Cancelled"
     assert ended(system) == (Status.CLOSED, Outcome.GIVEN_BACK)
     assert system.kubernetes.done == []
     assert not system.kubernetes.by_name[NODE].marked

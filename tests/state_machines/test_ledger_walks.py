@@ -155,7 +155,7 @@ def test_a_payer_is_spared_when_the_group_has_been_made_smaller_before_its_turn(
             system.groups.history.append((GROUP, wish))
 
     payer, walk = run_the_payer(system, before=meanwhile)
-    assert walk.ended == "Spared"
+    assert walk.ended == "Cancelled"
     assert system.groups.terminated == []
     assert not system.kubernetes.by_name[f"node-{payer}"].marked
     assert ended_of(system, payer) == (Status.CLOSED, Outcome.GIVEN_BACK)

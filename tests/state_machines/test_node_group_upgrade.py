@@ -17,7 +17,7 @@ def test_every_loop_pauses_and_ends_before_the_history_is_full():
 
 def test_every_failure_has_a_state_of_its_own_name():
     failures = GRAPH.of_type("Fail")
-    assert {name for name, state in failures.items() if state["Error"] != name} == {"NotTaken"}
+    assert {name for name, state in failures.items() if state["Error"] != name} == {"LeaseNotAcquired"}
     assert {"PreflightBlocked", "NodeCreationFailure", "PodEvictionFailure", "CanaryFailure"} <= set(failures)
 
 

@@ -61,7 +61,7 @@ def test_when_the_hook_may_not_be_heartbeaten_any_longer_the_group_keeps_the_ins
             system.kubernetes.set_allowed("shop/web", 1)
 
     walk = Walker(system, before=its_time_is_over).run(I)
-    assert walk.ended == "Spared"
+    assert walk.ended == "Cancelled"
     assert "the group retains the instance" in walk.output["why"]
     assert system.groups.by_name[GROUP].lifecycle_of(I) == "Terminating:Retained"
     assert (system.instances.known[I].state, system.groups.terminated) == ("running", [])
@@ -78,7 +78,7 @@ def test_what_another_team_has_not_finished_keeps_the_instance_although_we_have(
         if state == "Terminate" if when.startswith("before") else answered == ["leeward-terminate"]:
             abandon(system, "their-backup")
 
-    assert Walker(system, before=their_backup_fails).run(I).ended == "Spared"
+    assert Walker(system, before=their_backup_fails).run(I).ended == "Cancelled"
     assert system.groups.terminated == []
     assert system.instances.known[I].state == "running"
 

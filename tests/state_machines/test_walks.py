@@ -253,7 +253,7 @@ def test_a_function_killed_after_its_effects_changes_nothing_about_the_end(step)
     walk = walker.run(I)
     assert walker.killed == []
     if step == "finish":  # closed by the killed call: the second finds nothing to close
-        assert walk.ended in {"Terminated", "HandedOver"}
+        assert walk.ended in {"Terminated", "Delegated"}
     else:
         assert walk.ended == "Terminated"
     assert len(system.groups.launches) == 1
@@ -319,7 +319,7 @@ def test_a_step_that_keeps_failing_leaves_an_open_record_that_says_when_to_try_a
 def test_started_by_hand_it_claims_starts_the_named_execution_and_hands_over():
     system = a_system(pods=[a_pod()])
     walk = Walker(system).run(I, by_hand="console-run")
-    assert walk.ended == "HandedOver"
+    assert walk.ended == "Delegated"
     assert system.executions.open == {f"{I}-1"}
     assert system.claims.records[I].causes[0].kind is CauseKind.MANUAL
     assert Walker(system).run(I).ended == "Terminated"
@@ -357,7 +357,7 @@ def test_an_instance_detached_from_its_group_meanwhile_is_spared():
             system.groups.by_name[GROUP] = replace(group, instances=())
 
     walk = Walker(system, before=somebody_detaches_it).run(I)
-    assert walk.ended == "Spared"
+    assert walk.ended == "Cancelled"
     assert ended(system) == (Status.CLOSED, Outcome.GIVEN_BACK)
     assert [event.reason for event in system.kubernetes.events] == ["TerminationCalledOff"]
     assert not system.kubernetes.by_name[f"node-{I}"].marked

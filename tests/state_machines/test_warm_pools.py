@@ -95,7 +95,7 @@ def started_anew(system):
 def test_one_that_is_in_service_again_before_its_end_was_seen_returns_to_service_in_the_cluster_too():
     system = returning(listed=True)
     system.groups._end = lambda group, instance: started_anew(system)
-    assert Walker(system).run(I).ended == "Spared"
+    assert Walker(system).run(I).ended == "Cancelled"
     record, node = system.claims.records[I], system.kubernetes.by_name[f"node-{I}"]
     assert (record.status, record.outcome) == (Status.CLOSED, Outcome.GIVEN_BACK)
     assert not node.marked

@@ -11,6 +11,7 @@ from typing import Any
 
 import jsonata
 
+from infra.asl import read_definition
 from leeward.errors import RecordChangedError
 from leeward.model.termination import execution_name
 from leeward.model.times import format_instant
@@ -18,7 +19,7 @@ from leeward.termination import draining, steps
 from leeward.termination.run import Run
 from tests.fakes.system import FakeSystem
 
-DEFINITION = json.loads(Path("functions/leeward/termination/state_machine.asl.json").read_text())
+DEFINITION = read_definition(Path("functions/leeward/termination/state_machine.asl.yaml"))
 KNOWN = {**steps.STEPS, **draining.STEPS}
 LONGEST = 5000  # transitions
 

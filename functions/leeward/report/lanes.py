@@ -170,7 +170,7 @@ def _of_story(steps: Sequence[Step]) -> Leaving:
             times.setdefault(Phase.SETTLING, step.left)
         if step.next in {"gone", "remove"}:
             times.setdefault(Phase.TERMINATED, step.left)
-        if step.state == "GiveNodeBack":
+        if step.state == "ReturnNodeToService":
             back = step.left
     return Leaving(times=times, back=back)
 

@@ -14,7 +14,7 @@ from leeward.report.record import Mark, MarkKind
 from leeward.report.words import length
 
 PAUSES = frozenset({"WaitForPods", "Settle", "WaitForTheEnd"})  # which end by their time-out
-SAID_ONCE = frozenset({"AskForReplacement", "TerminateBeforeDrain", "Terminate", "GiveNodeBack"})
+SAID_ONCE = frozenset({"AskForReplacement", "TerminateBeforeDrain", "Terminate", "ReturnNodeToService"})
 LONGEST = 500
 _VARIES = re.compile(r"i-[0-9a-f]+|\d+")
 
@@ -96,15 +96,15 @@ def _usual(step: Step) -> bool:
 def _decisions(steps: Iterable[Step], node: str) -> Iterator[Mark]:
     for step in steps:
         if step.left is not None and step.why and step.state in SAID_ONCE:
-            kind = MarkKind.BLOCKED if step.state == "GiveNodeBack" else MarkKind.DECISION
-            prefix = {"AskForReplacement": "replacement: ", "GiveNodeBack": "given back: "}.get(step.state, "")
+            kind = MarkKind.BLOCKED if step.state == "ReturnNodeToService" else MarkKind.DECISION
+            prefix = {"AskForReplacement": "replacement: ", "ReturnNodeToService": "given back: "}.get(step.state, "")
             yield Mark(at=step.left, kind=kind, node=node, text=cut_short(prefix + step.why))
 
 
 def _given_back(steps: Iterable[Step], node: str, record: TerminationRecord | None) -> Iterator[Mark]:
     """What an upgrade or a round does not decide itself."""
     for step in steps:
-        if step.left is not None and step.state == "GiveNodeBack":
+        if step.left is not None and step.state == "ReturnNodeToService":
             why = step.why or (record.failure if record else "")
             yield Mark(at=step.left, kind=MarkKind.BLOCKED, node=node, text=cut_short(f"given back: {why}"))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from infra.asl import read_definition
 from leeward.model.execution import ExecutionStatus, Machine
 from leeward.model.termination import Cause, CauseKind, Outcome
 from leeward.report import lanes, node_marks
@@ -115,7 +116,7 @@ class TestATermination:
         steps = [
             *a_story()[:3],
             a_step("Drain", 29, 30, next="failed", why=f"PodEvictionFailure: 30 s are over: {BLOCKED}"),
-            a_step("GiveNodeBack", 30, 32, next="given-back", why=BLOCKED),
+            a_step("ReturnNodeToService", 30, 32, next="given-back", why=BLOCKED),
             a_step("PodEvictionFailure", 33),
         ]
         given_back = a_termination(
@@ -389,7 +390,7 @@ class TestAnUpgrade:
             attempt=1,
             steps=[
                 a_step("Drain", 40, 60, next="failed", why=BLOCKED),
-                a_step("GiveNodeBack", 60, 61, next="given-back"),
+                a_step("ReturnNodeToService", 60, 61, next="given-back"),
             ],
         )
         again = told_by_upgrade(OLD, attempt=2, times={name: seconds + 100 for name, seconds in TIMES.items()})
@@ -436,7 +437,7 @@ def test_ec2_names_group_and_kind_where_no_record_does():
 
 @pytest.mark.parametrize("room", ["termination", "upgrade", "disruption"])
 def test_every_state_that_is_looked_for_exists(room):
-    machine = json.loads(Path(f"functions/leeward/{room}/state_machine.asl.json").read_text())
+    machine = read_definition(Path(f"functions/leeward/{room}/state_machine.asl.yaml"))
     of_room = {"termination": Machine.TERMINATION, "upgrade": Machine.UPGRADE, "disruption": Machine.ROUND}[room]
     wanted = {lanes._CORDONS[of_room]} if of_room in lanes._CORDONS else set()
     if room == "termination":
@@ -444,7 +445,7 @@ def test_every_state_that_is_looked_for_exists(room):
     assert wanted <= machine["States"].keys()
     assert {
         name
-        for name, state in json.loads(Path("functions/leeward/termination/state_machine.asl.json").read_text())[
+        for name, state in read_definition(Path("functions/leeward/termination/state_machine.asl.yaml"))[
             "States"
         ].items()
         if re.search("waitForTaskToken", str(state.get("Resource")))
