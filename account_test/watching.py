@@ -14,7 +14,7 @@ from account_test.kubernetes import is_ready, nodes_by_instance
 from account_test.recording import Event, Pod, Recording, Sample, SeenNode, Sizes, Termination
 from account_test.run import TAG
 from infra import names as naming
-from leeward.model.keys import PREFIX
+from leeward.model.well_known import PREFIX
 
 PLAIN = TypeDeserializer()
 RECORD = "termination#"

@@ -9,8 +9,8 @@ from typing import Any
 from bench.cost_bill import Bill
 from bench.upgrade_fleet import BenchFleet, BenchGroup
 from leeward.model.termination import Status, TerminationRecord
+from leeward.notifications.events import tidings
 from leeward.policy.document import ClusterPolicies, ClusterSettings, DrainPolicy, NodePolicy, Selector
-from leeward.telling.tidings import tidings
 from simulation import fleets
 from simulation.aws import events
 from simulation.faults import Faults

@@ -25,7 +25,7 @@ IMPORT, INIT, FIRST_CALL = 1.5, 3.0, 0.2  # targets, in units of `import boto3`
 RUNS = 5
 SDK = ("boto3", "botocore", "s3transfer", "dateutil", "urllib3", "jmespath", "six")
 ROOT = Path(__file__).resolve().parent.parent
-TELLING = "leeward.telling.handler.handle"
+TELLING = "leeward.notifications.handler.handle"
 ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
     "AWS_SECRET_ACCESS_KEY": "not-a-secret",

@@ -7,7 +7,7 @@ import statistics
 import time
 from datetime import UTC, datetime
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.instance_type import InstanceType
 from leeward.model.node import Node
 from leeward.model.subnet import Subnet
@@ -70,7 +70,7 @@ def a_node(number: int) -> Node:
         uid=f"uid-{number}",
         resource_version="1",
         provider_id=f"aws:///{zone}/i-{number:017x}",
-        labels={keys.ZONE_LABEL: zone, keys.INSTANCE_TYPE_LABEL: "m5.large"},
+        labels={well_known.ZONE_LABEL: zone, well_known.INSTANCE_TYPE_LABEL: "m5.large"},
         annotations={},
         taints=(),
         unschedulable=False,

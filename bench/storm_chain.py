@@ -14,7 +14,7 @@ from itertools import count as counting
 
 from bench.upgrade_fleet import BenchFleet, BenchGroup
 from leeward.adapters.aws.clients import ATTEMPTS
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.termination import Status
 from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy, Selector
 from local.cluster.objects import name_of
@@ -107,7 +107,7 @@ def first_marks(world: World) -> dict[str, float]:
     def see(change: Change) -> None:
         if change.resource == "nodes":
             taints = change.obj["spec"].get("taints") or ()
-            if any(taint["key"] == keys.DISRUPTED_TAINT for taint in taints):
+            if any(taint["key"] == well_known.DISRUPTED_TAINT for taint in taints):
                 found.setdefault(name_of(change.obj), world.timeline.now())
 
     world.cluster.observe(see)

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs
 
-from leeward.model import keys
+from leeward.model import well_known
 from local.cluster.nodes import NodeSpec
 from local.cluster.server import ClusterServer
 from local.cluster.settings import ClusterSettings
@@ -73,7 +73,7 @@ class CannedAws:
 
 
 def _instance(name: str, number: int) -> str:
-    tags = {keys.GROUP_TAG: GROUP, f"{keys.CLUSTER_TAG_PREFIX}{CLUSTER}": "owned", "Name": GROUP}
+    tags = {well_known.GROUP_TAG: GROUP, f"{well_known.CLUSTER_TAG_PREFIX}{CLUSTER}": "owned", "Name": GROUP}
     tagged = "".join(f"<item><key>{key}</key><value>{value}</value></item>" for key, value in tags.items())
     return (
         f"<item><instanceId>{name}</instanceId><instanceState><code>16</code><name>running</name></instanceState>"
@@ -90,7 +90,7 @@ def _group(count: int) -> str:
         "<ProtectedFromScaleIn>false</ProtectedFromScaleIn></member>"
         for n in range(count)
     )
-    key = f"{keys.CLUSTER_TAG_PREFIX}{CLUSTER}"
+    key = f"{well_known.CLUSTER_TAG_PREFIX}{CLUSTER}"
     return (
         f'<DescribeAutoScalingGroupsResponse xmlns="{_AUTOSCALING}"><DescribeAutoScalingGroupsResult>'
         f"<AutoScalingGroups><member><AutoScalingGroupName>{GROUP}</AutoScalingGroupName><MinSize>0</MinSize>"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from leeward.model import keys
+from leeward.model import well_known
 from local.cluster.history import Cause
 from local.cluster.objects import is_deleting, node_of
 from local.cluster.store import Change, ChangeType
@@ -89,5 +89,5 @@ def marked_nodes(world: World) -> list[str]:
     return [
         node["metadata"]["name"]
         for node in world.cluster.store.each("nodes")
-        if any(taint["key"] == keys.DISRUPTED_TAINT for taint in node["spec"].get("taints") or ())
+        if any(taint["key"] == well_known.DISRUPTED_TAINT for taint in node["spec"].get("taints") or ())
     ]

@@ -19,11 +19,11 @@ from infra.alarms import Alarms, Threshold
 from infra.function import FunctionShape, LeewardFunction, Surroundings
 from infra.names import Names
 from infra.scopes import Scopes
-from leeward.telling.tidings import Turn
+from leeward.notifications.events import Turn
 
 SHAPE = FunctionShape(
     name="telling",
-    handler="leeward.telling.handler.handle",
+    handler="leeward.notifications.handler.handle",
     room="telling",
     description="Puts an event on the bus for each turn that a termination takes",
     timeout=30,

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.instance import instance_id_of
 from local.cluster.objects import Obj, name_of
 from simulation.asked import AskedOf
@@ -28,7 +28,7 @@ LAUNCH = re.compile(r"(?P<instance>i-[0-9a-f]+)(-(?P<period>[0-9]{1,4})(?=-))?")
 
 def is_marked(node: Obj) -> bool:
     """Whether a Node carries our mark, or another deployment's."""
-    return any(taint.get("key") == keys.DISRUPTED_TAINT for taint in node["spec"].get("taints") or ())
+    return any(taint.get("key") == well_known.DISRUPTED_TAINT for taint in node["spec"].get("taints") or ())
 
 
 def instance_of(execution: str) -> str | None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.policy.document import Rebalance
 from local.cluster.nodes import NodeSpec, node_object
 from simulation.asked import Asked, Kind
@@ -142,7 +142,7 @@ class Equipment:
         name = member.node
         self._world.say(f"another deployment marks {name}")
         self._world.marked_by_others.add(name)
-        taint = {"key": keys.DISRUPTED_TAINT, "value": OTHER_DEPLOYMENT, "effect": "NoSchedule"}
+        taint = {"key": well_known.DISRUPTED_TAINT, "value": OTHER_DEPLOYMENT, "effect": "NoSchedule"}
         own = [taint, *(node["spec"].get("taints") or ())]
         self._world.cluster.patch("nodes", name, {"spec": {"taints": own, "unschedulable": True}})
         ends = self._random.random() < 0.5
@@ -157,7 +157,7 @@ class Equipment:
         if ends and not self._world.over and terminate(self._world, member, "another deployment", decrement=False):
             self._world.marked_by_others.add(member.node)  # until the node has gone
             return
-        left = [taint for taint in node["spec"]["taints"] if taint["key"] != keys.DISRUPTED_TAINT]
+        left = [taint for taint in node["spec"]["taints"] if taint["key"] != well_known.DISRUPTED_TAINT]
         self._world.cluster.patch("nodes", member.node, {"spec": {"taints": left, "unschedulable": None}})
 
     def _breathe(self) -> None:

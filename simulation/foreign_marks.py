@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from leeward.model import keys
+from leeward.model import well_known
 from local.cluster.objects import Obj, name_of
 from local.cluster.store import Change, ChangeType
 from simulation.view import WorldView
@@ -18,7 +18,7 @@ def marked_by_others(node: Obj) -> bool:
 
 
 def _theirs(taint: Obj) -> bool:
-    return taint.get("key") == keys.DISRUPTED_TAINT and taint.get("value") == OTHER_DEPLOYMENT
+    return taint.get("key") == well_known.DISRUPTED_TAINT and taint.get("value") == OTHER_DEPLOYMENT
 
 
 class ForeignMarks:

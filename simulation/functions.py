@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from leeward.disruption import steps as rounds
-from leeward.disruption.deciding import decide_once
+from leeward.disruption.controller import decide_once
 from leeward.disruption.run import RoundRun
 from leeward.errors import LeewardError, UnexpectedError
 from leeward.interruption.batch import Record, process_batch
@@ -16,9 +16,9 @@ from leeward.interruption.redelivery import redeliver_soon
 from leeward.isolation import in_turn
 from leeward.ports import Ports
 from leeward.sync.once import sync_once
-from leeward.termination import draining, steps
+from leeward.termination import drain_step, steps
+from leeward.termination.reconciler import sweep_once
 from leeward.termination.run import Run
-from leeward.termination.sweep import sweep_once
 from simulation.aws.queue import Queued
 
 TIMEOUTS = {
@@ -34,7 +34,7 @@ TIMEOUTS = {
 CONCURRENCY = {"drain": 40}  # reserved, as infra sets by default; what is called beyond it is throttled
 RESERVE_SECONDS = 2.0  # of an invocation (adapters/wiring.py)
 UNEXPECTED = UnexpectedError.__name__
-STEPS = {"terminate": steps.STEPS, "drain": draining.STEPS}
+STEPS = {"terminate": steps.STEPS, "drain": drain_step.STEPS}
 
 
 def bounded(function: str, ports: Ports) -> Ports:
@@ -84,7 +84,7 @@ def _upgrade_step(call: Mapping[str, Any], ports: Ports) -> dict[str, Any]:
 
 def upgrade_ended(detail: Mapping[str, Any], ports: Ports) -> dict[str, str]:
     """EventBridge's word on how an execution of node-group-upgrade ended."""
-    return {"next": "rule", "why": import_module("leeward.upgrade.sweep").ended_badly(detail, ports)}
+    return {"next": "rule", "why": import_module("leeward.upgrade.reconciler").ended_badly(detail, ports)}
 
 
 def decide(ports: Ports) -> dict[str, Any]:

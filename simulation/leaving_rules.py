@@ -4,7 +4,7 @@ The rules look at targets, attachments and replicas themselves and share no code
 
 from collections.abc import Iterator
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.instance import instance_id_of
 from local.cluster.objects import Obj, annotations_of, is_ready, name_of
 from local.cluster.selectors import label_selector_matches
@@ -72,7 +72,9 @@ def exclusions(view: WorldView) -> Iterator[str]:
     """No node that serves again is kept out of load balancers by us."""
     for node in view.cluster.store.sorted("nodes"):
         taints = node["spec"].get("taints") or ()
-        if keys.EXCLUDED_BY_DRAIN in annotations_of(node) and all(one["key"] != keys.DISRUPTED_TAINT for one in taints):
+        if well_known.EXCLUDED_BY_DRAIN in annotations_of(node) and all(
+            one["key"] != well_known.DISRUPTED_TAINT for one in taints
+        ):
             yield name_of(node)
 
 

@@ -6,7 +6,7 @@ marks come and go between two events."""
 from collections.abc import Iterator
 from math import ceil
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.instance import instance_id_of
 from leeward.policy.document import Budget
 from local.cluster.objects import Obj, annotations_of, name_of
@@ -255,7 +255,7 @@ class NodeRules:
         comes, goes = is_marked(new) and not is_marked(old), is_marked(old) and not is_marked(new)
         if comes:
             self._marked.append(_instance(new))
-            if keys.CORDONED_FOR not in annotations_of(old):  # an upgrade's cordon outlives the mark
+            if well_known.CORDONED_FOR not in annotations_of(old):  # an upgrade's cordon outlives the mark
                 (self._theirs if _unschedulable(old) else self._cordoned).add(name)
         elif goes:
             self._bared.append(_instance(new))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from math import ceil
 
 from leeward.disruption.record import RoundRecord
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.instance import instance_id_of
 from leeward.policy.document import Budget, NodePolicy
 from leeward.policy.selection import policy_for
@@ -86,7 +86,7 @@ def _unavailable(node: Obj) -> bool:
 
 def is_marked(node: Obj) -> bool:
     """Whether it carries our mark; cordoned alone it is available."""
-    return any(taint.get("key") == keys.DISRUPTED_TAINT for taint in node["spec"].get("taints") or ())
+    return any(taint.get("key") == well_known.DISRUPTED_TAINT for taint in node["spec"].get("taints") or ())
 
 
 def of_open_rounds(view: WorldView) -> set[str]:
@@ -126,10 +126,10 @@ def _restored(view: WorldView) -> Iterator[str]:
 
 
 def _kept(view: WorldView) -> Iterator[str]:
-    rounds = {f"{keys.OF_ROUND}{record.number}" for record in view.rounds.values() if record.open}
+    rounds = {f"{well_known.OF_ROUND}{record.number}" for record in view.rounds.values() if record.open}
     for node in view.cluster.store.sorted("nodes"):
-        kept_for = str((node["metadata"].get("annotations") or {}).get(keys.KEPT_FOR) or "")
-        if kept_for.startswith(keys.OF_ROUND) and kept_for not in rounds:
+        kept_for = str((node["metadata"].get("annotations") or {}).get(well_known.KEPT_FOR) or "")
+        if kept_for.startswith(well_known.OF_ROUND) and kept_for not in rounds:
             yield f"{name_of(node)} is kept from Cluster Autoscaler for {kept_for}, which has ended"
 
 

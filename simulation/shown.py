@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from math import inf
 
 from leeward.disruption.record import RoundRecord
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.group import LAUNCHING, Group, HookResult, LifecycleHook
 from leeward.model.termination import LaunchPlan, TerminationRecord
 from leeward.upgrade.record import UpgradeRecord
@@ -180,7 +180,7 @@ class Shown:
     def strays(self) -> Sequence[str]:
         """Neither in a group nor detached from it, which takes the tag away."""
         instances = self.fleet.instances.values()
-        return [m.id for m in instances if m.lifecycle is None and not m.gone and keys.GROUP_TAG in m.tags]
+        return [m.id for m in instances if m.lifecycle is None and not m.gone and well_known.GROUP_TAG in m.tags]
 
     @property
     def deletions(self) -> Sequence[Deletion]:

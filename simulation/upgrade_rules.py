@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 
 from leeward.errors import InvalidInputError
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.group import GroupInstance
 from leeward.model.instance import instance_id_of
 from leeward.policy.selection import policy_for
 from leeward.upgrade.record import UpgradeRecord, Wish
-from leeward.upgrade.sizes import parallelism
+from leeward.upgrade.surge_sizes import parallelism
 from local.cluster.objects import Obj, annotations_of, controller_of, name_of
 from simulation.facts import maximum_kept
 from simulation.view import Rule, WorldView
@@ -104,7 +104,7 @@ def _has_to_leave(pod: Obj) -> bool:
     owner = controller_of(pod)
     finished = (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
     daemon = owner is not None and owner["kind"] == "DaemonSet"
-    return not (finished or daemon or keys.MIRROR_POD in annotations_of(pod))
+    return not (finished or daemon or well_known.MIRROR_POD in annotations_of(pod))
 
 
 def owed_by_upgrade(group: str, view: WorldView) -> int:
@@ -143,15 +143,19 @@ def _cordons(view: WorldView) -> Iterator[str]:
 
 def _kept(view: WorldView) -> Iterator[str]:
     for node in view.cluster.store.sorted("nodes"):
-        group = annotations_of(node).get(keys.KEPT_FOR)
+        group = annotations_of(node).get(well_known.KEPT_FOR)
         record = view.upgrades.get(group or "")
-        if group and not group.startswith(keys.OF_ROUND) and (record is None or record.execution not in view.upgrading):
+        if (
+            group
+            and not group.startswith(well_known.OF_ROUND)
+            and (record is None or record.execution not in view.upgrading)
+        ):
             yield f"{name_of(node)} is kept from Cluster Autoscaler for the upgrade of {group}, which nobody works on"
 
 
 def _cordoned_for(node: Obj) -> str:
     notes = node["metadata"].get("annotations") or {}
-    return str(notes.get(keys.CORDONED_FOR) or notes.get(keys.EXCLUDED_FOR) or "")
+    return str(notes.get(well_known.CORDONED_FOR) or notes.get(well_known.EXCLUDED_FOR) or "")
 
 
 UPGRADES_EVENTUAL: tuple[tuple[Rule, Callable[[WorldView], Iterator[str]]], ...] = (

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol, Self
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.ports_cluster import EvictionRefusedError, Kubernetes
 from leeward.ports_facts import Catalog, KnownNodegroups, LaunchSources, Network, Nodegroups, PriceList
 from leeward.time_budget import BoundedClusters, TimeBudget
@@ -306,7 +306,7 @@ class Ports:
     round_executions: RoundExecutions
     deployment: str
     queue_arns: frozenset[str] = frozenset()
-    hook_mark: str = keys.HOOK_MARK
+    hook_mark: str = well_known.HOOK_MARK
     origins: frozenset[tuple[str, str]] = frozenset()
     budget: TimeBudget | None = None
 

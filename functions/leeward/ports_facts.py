@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from leeward.model.instance_type import InstanceType
     from leeward.model.launch import LaunchSettings
     from leeward.model.nodegroup import Nodegroup
-    from leeward.model.promise import Pool, Promise, Promises
+    from leeward.model.reservation import Pool, Promise, Promises
     from leeward.model.subnet import Subnet
 
 

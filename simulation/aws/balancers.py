@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.instance import Instance, instance_id_of
 from leeward.model.target import Health, Target, TargetKind
 from local.cluster.store import Change, ChangeType
@@ -44,7 +44,7 @@ class SimLoadBalancers:
         if change.resource != "nodes":
             return
         instance = instance_id_of(change.obj["spec"].get("providerID") or "")
-        labelled = keys.EXCLUDE_LABEL in (change.obj["metadata"].get("labels") or {})
+        labelled = well_known.EXCLUDE_LABEL in (change.obj["metadata"].get("labels") or {})
         if labelled and change.type is not ChangeType.DELETED:
             self.excluded.setdefault(instance, self._timeline.now())
         else:

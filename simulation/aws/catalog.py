@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from leeward.model.facts import FactKind, Sheet
-from leeward.model.promise import Pool, Promise, Promises
+from leeward.model.reservation import Pool, Promise, Promises
 
 
 class SimCatalog:

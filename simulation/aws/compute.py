@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Protocol
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.group import LAUNCHING, TERMINATING, Group, GroupInstance, HookResult, LifecycleHook
 from leeward.model.instance import CapacityType, Instance
 from leeward.model.launch import LaunchSource, LaunchTemplateRef, Override
@@ -213,7 +213,7 @@ def subnet_of(zone: str) -> str:
 
 def group_of(plan: Plan, cluster: str) -> SimGroup:
     """Tagged for the cluster; another team's terminate hook where the plan has one."""
-    tags = {keys.CLUSTER_TAG_PREFIX + cluster: "owned"} | dict(getattr(plan, "tags", {}))
+    tags = {well_known.CLUSTER_TAG_PREFIX + cluster: "owned"} | dict(getattr(plan, "tags", {}))
     group = SimGroup(plan=plan, tags=tags, desired=plan.size, maximum=plan.maximum, template=template_of(plan.name))
     group.minimum = getattr(plan, "minimum", 0)
     group.boots, group.joins = getattr(plan, "boots", None) or group.boots, getattr(plan, "joins", None) or group.joins

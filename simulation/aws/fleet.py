@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from random import Random
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.group import LAUNCHING, TERMINATING, HookResult
 from simulation.asked import Asked, Kind
 from simulation.aws import activities, events
@@ -122,7 +122,7 @@ class SimFleet:
         group.members.pop(member.id)
         group.replacing.pop(member.id, None)
         member.lifecycle = None
-        member.tags = {key: value for key, value in member.tags.items() if key != keys.GROUP_TAG}
+        member.tags = {key: value for key, value in member.tags.items() if key != well_known.GROUP_TAG}
         self.reconcile_soon(group)
 
     def launched_by(self, instance: str) -> str:
@@ -293,7 +293,7 @@ class SimFleet:
             zone=zone,
             type=group.type_of(self._numbers),
             spot=group.plan.spot,
-            tags={**group.tags, keys.GROUP_TAG: group.name},
+            tags={**group.tags, well_known.GROUP_TAG: group.name},
             launched=self._timeline.now(),
             version=group.version,
             image=group.template.image(group.version),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.nodegroup import Nodegroup
 from local.cluster.model import Cluster
 from simulation.aws.compute import SimGroup, SimInstance
@@ -40,7 +40,7 @@ class ManagedGroups:
 
     def manage(self, group: SimGroup, nodegroup: str, own: SimTemplate | None = None, **more: Any) -> None:
         """`own`: the user's launch template, of whose version 1 EKS' copy was made; `more`: fields of `Nodegroup`."""
-        group.tags = {**group.tags, keys.EKS_CLUSTER_TAGS[0]: self._name, keys.NODEGROUP_TAG: nodegroup}
+        group.tags = {**group.tags, well_known.EKS_CLUSTER_TAGS[0]: self._name, well_known.NODEGROUP_TAG: nodegroup}
         template = None
         if own is not None:
             self._own[group.name], template = own, (own.id, "1")

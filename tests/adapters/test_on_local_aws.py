@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from leeward.adapters import wiring
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.group import TERMINATING, HookResult, LifecycleHook
 from leeward.model.termination import Outcome
 from local.aws.process import running
@@ -83,7 +83,7 @@ def group(aws):
         DesiredCapacity=2,
         VPCZoneIdentifier=subnet,
         LaunchTemplate={"LaunchTemplateName": name, "Version": "$Latest"},
-        Tags=[{"Key": keys.CLUSTER_TAG_PREFIX + CLUSTER, "Value": "owned", "PropagateAtLaunch": True}],
+        Tags=[{"Key": well_known.CLUSTER_TAG_PREFIX + CLUSTER, "Value": "owned", "PropagateAtLaunch": True}],
     )
     yield name
     autoscaling.delete_auto_scaling_group(AutoScalingGroupName=name, ForceDelete=True)
@@ -134,7 +134,9 @@ def test_a_launch_is_one_instance_however_often_it_is_asked_for(ports, group):
 
 def test_a_hook_holds_the_instance_until_it_is_answered_once(ports, group):
     ids = in_service(ports, group, 2)
-    hook = LifecycleHook(name=keys.TERMINATE_HOOK, group=group, transition=TERMINATING, metadata=keys.HOOK_MARK)
+    hook = LifecycleHook(
+        name=well_known.TERMINATE_HOOK, group=group, transition=TERMINATING, metadata=well_known.HOOK_MARK
+    )
     action = {"group": group, "hook": hook.name, "instance": ids[0]}
     for _ in range(2):
         ports.groups.put_hook(hook, default_result=HookResult.CONTINUE)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from leeward.adapters.aws.past_executions import StepFunctionsPast, steps_of
+from leeward.adapters.aws.execution_history import StepFunctionsPast, steps_of
 from leeward.errors import AccessDeniedError, ThrottledError
 from leeward.model.execution import ExecutionStatus, Failure, Machine
 

@@ -18,7 +18,7 @@ def declared_metrics():
         "termination.telemetry",
         "sync.handler",
         "upgrade.telemetry",
-        "telling.handler",
+        "notifications.handler",
         "adapters.kubernetes.telemetry",
     )
     for name in (f"leeward.{module}" for module in modules):

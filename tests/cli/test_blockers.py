@@ -10,7 +10,7 @@ import pytest
 
 from leeward.adapters import wiring
 from leeward.blockers.blocker import Kind
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.attachment import VolumeAttachment
 from leeward.model.deployment import Deployment
 from leeward.model.node import Taint
@@ -20,7 +20,7 @@ from leeward.model.times import format_instant
 from leeward.policy.document import DrainPolicy
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord, Wish
-from leeward.upgrade.sizes import Strategy
+from leeward.upgrade.surge_sizes import Strategy
 from tests.cli.command import NOON, SMALL, a_snapshot
 from tests.fakes.builders import CLUSTER, a_group, a_node, a_policy, a_subject, an_instance, our_hook, policies
 from tests.fakes.system import FakeSystem
@@ -138,7 +138,10 @@ def test_the_table_is_for_people(leeward):
 
 def test_a_node_that_an_upgrade_keeps_names_the_upgrade(blockers, tmp_path):
     nodes = json.loads((SMALL / "nodes.json").read_text())
-    nodes["items"][1]["metadata"]["annotations"] = {keys.SCALE_DOWN_DISABLED: "true", keys.KEPT_FOR: "web-1"}
+    nodes["items"][1]["metadata"]["annotations"] = {
+        well_known.SCALE_DOWN_DISABLED: "true",
+        well_known.KEPT_FOR: "web-1",
+    }
     found = blockers("node-b", snapshot=a_snapshot(tmp_path, nodes=nodes))
     (kept,) = (one for one in found if one["kind"] == "node-scale-down-disabled")
     assert (kept["owner"], kept["until"]) == ("Upgrade/web-1", None)
@@ -147,7 +150,7 @@ def test_a_node_that_an_upgrade_keeps_names_the_upgrade(blockers, tmp_path):
 
 @pytest.fixture
 def system(monkeypatch):
-    mark = Taint(key=keys.DISRUPTED_TAINT, effect="NoSchedule", value="spot_interruption")
+    mark = Taint(key=well_known.DISRUPTED_TAINT, effect="NoSchedule", value="spot_interruption")
     system = FakeSystem(
         instances=[an_instance("i-0a"), an_instance("i-0b")],
         groups=[a_group("web-a", "i-0a", "i-0b")],
@@ -212,7 +215,7 @@ def test_live_an_unknown_node_is_bad_input_and_a_silent_cluster_exit_1(leeward, 
 
 
 def test_live_all_nodes_on_their_way_out_cost_one_look_into_the_table(leeward, system):
-    mark = Taint(key=keys.DISRUPTED_TAINT, effect="NoSchedule")
+    mark = Taint(key=well_known.DISRUPTED_TAINT, effect="NoSchedule")
     for name in "cde":
         system.kubernetes.put_node(replace(a_node(f"i-0{name}", taints=(mark,)), name=f"node-{name}"))
     live(leeward)
@@ -225,7 +228,7 @@ def kept(leeward, system):
     system.kubernetes.by_name.clear()
     system.kubernetes.put_node(a_node("i-0a"))
     system.kubernetes.put_node(
-        replace(a_node("i-0b"), annotations={keys.SCALE_DOWN_DISABLED: "true", keys.KEPT_FOR: "web-a"})
+        replace(a_node("i-0b"), annotations={well_known.SCALE_DOWN_DISABLED: "true", well_known.KEPT_FOR: "web-a"})
     )
 
     def tell(*, runs=True, **changes):

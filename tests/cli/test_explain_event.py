@@ -274,6 +274,7 @@ class TestLive:
         return made
 
     def test_the_world_is_looked_up_and_nothing_is_done(self, explain, system):
+        system.groups.begin_terminating(GROUP, "i-0abc")
         document = explain(event("asg_terminate"), options=["--cluster", "blue"])
         assert (document["action"], document["deadline"]) == ("drain", "2026-03-02T10:05:00Z")
         assert system.claims.records == {}

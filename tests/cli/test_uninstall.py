@@ -9,7 +9,7 @@ import pytest
 
 from leeward.adapters import wiring
 from leeward.errors import AccessDeniedError, TerminalError
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.group import LifecycleHook
 from leeward.model.node import Taint, disruption_taint
 from leeward.model.termination import Cause, CauseKind
@@ -42,9 +42,9 @@ def a_system(paused=True):
         a_node(I),
         taints=(Taint(key="team", effect="NoSchedule"), MARK),
         unschedulable=True,
-        finalizers=("other.dev/backup", keys.FINALIZER),
-        labels={keys.SUBNET_LABEL: "subnet-a", "team": "web"},
-        annotations={**THEIRS, keys.EXPIRED: "true"},
+        finalizers=("other.dev/backup", well_known.FINALIZER),
+        labels={well_known.SUBNET_LABEL: "subnet-a", "team": "web"},
+        annotations={**THEIRS, well_known.EXPIRED: "true"},
     )
     return FakeSystem(
         instances=[an_instance(I), an_instance("i-0def")],
@@ -113,7 +113,7 @@ def test_a_cluster_that_is_not_paused_is_refused(uninstall, system):
     system.clusters.policies_of[CLUSTER] = policies(a_policy())
     told = uninstall(code=1)
     assert (told["done"], told["left"][0]["what"]) == (False, f"cluster {CLUSTER}")
-    assert keys.FINALIZER in system.kubernetes.by_name[NODE].finalizers
+    assert well_known.FINALIZER in system.kubernetes.by_name[NODE].finalizers
 
 
 def test_without_any_policy_nobody_would_put_it_back(uninstall, system):
@@ -139,7 +139,7 @@ def test_a_permission_that_is_missing_is_named(leeward, system):
     system.claims.fail("open_instances", AccessDeniedError("not allowed to dynamodb:Query"))
     result = leeward("uninstall", "--cluster", CLUSTER)
     assert (result.code, "dynamodb:Query" in result.err) == (1, True)
-    assert keys.FINALIZER in system.kubernetes.by_name[NODE].finalizers
+    assert well_known.FINALIZER in system.kubernetes.by_name[NODE].finalizers
 
 
 def test_the_table_names_what_came_off(leeward, system):
@@ -151,7 +151,7 @@ def test_the_table_names_what_came_off(leeward, system):
 
 def test_from_a_folder_it_is_only_told(leeward, tmp_path):
     nodes = json.loads((SMALL / "nodes.json").read_text())
-    nodes["items"][0]["metadata"]["finalizers"] = [keys.FINALIZER]
+    nodes["items"][0]["metadata"]["finalizers"] = [well_known.FINALIZER]
     told = leeward("uninstall", "--snapshot", a_snapshot(tmp_path, nodes=nodes), "-o", "json").json
     jsonschema.validate(told, SCHEMA)
     assert told["done"] is False

@@ -10,7 +10,7 @@ from leeward.errors import InvalidInputError
 from leeward.model.launch import LaunchSource, LaunchTemplateRef
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord, Wish
-from leeward.upgrade.sizes import Strategy
+from leeward.upgrade.surge_sizes import Strategy
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, an_instance
 from tests.fakes.system import FakeSystem
 

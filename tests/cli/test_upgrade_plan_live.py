@@ -9,7 +9,7 @@ import pytest
 
 from leeward.cli import upgrade
 from leeward.errors import AccessDeniedError
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.launch import LaunchSettings, LaunchSource, LaunchTemplateRef
 from leeward.policy.document import Selector
 from leeward.ports_cluster import Listed
@@ -154,7 +154,7 @@ def test_nothing_is_recorded_before_an_upgrade_has_begun(leeward, system):
 
 def test_a_managed_group_is_planned_as_eks_rolls_it(plan, system):
     group = system.groups.by_name[GROUP]
-    tags = {**group.tags, keys.EKS_CLUSTER_TAGS[0]: CLUSTER, keys.NODEGROUP_TAG: "ng"}
+    tags = {**group.tags, well_known.EKS_CLUSTER_TAGS[0]: CLUSTER, well_known.NODEGROUP_TAG: "ng"}
     system.groups.by_name[GROUP] = replace(group, tags=tags)
     system.managed_updates.model.know(CLUSTER, "ng", groups=(GROUP,), max_unavailable=2, strategy="MINIMAL")
     found = plan(code=1)

@@ -10,7 +10,7 @@ import pytest
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.load_balancers import AwsLoadBalancers
 from leeward.adapters.clock import SystemClock
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.target import Target, TargetKind
 from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec
@@ -58,7 +58,7 @@ class Model:
         self._cluster.add_node(NodeSpec(name="n", instance_id=self.instance.id))
 
     def deregister(self):
-        self._cluster.patch("nodes", "n", {"metadata": {"labels": {keys.EXCLUDE_LABEL: "true"}}})
+        self._cluster.patch("nodes", "n", {"metadata": {"labels": {well_known.EXCLUDE_LABEL: "true"}}})
 
     def wait(self):
         self._timeline.run_until(self._timeline.now() + DELAY + 1)
@@ -177,7 +177,7 @@ def test_a_target_is_in_service_then_draining_then_gone(world):
 
 def test_an_instance_that_its_group_holds_no_longer_stays_a_target(world):
     """Detaching takes away the group's tag; whoever registered the node goes by the node."""
-    tags = {key: value for key, value in world.instance.tags.items() if key != keys.GROUP_TAG}
+    tags = {key: value for key, value in world.instance.tags.items() if key != well_known.GROUP_TAG}
     detached = replace(world.instance, tags=tags)
     assert detached.group is None
     assert len(world.balancers.targets(world.cluster, detached)) == 1

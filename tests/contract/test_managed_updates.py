@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from leeward.adapters.aws.alarms import CloudWatchAlarms
-from leeward.adapters.aws.beforehand import AwsBeforehand
 from leeward.adapters.aws.managed_updates import EksManagedUpdates
+from leeward.adapters.aws.service_limits import AwsBeforehand
 from leeward.errors import InvalidInputError, ObjectGoneError, TerminalError
 from leeward.model.launch import LaunchSource, LaunchTemplateRef, Override
 from leeward.ports_upgrade import ManagedState

@@ -13,7 +13,7 @@ from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.rounds import DynamoRounds
 from leeward.adapters.aws.table import Table
 from leeward.adapters.aws.upgrade_items import plain
-from leeward.disruption.deciding import that_fit
+from leeward.disruption.controller import that_fit
 from leeward.disruption.record import RoundOutcome
 from simulation.aws.rounds import SimRounds
 from tests.contract.test_claims import make_table

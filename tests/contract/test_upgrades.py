@@ -14,7 +14,7 @@ from leeward.adapters.aws.upgrades import DynamoUpgrades
 from leeward.model.launch import LaunchTemplateRef
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord, Wish
-from leeward.upgrade.sizes import Strategy
+from leeward.upgrade.surge_sizes import Strategy
 from simulation.aws.upgrades import SimUpgrades
 from tests.contract.test_claims import make_table
 from tests.fakes.upgrades import FakeUpgrades

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.group import TERMINATING, Group, GroupInstance, LifecycleHook
 from leeward.model.instance import CapacityType, Instance
 from leeward.model.node import Node, Taint
@@ -34,9 +34,9 @@ def an_instance(
     cluster: str | None = CLUSTER,
     spot: bool = True,
 ) -> Instance:
-    tags = {keys.GROUP_TAG: group} if group else {}
+    tags = {well_known.GROUP_TAG: group} if group else {}
     if cluster:
-        tags[keys.CLUSTER_TAG_PREFIX + cluster] = "owned"
+        tags[well_known.CLUSTER_TAG_PREFIX + cluster] = "owned"
     return Instance(
         id=id_,
         state=state,
@@ -55,7 +55,7 @@ def a_node(instance: str = "i-0abc", *, ready: bool = True, taints: tuple[Taint,
         uid=f"uid-{instance}",
         resource_version="1",
         provider_id=f"aws:///{ZONE}/{instance}",
-        labels={keys.ZONE_LABEL: ZONE, keys.INSTANCE_TYPE_LABEL: "m5.large"},
+        labels={well_known.ZONE_LABEL: ZONE, well_known.INSTANCE_TYPE_LABEL: "m5.large"},
         annotations={},
         taints=taints,
         unschedulable=False,
@@ -75,7 +75,7 @@ def a_group(
 ) -> Group:
     return Group(
         name=name,
-        tags={keys.CLUSTER_TAG_PREFIX + cluster: "owned"} if cluster else {},
+        tags={well_known.CLUSTER_TAG_PREFIX + cluster: "owned"} if cluster else {},
         minimum=0,
         maximum=maximum,
         desired=len(members),
@@ -97,11 +97,11 @@ PUT_BY_SYNC = int(Heartbeat().timeout.total_seconds())  # HeartbeatTimeout of th
 
 def our_hook(group: str = GROUP, *, transition: str = TERMINATING, heartbeat_timeout: int = 300) -> LifecycleHook:
     return LifecycleHook(
-        name=keys.TERMINATE_HOOK,
+        name=well_known.TERMINATE_HOOK,
         group=group,
         transition=transition,
         heartbeat_timeout=heartbeat_timeout,
-        metadata=keys.HOOK_MARK,
+        metadata=well_known.HOOK_MARK,
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from leeward.model.facts import FactKind, Sheet
-from leeward.model.promise import Pool, Promise, Promises
+from leeward.model.reservation import Pool, Promise, Promises
 from simulation.aws.catalog import SimCatalog
 from tests.fakes.calls import Calls
 

@@ -14,7 +14,7 @@ from tests.infra.conftest import ROOT
 
 FUNCTION = "AWS::Lambda::Function"
 PREFIXES = {"elbv2": "elasticloadbalancing", "stepfunctions": "states"}  # where IAM's is not the SDK's name
-OF_TELLING = "leeward.telling.handler.handle"  # a batch of the table's stream: one client, no ports
+OF_TELLING = "leeward.notifications.handler.handle"  # a batch of the table's stream: one client, no ports
 CREDENTIALS = {
     "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
     "AWS_SECRET_ACCESS_KEY": "not-a-secret",

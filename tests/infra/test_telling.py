@@ -5,7 +5,7 @@ import json
 import pytest
 
 from leeward.errors import InvalidInputError
-from leeward.telling.tidings import Turn
+from leeward.notifications.events import Turn
 from tests.infra.conftest import synthesize
 from tests.infra.event_pattern import matches
 

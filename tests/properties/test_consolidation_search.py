@@ -5,7 +5,7 @@ import os
 import random
 from statistics import mean, median
 
-from leeward.disruption import search
+from leeward.disruption import multi_node_consolidation
 from leeward.disruption.methods import consolidation
 from leeward.disruption.methods.consolidation import Consolidation
 from leeward.disruption.removal import with_new, without
@@ -67,7 +67,7 @@ def test_of_a_few_nodes_the_best_set_is_always_found(monkeypatch):
 
 
 def test_where_not_every_set_is_tried_the_best_is_found_nearly_always(monkeypatch):
-    monkeypatch.setattr(search, "FEW", 0)
+    monkeypatch.setattr(multi_node_consolidation, "FEW", 0)
     shares = []
     for seed in range(FLEETS):
         found = Round(half_empty_fleet(seed).snapshot())

@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from leeward.disruption.budget_counts import all_allowances
 from leeward.disruption.command import MethodName
-from leeward.disruption.headcount import all_allowances
 from leeward.disruption.methods import ORDER
 from leeward.disruption.methods.consolidation import Consolidation
+from leeward.disruption.multi_node_consolidation import several
 from leeward.disruption.plan import plan_round
 from leeward.disruption.removal import without
 from leeward.disruption.round import Round
 from leeward.disruption.savings import threshold
-from leeward.disruption.search import several
-from leeward.disruption.single import Sweep
+from leeward.disruption.single_node_consolidation import Sweep
 from leeward.disruption.targets import targets
-from leeward.disruption.validate import validate
+from leeward.disruption.validation import validate
 from leeward.model.launch import LaunchSettings
 from leeward.model.quantity import amounts
 from leeward.policy.document import Reason

@@ -7,9 +7,9 @@ from leeward.disruption.annotations import annotation_changes
 from leeward.disruption.command import MethodName
 from leeward.disruption.plan import plan_round
 from leeward.drift.detect import drift_of
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.launch import LaunchSettings
-from leeward.model.look import Look
+from leeward.model.launch_attributes import Look
 from leeward.policy.document import DesiredNode, Requirement
 from tests.properties.test_disruption import EXAMPLES, fleets
 from tests.unit.disruption.fleet import ROOM, ZONES, a_fleet, a_policy, rules
@@ -26,8 +26,8 @@ def drifting(draw):
         user_data=st.sampled_from(["", "eA=="]),
         look=looks,
     )
-    asked = draw(st.lists(st.builds(_one_of, st.just(keys.INSTANCE_TYPE_LABEL), kinds), max_size=1))
-    asked += draw(st.lists(st.builds(_one_of, st.just(keys.ZONE_LABEL), st.just(ZONES[:2])), max_size=1))
+    asked = draw(st.lists(st.builds(_one_of, st.just(well_known.INSTANCE_TYPE_LABEL), kinds), max_size=1))
+    asked += draw(st.lists(st.builds(_one_of, st.just(well_known.ZONE_LABEL), st.just(ZONES[:2])), max_size=1))
     wanted = DesiredNode(labels=draw(st.sampled_from([{}, {"team": "a"}])))
     fleet = a_fleet(a_policy(disruption=rules(), requirements=tuple(asked), node=wanted))
     zones, launch = ZONES[: draw(st.integers(1, 3))], draw(launches)

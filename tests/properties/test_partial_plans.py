@@ -7,7 +7,7 @@ import pytest
 
 from leeward.disruption.command import MethodName
 from leeward.disruption.plan import plan_round
-from leeward.disruption.validate import validate
+from leeward.disruption.validation import validate
 from tests.properties.test_consolidation_search import half_empty_fleet
 from tests.unit.disruption.fleet import a_fleet, a_policy, rules
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from leeward.model.facts import ClusterFacts, FactKind
 from leeward.model.pod import Pod
-from leeward.placement.lots import Lots
+from leeward.placement.random_choice import Lots
 from leeward.placement.replacement import Known, Leaving, plan_launch, replacement_scene
 from tests.fakes.builders import a_group, a_subnet, an_instance
 from tests.fakes.network import M5_LARGE

@@ -12,7 +12,7 @@ from leeward.model.group import TERMINATING, LifecycleHook
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.model.termination import Cause, CauseKind, Outcome, Status
 from leeward.policy.document import DrainPolicy
-from leeward.termination.ledger import surplus
+from leeward.termination.capacity_ledger import surplus
 from tests.fakes.builders import GROUP, a_group, a_node, a_policy, a_subject, an_instance, our_hook, policies
 from tests.fakes.clock import START
 from tests.fakes.system import FakeSystem

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget
-from leeward.upgrade.competition import BudgetIndex, Rivalry, WaveNode, budget_key, rivalry, wave_node
-from leeward.upgrade.together import Limits
+from leeward.upgrade.cluster_constraints import BudgetIndex, Rivalry, WaveNode, budget_key, rivalry, wave_node
+from leeward.upgrade.wave_constraints import Limits
 from leeward.upgrade.waves import Order, next_nodes, plan_waves
 
 EXAMPLES = int(os.environ.get("EXAMPLES", "150"))  # make test-long asks for more

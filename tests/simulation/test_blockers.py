@@ -5,7 +5,7 @@ from datetime import timedelta
 from leeward.blockers.blocker import Kind
 from leeward.blockers.find import blockers
 from leeward.cli.blockers_scene import live_scenes
-from leeward.model.keys import KEPT_FOR
+from leeward.model.well_known import KEPT_FOR
 from simulation import fleets
 from tests.simulation.round_stand_in import FIRST, Disrupted
 from tests.simulation.upgrade_stand_in import BEGIN, GROUP, Upgraded

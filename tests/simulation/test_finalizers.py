@@ -2,7 +2,7 @@
 
 import pytest
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.policy.document import RepairPolicy
 from local.cluster.objects import is_deleting
 from simulation.faults import Faults
@@ -19,7 +19,7 @@ def finalizers(clinic):
 
 
 def test_every_node_of_such_a_group_carries_it_and_no_other_node_does():
-    assert finalizers(Clinic(WITH).run(0.2, 600)) == [[keys.FINALIZER]] * 9
+    assert finalizers(Clinic(WITH).run(0.2, 600)) == [[well_known.FINALIZER]] * 9
     assert finalizers(Clinic().run(0.2, 600)) == [[]] * 9
 
 
@@ -69,7 +69,7 @@ def test_in_a_paused_cluster_it_waits_but_not_for_an_instance_that_is_gone():
         """As it was before somebody paused the cluster."""
         for number in (4, 5):
             clinic.world.cluster.patch(
-                "nodes", clinic.instance(number).node, {"metadata": {"finalizers": [keys.FINALIZER]}}
+                "nodes", clinic.instance(number).node, {"metadata": {"finalizers": [well_known.FINALIZER]}}
             )
 
     clinic.at(BEGIN - 1, hold).delete_node(4).delete_node(5)

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.group import HookResult
 from leeward.policy.document import DrainPolicy
 from local.cluster.patches import PatchType
@@ -169,7 +169,7 @@ class TestAtTheEnd:
         assert list(exclusions(world)) == [NODE]
 
     def test_a_label_of_somebody_else_is_theirs(self, world):
-        world.api.label(world.api.node(NODE), {keys.EXCLUDE_LABEL: "mine"})
+        world.api.label(world.api.node(NODE), {well_known.EXCLUDE_LABEL: "mine"})
         assert list(exclusions(world)) == []
 
     def test_replicas_that_were_not_put_back_are_told_unless_a_termination_still_needs_them(self, world):

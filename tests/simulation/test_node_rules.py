@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.policy.document import Budget, DisruptionPolicy, DrainPolicy
 from local.cluster.nodes import NodeSpec
 from simulation.asked import Kind
@@ -47,7 +47,7 @@ def a_while(world, checker, seconds):
 
 @pytest.mark.parametrize(("works", "found"), [(True, [Rule.FOREIGN_MARK]), (False, [])])
 def test_the_mark_of_another_deployment_stays_while_that_works_on_the_node(world, checker, works, found):
-    taint = {"key": keys.DISRUPTED_TAINT, "value": OTHER_DEPLOYMENT, "effect": "NoSchedule"}
+    taint = {"key": well_known.DISRUPTED_TAINT, "value": OTHER_DEPLOYMENT, "effect": "NoSchedule"}
     world.cluster.patch("nodes", NODE, {"spec": {"taints": [taint]}})
     world.marked_by_others = {NODE} if works else set()
     assert checker.after_event(world) == []

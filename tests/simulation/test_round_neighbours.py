@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from leeward.model.keys import KEPT_FOR, SCALE_DOWN_DISABLED
+from leeward.model.well_known import KEPT_FOR, SCALE_DOWN_DISABLED
 from leeward.policy.document import Budget
 from simulation.plans import AutoscalerPlan
 from simulation.scale_down import TO_BE_DELETED

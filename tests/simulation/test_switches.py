@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.policy.document import InterruptionPolicy
 from simulation.faults import Faults
 from simulation.world import World
@@ -70,7 +70,7 @@ def test_with_interruption_handling_off_a_warning_is_left_to_ec2(whose):
         taint["key"]
         for node in world.cluster.list("nodes")
         for taint in node["spec"].get("taints", ())
-        if taint["key"] == keys.DISRUPTED_TAINT
+        if taint["key"] == well_known.DISRUPTED_TAINT
     )
     outcome = world.run(0.2, converge=900)
     assert outcome.arrivals == {"spot_warning": 1}

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from leeward.model.termination import Outcome, Status
-from leeward.telling.tidings import Turn, tidings
+from leeward.notifications.events import Turn, tidings
 from simulation.case import Case
 
 

@@ -1,6 +1,6 @@
 """Old nodes leave external load balancers at once only where new ones serve every Service behind one (U7)."""
 
-from leeward.model import keys
+from leeward.model import well_known
 from local.cluster.objects import labels_of
 from tests.simulation.upgrade_stand_in import BEGIN, FIRST, Upgraded
 
@@ -35,7 +35,7 @@ def excluded_when_all_are_cordoned(*objects):
         look_on()
         old = [node for node in cluster.store.each("nodes") if node["metadata"]["name"] in OLD]
         if not seen and len(old) == 6 and all(node["spec"].get("unschedulable") for node in old):
-            seen.append({node["metadata"]["name"] for node in old if keys.EXCLUDE_LABEL in labels_of(node)})
+            seen.append({node["metadata"]["name"] for node in old if well_known.EXCLUDE_LABEL in labels_of(node)})
 
     world.world.seen = note
     world.at(BEGIN - 1, lambda: [cluster.create(kind(obj), obj, "default") for obj in objects])

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from leeward.model.keys import KEPT_FOR, SCALE_DOWN_DISABLED
+from leeward.model.well_known import KEPT_FOR, SCALE_DOWN_DISABLED
 from simulation.autoscaler import WHO
 from simulation.plans import AutoscalerPlan
 from tests.simulation.fleet_stand_in import budget, deployment

@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.group import GroupInstance
 from leeward.model.launch import LaunchTemplateRef
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.sizes import Strategy
+from leeward.upgrade.surge_sizes import Strategy
 from local.cluster.nodes import NodeSpec
 from simulation.aws.books import Book
 from simulation.aws.upgrade_books import UpgradeBooks
@@ -96,7 +96,7 @@ def test_what_was_not_given_back_is_found():
 
 def test_a_cordon_without_an_upgrade_is_found():
     world, _ = a_world()
-    world.cluster.patch("nodes", NODE, {"metadata": {"annotations": {keys.CORDONED_FOR: GROUP}}})
+    world.cluster.patch("nodes", NODE, {"metadata": {"annotations": {well_known.CORDONED_FOR: GROUP}}})
     assert broken(world) == []
     world.upgrades = {}
     assert broken(world) == [Rule.LIFTED]
@@ -105,7 +105,7 @@ def test_a_cordon_without_an_upgrade_is_found():
 def test_a_node_that_is_kept_from_cluster_autoscaler_for_nobody_is_found():
     world, _ = a_world()
     world.upgrading = {"web-1"}
-    world.cluster.patch("nodes", NODE, {"metadata": {"annotations": {keys.KEPT_FOR: GROUP}}})
+    world.cluster.patch("nodes", NODE, {"metadata": {"annotations": {well_known.KEPT_FOR: GROUP}}})
     assert broken(world) == []
     world.upgrading = set()
     assert broken(world) == [Rule.LIFTED]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.termination import Outcome as End
 from leeward.model.termination import Status
 from simulation import __main__ as command
@@ -65,7 +65,7 @@ def test_a_spot_warning_is_brought_to_its_end_before_ec2_takes_the_instance():
     assert world.groups["spot"].desired == len(in_service(world)) == 3
     assert world.cluster.store.find("nodes", f"node-{FIRST}") is None
     its_own = [hook for hook in world.completed_hooks if hook[2] == FIRST]
-    assert its_own == [("spot", keys.TERMINATE_HOOK, FIRST, True)]
+    assert its_own == [("spot", well_known.TERMINATE_HOOK, FIRST, True)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -81,7 +81,7 @@ def test_another_teams_hook_is_left_to_the_other_team():
     fleet = replace(SMALL, groups=(GroupPlan(foreign_hook=True),))
     world = a_world(fleet=fleet)
     assert world.run(0.5, converge=HOUR).violations == ()
-    assert {hook for _, hook, _, _ in world.completed_hooks} == {keys.TERMINATE_HOOK}
+    assert {hook for _, hook, _, _ in world.completed_hooks} == {well_known.TERMINATE_HOOK}
     assert world.records[FIRST].outcome is End.TERMINATED
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from math import inf
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.group import HookResult
 from leeward.model.node import Taint
 from leeward.model.termination import Cause, CauseKind, Outcome, Status, TerminationRecord
@@ -18,7 +18,7 @@ from tests.fakes.builders import GROUP, a_group, a_subject, policies
 from tests.fakes.clock import START, FakeClock
 
 NODE, INSTANCE = "node-a", "i-a"
-MARK = Taint(key=keys.DISRUPTED_TAINT, effect="NoSchedule", value="manual")
+MARK = Taint(key=well_known.DISRUPTED_TAINT, effect="NoSchedule", value="manual")
 OURS = {"leeward-terminate"}
 
 

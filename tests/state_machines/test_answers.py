@@ -7,7 +7,7 @@ import pytest
 
 from leeward.errors import AwsUnavailableError, ThrottledError
 from leeward.model.termination import CauseKind, Outcome, Status
-from leeward.termination.sweep import sweep_once
+from leeward.termination.reconciler import sweep_once
 from tests.fakes.builders import GROUP, our_hook
 from tests.fakes.clock import START
 from tests.state_machines.test_walks import I, a_pod, a_system, claim, ended, spot

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from leeward.errors import AccessDeniedError, AwsUnavailableError, AwsUnreachableError, ThrottledError
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.attachment import VolumeAttachment
 from leeward.model.deployment import Deployment
 from leeward.model.pod import Owner
@@ -63,7 +63,7 @@ class TestLoadBalancers:
 
         def look(passed):
             node = system.kubernetes.by_name.get(NODE)
-            if node is not None and keys.EXCLUDE_LABEL in node.labels and passed > timedelta(seconds=20):
+            if node is not None and well_known.EXCLUDE_LABEL in node.labels and passed > timedelta(seconds=20):
                 system.load_balancers.registered = [a_target("draining")] if passed < timedelta(seconds=70) else []
             if system.kubernetes.done:
                 evicted_at.append(passed)
@@ -100,7 +100,7 @@ class TestLoadBalancers:
             system,
             lambda _: labels.append(NODE in system.kubernetes.by_name and system.kubernetes.by_name[NODE].labels),
         ).run(I)
-        assert any(found and found.get(keys.EXCLUDE_LABEL) == "true" for found in labels)
+        assert any(found and found.get(well_known.EXCLUDE_LABEL) == "true" for found in labels)
         assert system.claims.records[I].times["evicting"] == START
         assert system.load_balancers.asked["targets"] <= 1  # of addresses, once the pods are gone
 
@@ -205,16 +205,16 @@ class TestLoadBalancers:
         claim(system, CauseKind.MANUAL)
         assert Walker(system).run(I).ended == "PodEvictionFailure"
         node = system.kubernetes.by_name[NODE]
-        assert keys.EXCLUDE_LABEL not in node.labels
-        assert keys.EXCLUDED_BY_DRAIN not in node.annotations
+        assert well_known.EXCLUDE_LABEL not in node.labels
+        assert well_known.EXCLUDED_BY_DRAIN not in node.annotations
 
     def test_a_label_of_somebody_else_stays(self):
         system = a_system(pods=[a_pod()], budgets=[a_budget(0)])
         node = system.kubernetes.by_name[NODE]
-        system.kubernetes.put_node(replace(node, labels={**node.labels, keys.EXCLUDE_LABEL: "kops"}))
+        system.kubernetes.put_node(replace(node, labels={**node.labels, well_known.EXCLUDE_LABEL: "kops"}))
         claim(system, CauseKind.MANUAL)
         Walker(system).run(I)
-        assert system.kubernetes.by_name[NODE].labels[keys.EXCLUDE_LABEL] == "kops"
+        assert system.kubernetes.by_name[NODE].labels[well_known.EXCLUDE_LABEL] == "kops"
 
     def test_a_hook_is_heartbeaten_while_load_balancers_let_go(self):
         system = a_system(hooks=[our_hook(heartbeat_timeout=60)], pods=[a_pod()])
@@ -314,7 +314,7 @@ class TestVolumes:
                 system.kubernetes.attachment_list.clear()
 
         assert each_second(system, look).run(I).ended == "Terminated"
-        with_taint = [passed for passed, keys_ in taints if keys.OUT_OF_SERVICE_TAINT in keys_]
+        with_taint = [passed for passed, keys_ in taints if well_known.OUT_OF_SERVICE_TAINT in keys_]
         assert timedelta(seconds=30) <= min(with_taint) <= timedelta(seconds=62)
         assert system.kubernetes.by_name == {}
 

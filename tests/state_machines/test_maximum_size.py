@@ -6,18 +6,18 @@ from datetime import timedelta
 import pytest
 
 from leeward.errors import AccessDeniedError, AwsUnavailableError
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.launch_refusal import RefusalCause
 from leeward.model.maximum import RaisedMaximum
 from leeward.model.termination import Cause, CauseKind, Outcome
 from leeward.termination.maximum_size import ABANDONED, owners_maximum, put_back
+from leeward.termination.reconciler import sweep_once
 from leeward.termination.replacing import ask_for_replacement
 from leeward.termination.run import Next, Run
-from leeward.termination.sweep import sweep_once
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.scene import measured, owed_by_others
-from leeward.upgrade.sizes import Strategy
+from leeward.upgrade.surge_sizes import Strategy
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, a_subject, an_instance
 from tests.fakes.clock import START
 from tests.fakes.refusals import REFUSALS
@@ -179,7 +179,7 @@ def test_max_size_is_not_put_back_below_the_present_size():
 
 def test_the_max_size_of_a_managed_node_group_is_never_written():
     system = a_full_group()
-    tags = {**system.groups.by_name[GROUP].tags, keys.NODEGROUP_TAG: "web"}
+    tags = {**system.groups.by_name[GROUP].tags, well_known.NODEGROUP_TAG: "web"}
     system.groups.by_name[GROUP] = replace(system.groups.by_name[GROUP], tags=tags)
     ask(system)
     assert (sizes(system), system.groups.launches, item(system)) == ((2, 2), [], None)

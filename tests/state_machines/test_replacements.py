@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from leeward.errors import AccessDeniedError, AwsUnavailableError, ClusterUnreachableError
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.facts import (
     FactKind,
     GroupTemplate,
@@ -19,7 +19,7 @@ from leeward.model.facts import (
 )
 from leeward.model.group import GroupInstance
 from leeward.model.pod import Owner, Pod
-from leeward.model.promise import Pool
+from leeward.model.reservation import Pool
 from leeward.model.termination import Cause, CauseKind
 from leeward.termination.replacing import ask_for_replacement
 from leeward.termination.run import Next, NoticeKind, Run
@@ -413,7 +413,7 @@ def test_a_volume_whose_zone_has_no_addresses_leaves_no_place():
     assert "us-east-1b: not allowed by volume pv-1 of pod shop/web-1" in run.why
 
 
-@pytest.mark.parametrize("key", [keys.SUBNET_LABEL, keys.CAST_SUBNET_LABEL])
+@pytest.mark.parametrize("key", [well_known.SUBNET_LABEL, well_known.CAST_SUBNET_LABEL])
 def test_a_pod_that_asks_for_a_subnet_gets_it(key):
     system = a_system(a_pod(node_selector={key: "subnet-c"}))
     ask(system)

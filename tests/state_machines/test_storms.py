@@ -9,7 +9,7 @@ from leeward.errors import ClusterUnreachableError, ObjectGoneError, ThrottledEr
 from leeward.model.pod import Pod
 from leeward.model.termination import Cause, CauseKind, Replacement
 from leeward.termination import storm
-from leeward.termination.draining import drain
+from leeward.termination.drain_step import drain
 from leeward.termination.replacing import ask_for_replacement
 from leeward.termination.run import Next, Run
 from leeward.termination.steps import claim

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from leeward.model.termination import CauseKind, Outcome, Status
-from leeward.termination.sweep import sweep_once
+from leeward.termination.reconciler import sweep_once
 from tests.fakes.builders import GROUP, our_hook
 from tests.state_machines.test_joining_causes import join
 from tests.state_machines.test_walks import I, a_budget, a_pod, a_system

@@ -15,12 +15,12 @@ from infra.asl import read_definition
 from leeward.errors import RecordChangedError
 from leeward.model.termination import execution_name
 from leeward.model.times import format_instant
-from leeward.termination import draining, steps
+from leeward.termination import drain_step, steps
 from leeward.termination.run import Run
 from tests.fakes.system import FakeSystem
 
 DEFINITION = read_definition(Path("functions/leeward/termination/state_machine.asl.yaml"))
-KNOWN = {**steps.STEPS, **draining.STEPS}
+KNOWN = {**steps.STEPS, **drain_step.STEPS}
 LONGEST = 5000  # transitions
 
 

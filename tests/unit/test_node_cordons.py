@@ -2,23 +2,23 @@
 
 from dataclasses import replace
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.node import Taint, cordoned, marked, uncordoned, unmarked
 from tests.fakes.builders import a_node
 
-MARK = Taint(key=keys.DISRUPTED_TAINT, effect="NoSchedule")
+MARK = Taint(key=well_known.DISRUPTED_TAINT, effect="NoSchedule")
 
 
 def test_it_is_lifted_without_a_trace():
     node = a_node()
     held = cordoned(node, "web", exclude=True)
-    assert (held.unschedulable, held.marked, held.labels[keys.EXCLUDE_LABEL]) == (True, False, "true")
+    assert (held.unschedulable, held.marked, held.labels[well_known.EXCLUDE_LABEL]) == (True, False, "true")
     assert uncordoned(held) == node
     assert cordoned(held, "web", exclude=True) == held
 
 
 def test_a_cordon_and_a_label_of_somebody_else_stay():
-    node = replace(a_node(), unschedulable=True, labels={keys.EXCLUDE_LABEL: "mine"})
+    node = replace(a_node(), unschedulable=True, labels={well_known.EXCLUDE_LABEL: "mine"})
     held = cordoned(node, "web", exclude=True)
     assert held == node
     assert uncordoned(held) == node
@@ -41,7 +41,7 @@ def test_a_node_on_its_way_out_serves_again_only_when_it_is_given_back():
 def test_a_node_on_its_way_out_is_no_target_of_load_balancers_and_is_one_again_when_it_is_given_back():
     """The Node Termination Handler never took its label off again: its comparison was the wrong way round."""
     leaving = marked(a_node(), MARK, cordon=True, exclude=True)
-    assert leaving.labels[keys.EXCLUDE_LABEL] == "true"
+    assert leaving.labels[well_known.EXCLUDE_LABEL] == "true"
     assert marked(leaving, MARK, cordon=True, exclude=True) == leaving
     assert unmarked(leaving, MARK) == a_node()
 
@@ -49,12 +49,12 @@ def test_a_node_on_its_way_out_is_no_target_of_load_balancers_and_is_one_again_w
 def test_a_node_that_was_only_marked_is_excluded_later_all_the_same():
     """fn interruption marks first, the drain excludes."""
     leaving = marked(marked(a_node(), MARK, cordon=True), MARK, cordon=True, exclude=True)
-    assert leaving.labels[keys.EXCLUDE_LABEL] == "true"
+    assert leaving.labels[well_known.EXCLUDE_LABEL] == "true"
     assert unmarked(leaving, MARK) == a_node()
 
 
 def test_a_label_of_somebody_else_or_of_an_upgrade_stays_when_the_mark_comes_off():
-    theirs = replace(a_node(), labels={keys.EXCLUDE_LABEL: "mine"})
+    theirs = replace(a_node(), labels={well_known.EXCLUDE_LABEL: "mine"})
     assert unmarked(marked(theirs, MARK, cordon=True, exclude=True), MARK) == theirs
     held = cordoned(a_node(), "web", exclude=True)
     assert unmarked(marked(held, MARK, cordon=True, exclude=True), MARK) == held

@@ -43,11 +43,11 @@ NEEDS: Mapping[str, Need] = {
     "leeward.termination.handler.sweep": Need(
         modules=(
             "leeward.policy.parse",
-            "leeward.termination.sweep",
-            "leeward.upgrade.sweep",
-            "leeward.upgrade.keeping",
+            "leeward.termination.reconciler",
+            "leeward.upgrade.reconciler",
+            "leeward.upgrade.scale_down_protection",
             "leeward.disruption.sweep",
-            "leeward.disruption.keeping",
+            "leeward.disruption.scale_down_protection",
             "leeward.repair.scan",
             f"{_AWS}.maxima",
             f"{_AWS}.rounds",
@@ -78,7 +78,7 @@ NEEDS: Mapping[str, Need] = {
         services=(*_RECORDS, *_CLUSTERS, "stepfunctions"),
     ),
     "leeward.disruption.handler.decide": Need(
-        modules=("leeward.policy.parse", "leeward.disruption.deciding", f"{_AWS}.catalog", f"{_AWS}.rounds"),
+        modules=("leeward.policy.parse", "leeward.disruption.controller", f"{_AWS}.catalog", f"{_AWS}.rounds"),
         services=(*_RECORDS, *_CLUSTERS, "stepfunctions"),
     ),
     "leeward.disruption.handler.disrupt": Need(

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from leeward.errors import InvalidInputError
-from leeward.model import keys
+from leeward.model import well_known
 
 T = TypeVar("T")
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?", re.ASCII)
@@ -46,7 +46,7 @@ class Settings:
     policy_prefix: str
     kubernetes_access: KubernetesAccess
     hook_topics: tuple[str, ...] = ()
-    hook_mark: str = keys.HOOK_MARK
+    hook_mark: str = well_known.HOOK_MARK
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str]) -> "Settings":
@@ -63,7 +63,7 @@ class Settings:
             policy_prefix=reader.read("POLICY_PREFIX", _path, 'a path such as "/leeward"') or "",
             kubernetes_access=access or KubernetesAccess.NONE,
             hook_topics=reader.read("HOOK_TOPICS", _arns, "a JSON list of ARNs", default="[]") or (),
-            hook_mark=reader.read("HOOK_MARK", str, "a text", default=keys.HOOK_MARK) or "",
+            hook_mark=reader.read("HOOK_MARK", str, "a text", default=well_known.HOOK_MARK) or "",
         )
         reader.problems.extend(_missing_roles(settings))
         if reader.problems:

@@ -32,7 +32,7 @@ from leeward.time_budget import TimeBudget
 
 if TYPE_CHECKING:  # a function starts cold without what only the command line reads
     from leeward.ports_doctor import Deployment
-    from leeward.ports_past import PastExecutions
+    from leeward.ports_history import PastExecutions
     from leeward.ports_raw import RawAws
 
 POLICY_PREFIX = "/leeward"
@@ -89,7 +89,7 @@ def command_line_past(
     clients = AwsClients(region)
     settings = _caller_settings(cluster, account, clients, deployment)
     machines = settings.state_machine_arn.removesuffix(TERMINATION)
-    past = late("leeward.adapters.aws.past_executions", "StepFunctionsPast", clients, machines)
+    past = late("leeward.adapters.aws.execution_history", "StepFunctionsPast", clients, machines)
     return _command_line_ports(settings, clients), past
 
 
@@ -168,7 +168,7 @@ def build(
         maxima=late("leeward.adapters.aws.maxima", "DynamoMaxima", table),
         templates=late("leeward.adapters.aws.templates", "Ec2Templates", clients),
         managed_updates=late("leeward.adapters.aws.managed_updates", "EksManagedUpdates", clients),
-        beforehand=late("leeward.adapters.aws.beforehand", "AwsBeforehand", clients),
+        beforehand=late("leeward.adapters.aws.service_limits", "AwsBeforehand", clients),
         alarms=late("leeward.adapters.aws.alarms", "CloudWatchAlarms", clients),
         upgrades=late("leeward.adapters.aws.upgrades", "DynamoUpgrades", table),
         upgrade_executions=StepFunctionsUpgrades(clients, _beside(settings.state_machine_arn, UPGRADE)),

@@ -9,7 +9,7 @@ from leeward.blockers.obstacles import of_record
 from leeward.blockers.pods import of_plan, of_pods
 from leeward.blockers.scene import NodeScene
 from leeward.policy.document import DrainPolicy
-from leeward.termination.drain import plan_drain
+from leeward.termination.drain_plan import plan_drain
 from leeward.termination.lone_pods import with_surges
 
 

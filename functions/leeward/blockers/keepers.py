@@ -3,8 +3,8 @@
 from leeward.blockers import commands
 from leeward.blockers.blocker import Blocker, Kind
 from leeward.blockers.scene import Keeper, NodeScene
-from leeward.disruption.opt_outs import OptOut
-from leeward.model.keys import KEPT_FOR, OF_ROUND, SCALE_DOWN_DISABLED
+from leeward.disruption.do_not_disrupt import OptOut
+from leeward.model.well_known import KEPT_FOR, OF_ROUND, SCALE_DOWN_DISABLED
 
 PAUSED = "paused"  # `leeward.upgrade.status.Phase`, which is told with blockers and so cannot be imported here
 

@@ -8,9 +8,9 @@ from leeward.blockers.blocker import Blocker, Kind
 from leeward.blockers.keepers import of_keeper
 from leeward.blockers.owners import owner_of
 from leeward.blockers.scene import NodeScene, WaitingHook
-from leeward.disruption.opt_outs import DO_NOT_CONSOLIDATE, node_opt_outs
-from leeward.model.keys import SCALE_DOWN_DISABLED
+from leeward.disruption.do_not_disrupt import DO_NOT_CONSOLIDATE, node_opt_outs
 from leeward.model.pod import Pod
+from leeward.model.well_known import SCALE_DOWN_DISABLED
 from leeward.policy.document import DrainPolicy
 from leeward.termination.volumes import HeldVolume
 

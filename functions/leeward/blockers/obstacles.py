@@ -11,7 +11,7 @@ from leeward.blockers.scene import NodeScene
 from leeward.model.blocked import BlockedLine, Obstacle, Stage
 from leeward.model.pod import Pod
 from leeward.policy.document import DrainPolicy
-from leeward.termination.drain import last_call
+from leeward.termination.drain_plan import last_call
 
 KINDS = {Stage.WEBHOOK: Kind.WEBHOOK, Stage.POLICY: Kind.ADMISSION_POLICY, Stage.SERVER: Kind.EVICTION_FAILS}
 CONFIGURATIONS = "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"

@@ -8,10 +8,10 @@ from leeward.blockers.blocker import Blocker, Kind
 from leeward.blockers.budgets import KINDS, way_out
 from leeward.blockers.owners import owner_of, resource_of
 from leeward.blockers.scene import NodeScene
-from leeward.disruption.opt_outs import OptOut, pod_opt_outs
-from leeward.model import keys
+from leeward.disruption.do_not_disrupt import OptOut, pod_opt_outs
+from leeward.model import well_known
 from leeward.model.pod import Pod
-from leeward.termination.drain import STUCK_AFTER, DrainPlan, Eviction, Protection, RefusedPod, comes_back
+from leeward.termination.drain_plan import STUCK_AFTER, DrainPlan, Eviction, Protection, RefusedPod, comes_back
 
 REFUSED = {Protection.UNMANAGED: Kind.UNMANAGED_POD, Protection.LOCAL_DATA: Kind.LOCAL_DATA}
 
@@ -79,7 +79,7 @@ def _protected(refused: RefusedPod, scene: NodeScene) -> Blocker:
 def _tolerant(pod: Pod, scene: NodeScene) -> Blocker:
     """Karpenter leaves it on the node; EKS and kubectl evict it again and again."""
     everything = any(not one.key and one.operator == "Exists" for one in pod.tolerations)
-    what = "every taint" if everything else f"the taint {keys.DISRUPTED_TAINT}"
+    what = "every taint" if everything else f"the taint {well_known.DISRUPTED_TAINT}"
     return Blocker(
         node=scene.node.name,
         pod=pod.key,
@@ -128,7 +128,7 @@ def _opted_out(pod: Pod, opt_out: OptOut) -> Blocker:
         node=pod.node,
         pod=pod.key,
         owner=owner_of(pod),
-        kind=Kind.SAFE_TO_EVICT if opt_out.key == keys.SAFE_TO_EVICT else Kind.DO_NOT_DISRUPT,
+        kind=Kind.SAFE_TO_EVICT if opt_out.key == well_known.SAFE_TO_EVICT else Kind.DO_NOT_DISRUPT,
         object=f"annotation {opt_out.key}={opt_out.value}",
         until=opt_out.until,
         fix=(

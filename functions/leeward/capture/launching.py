@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from leeward.errors import InvalidInputError
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.group import Group
 from leeward.model.instance_type import InstanceType
 from leeward.model.launch import LaunchSettings, LaunchTemplateRef, among_configurations, among_versions
@@ -91,7 +91,7 @@ def types_used(
     """What the groups may launch, what runs, and what nodes say that they are; by name."""
     running = {one["InstanceId"]: str(one.get("InstanceType") or "") for one in instances}
     labels = (one["metadata"].get("labels") or {} for one in nodes)
-    found = {*running.values(), *(str(told.get(keys.INSTANCE_TYPE_LABEL) or "") for told in labels)}
+    found = {*running.values(), *(str(told.get(well_known.INSTANCE_TYPE_LABEL) or "") for told in labels)}
     for group in groups:
         members = {running.get(one.id, "") for one in group.instances} | {*group.running_types}
         policy = TemplatePolicy()

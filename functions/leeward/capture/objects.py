@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.disruption.cost import DELETION_COST
-from leeward.disruption.opt_outs import DO_NOT_DISRUPT, DO_NOT_EVICT
-from leeward.model.keys import MIRROR_POD, SAFE_TO_EVICT
+from leeward.disruption.do_not_disrupt import DO_NOT_DISRUPT, DO_NOT_EVICT
+from leeward.model.well_known import MIRROR_POD, SAFE_TO_EVICT
 from leeward.placement.cni import CONTAINER, DAEMON_SET
 from leeward.ports_cluster import Listed
 

@@ -12,7 +12,7 @@ from typing import Any
 from leeward.capture.launching import RawLaunches, described, types_used, versions_used
 from leeward.capture.objects import kept
 from leeward.errors import ClusterUnreachableError, LeewardError, TerminalError
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.facts import Prices
 from leeward.model.group import Group
 from leeward.model.instance import cluster_of, instance_id_of
@@ -69,7 +69,7 @@ class Capture:
     def strangers(self) -> list[str]:
         """Groups of the cluster's nodes that do not bear its tag: no live command plans for them."""
         tags = [{tag["Key"]: tag.get("Value", "") for tag in one.get("Tags", ())} for one in self._instances()]
-        named = {found[keys.GROUP_TAG] for found in tags if found.get(keys.GROUP_TAG)}
+        named = {found[well_known.GROUP_TAG] for found in tags if found.get(well_known.GROUP_TAG)}
         return sorted(named - {group.name for group in self._groups()})
 
     def _listed(self, name: str) -> Raw:
@@ -98,7 +98,7 @@ class Capture:
         return [raw for one in self._needed("instances")["Reservations"] for raw in one["Instances"]]
 
     def _group_output(self) -> Raw:
-        tag_keys = [keys.CLUSTER_TAG_PREFIX + self._cluster, *keys.EKS_CLUSTER_TAGS]
+        tag_keys = [well_known.CLUSTER_TAG_PREFIX + self._cluster, *well_known.EKS_CLUSTER_TAGS]
         found = self._aws.groups_tagged(tag_keys)
         mine = [raw for raw in found if cluster_of(Group.from_json(raw).tags, [self._cluster]) is not None]
         return {"AutoScalingGroups": mine}

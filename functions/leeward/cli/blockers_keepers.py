@@ -7,10 +7,10 @@ from datetime import timedelta
 
 from leeward.blockers.scene import Keeper
 from leeward.cli.upgrade_live import live_status
-from leeward.disruption.following import under_way
+from leeward.disruption.termination_tracking import under_way
 from leeward.errors import InvalidInputError
-from leeward.model.keys import KEPT_FOR, OF_ROUND
 from leeward.model.node import Node
+from leeward.model.well_known import KEPT_FOR, OF_ROUND
 from leeward.ports import Ports
 from leeward.upgrade.status import Phase
 

@@ -16,18 +16,18 @@ from leeward.model.attachment import VolumeAttachment, claims_of
 from leeward.model.drain_options import BY_POLICY
 from leeward.model.group import Group, LifecycleHook
 from leeward.model.instance import Instance
-from leeward.model.keys import KEPT_FOR
 from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.model.termination import Status, TerminationRecord
+from leeward.model.well_known import KEPT_FOR
 from leeward.policy.document import NodePolicy
 from leeward.policy.selection import is_ours, policy_for
 from leeward.ports import Kubernetes, Ports
 from leeward.termination import deadlines
 from leeward.termination.budgets import refusal
+from leeward.termination.instance_state import UNSELECTED
 from leeward.termination.lone_pods import lone_pods
-from leeward.termination.situation import UNSELECTED
-from leeward.termination.surging import surged
+from leeward.termination.replica_surge import surged
 from leeward.termination.volumes import held_volumes
 
 K = TypeVar("K")

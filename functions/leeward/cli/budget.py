@@ -1,6 +1,6 @@
 """`leeward budget`: how many nodes may be disrupted now, for each policy and reason.
 
-Decides how it is printed; what counts is decided in `leeward.disruption.headcount`."""
+Decides how it is printed; what counts is decided in `leeward.disruption.budget_counts`."""
 
 import argparse
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from rich.table import Table
 
 from leeward.cli.cluster_scene import cluster_of
 from leeward.cli.output import emit
-from leeward.disruption.headcount import Allowance, all_allowances
+from leeward.disruption.budget_counts import Allowance, all_allowances
 
 _DESCRIPTION = """Shows how many more nodes may be disrupted at this moment, for each policy and reason, already less
 those that are being disrupted: deleting, NotReady, or marked as on their way out. Nodes that are only cordoned do not

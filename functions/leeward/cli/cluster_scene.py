@@ -12,7 +12,7 @@ from typing import Any
 from leeward.cli.place_scene import cni_variables, read_snapshot
 from leeward.cli.snapshot import Snapshot
 from leeward.cli.template_scene import SnapshotLaunchSources, SnapshotNodegroups
-from leeward.disruption.looking import with_the_table
+from leeward.disruption.observation import with_the_table
 from leeward.errors import InvalidInputError, LeewardError
 from leeward.model.facts import Prices
 from leeward.model.group import Group

@@ -1,7 +1,7 @@
 """`leeward drain`: what would leave a node, in which order and how, what stays, what forbids it; live, it starts it.
 
 Decides how kubectl's flags become options and how a plan is printed; the plan itself is made in
-`leeward.termination.drain`."""
+`leeward.termination.drain_plan`."""
 
 import argparse
 import re
@@ -23,7 +23,7 @@ from leeward.errors import InvalidInputError
 from leeward.model.drain_options import BY_POLICY, NEVER, DrainOptions
 from leeward.model.times import format_instant
 from leeward.termination import deadlines
-from leeward.termination.drain import DrainPlan, How, plan_drain
+from leeward.termination.drain_plan import DrainPlan, How, plan_drain
 from leeward.termination.lone_pods import with_surges
 from leeward.termination.volumes import drain_volumes
 

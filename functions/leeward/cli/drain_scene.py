@@ -1,6 +1,6 @@
 """What a drain is planned from: one node, its pods and everything that has a say, offline or live.
 
-Decides where each part comes from; what happens to the pods is decided in `leeward.termination.drain`."""
+Decides where each part comes from; what happens to the pods is decided in `leeward.termination.drain_plan`."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from leeward.policy.document import DrainPolicy, NodePolicy
 from leeward.policy.selection import policy_for
 from leeward.ports import Kubernetes, Ports
 from leeward.termination.lone_pods import lone_pods
-from leeward.termination.surging import surged
+from leeward.termination.replica_surge import surged
 from leeward.termination.volumes import HeldVolume, held_volumes
 
 

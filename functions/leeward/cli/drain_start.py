@@ -12,7 +12,7 @@ from leeward.model.instance import Instance
 from leeward.model.termination import Cause, CauseKind, Status, Subject, execution_name
 from leeward.model.times import format_instant
 from leeward.ports import Ports
-from leeward.termination import starting
+from leeward.termination import execution
 
 
 class RefusedError(TerminalError):
@@ -61,7 +61,7 @@ def start(scene: Scene, ports: Ports, order: Order) -> str:
         options=order.options,
     )
     record = ports.claims.claim(_subject(scene, scene.instance, order.cluster), cause, order.now)
-    record = starting.start(record, ports)
+    record = execution.start(record, ports)
     if record.status is Status.CLOSED:
         raise RefusedError(f"refused: {scene.node.name}: its termination has just ended; look again")
     return execution_name(record.instance, record.attempt)

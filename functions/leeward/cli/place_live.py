@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from leeward.errors import InvalidInputError, LeewardError
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.facts import ClusterFacts, FactKind
 from leeward.model.group import Group
 from leeward.model.instance_type import InstanceType
@@ -161,13 +161,13 @@ def _demand(
 
 
 def _commonest(nodes: Iterable[Node]) -> str | None:
-    known = Counter(node.labels.get(keys.INSTANCE_TYPE_LABEL, "") for node in nodes)
+    known = Counter(node.labels.get(well_known.INSTANCE_TYPE_LABEL, "") for node in nodes)
     known.pop("", None)
     return min(known, key=lambda name: (-known[name], name), default=None)
 
 
 def _busiest(nodes: Iterable[Node], pods: Iterable[Pod], instance_type: str | None) -> int:
     """Pods with an address of their own on the node of the type that has most."""
-    names = {node.name for node in nodes if node.labels.get(keys.INSTANCE_TYPE_LABEL) == instance_type}
+    names = {node.name for node in nodes if node.labels.get(well_known.INSTANCE_TYPE_LABEL) == instance_type}
     held = Counter(pod.node for pod in pods if pod.node in names and not pod.finished and not pod.host_network)
     return max(held.values(), default=0)

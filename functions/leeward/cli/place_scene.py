@@ -12,7 +12,7 @@ from leeward.cli.ips_limits import types_named, vcpus_by_type
 from leeward.cli.place_types import group_types
 from leeward.cli.snapshot import Snapshot
 from leeward.errors import InvalidInputError
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.group import Group
 from leeward.model.instance_type import InstanceType
 from leeward.model.subnet import Subnet
@@ -108,20 +108,20 @@ def cluster_scene(snapshot: Snapshot, instance_type: str | None, pods: int | Non
 
 def node_type_cores(snapshot: Snapshot) -> Mapping[str, int]:
     """Thousandths of a core by instance type of the nodes."""
-    labels = (node.labels.get(keys.INSTANCE_TYPE_LABEL, "") for node in snapshot.nodes)
+    labels = (node.labels.get(well_known.INSTANCE_TYPE_LABEL, "") for node in snapshot.nodes)
     return vcpus_by_type(labels, snapshot)
 
 
 def commonest_type(snapshot: Snapshot) -> str | None:
     """Of the nodes; the first by name among equals."""
-    known = Counter(node.labels.get(keys.INSTANCE_TYPE_LABEL, "") for node in snapshot.nodes)
+    known = Counter(node.labels.get(well_known.INSTANCE_TYPE_LABEL, "") for node in snapshot.nodes)
     known.pop("", None)
     return min(known, key=lambda name: (-known[name], name), default=None)
 
 
 def busiest(snapshot: Snapshot, instance_type: str | None) -> int:
     """Pods with an address of their own on the node of the type that has most; 0 without such nodes."""
-    nodes = {node.name for node in snapshot.nodes if node.labels.get(keys.INSTANCE_TYPE_LABEL) == instance_type}
+    nodes = {node.name for node in snapshot.nodes if node.labels.get(well_known.INSTANCE_TYPE_LABEL) == instance_type}
     on_host = {_key(raw) for raw in snapshot.raw("pods") if (raw.get("spec") or {}).get("hostNetwork")}
     held = Counter(
         pod.node for pod in snapshot.pods if pod.node in nodes and not pod.finished and pod.key not in on_host

@@ -18,7 +18,7 @@ from leeward.cli.plan_file import read_plan
 from leeward.disruption.command import Command, MethodName, Plan, Verdict
 from leeward.disruption.plan import plan_round
 from leeward.disruption.savings import dollars
-from leeward.disruption.validate import validate
+from leeward.disruption.validation import validate
 from leeward.repair.plan import repair_plan
 
 _DESCRIPTION = """Shows the next round of voluntary disruption: which nodes would go, what is launched before, what that

@@ -16,8 +16,8 @@ from leeward.model.group import ScalingActivity
 from leeward.model.termination import execution_name
 from leeward.ports import Ports
 from leeward.ports_cluster import Listed
-from leeward.ports_past import PastExecutions
-from leeward.report import touched
+from leeward.ports_history import PastExecutions
+from leeward.report import affected_nodes
 from leeward.report.facts import Facts, SeenEvent, SeenNode, Story
 
 MOST_HISTORIES = 200  # of the terminations of one upgrade or round; each is a call
@@ -95,8 +95,8 @@ def _cluster_of(facts: Facts) -> str:
 
 
 def _of_termination(facts: Facts, look: _Look) -> Facts:
-    name = touched.instance_of(facts.execution)
-    attempt = touched.attempt_of(facts.execution, facts.steps)
+    name = affected_nodes.instance_of(facts.execution)
+    attempt = affected_nodes.attempt_of(facts.execution, facts.steps)
     records = look.mapping("the termination record", lambda: look.ports.claims.read_all([name] if name else []))
     record = records.get(name)
     if record is None and name and not look.missing:
@@ -110,7 +110,7 @@ def _of_termination(facts: Facts, look: _Look) -> Facts:
     return replace(
         facts,
         group=group,
-        touched=(*([name] if name else []), *touched.launched_for(records.values())),
+        touched=(*([name] if name else []), *affected_nodes.launched_for(records.values())),
         terminations=records,
         stories={name: (Story(attempt=attempt, steps=facts.steps),)} if name else {},
         activities=_activities([group] if group else [], facts, look),
@@ -118,28 +118,28 @@ def _of_termination(facts: Facts, look: _Look) -> Facts:
 
 
 def _of_upgrade(facts: Facts, look: _Look) -> Facts:
-    group = touched.group_of(facts.execution)
+    group = affected_nodes.group_of(facts.execution)
     record = look.one("the upgrade's record", lambda: look.ports.upgrades.read(group) if group else None)
-    if record is not None and not touched.is_its_upgrade(record, facts.execution, facts.end):
+    if record is not None and not affected_nodes.is_its_upgrade(record, facts.execution, facts.end):
         look.missing.append(f"The record of {group} is of another upgrade: its nodes are those of the group's history.")
         record = None
     facts = replace(facts, group=group, upgrade=record, activities=_activities([group] if group else [], facts, look))
-    came_and_went = touched.moved(facts.activities.get(group, ()), facts.execution.started, facts.end)
+    came_and_went = affected_nodes.moved(facts.activities.get(group, ()), facts.execution.started, facts.end)
     there = look.mapping("the group's members", lambda: look.ports.groups.describe([group] if group else []))
     present = [one.id for one in there[group].instances] if group in there else []
     known = look.mapping("EC2 instances", lambda: look.ports.instances.describe(present))
-    stayed = touched.members(there.get(group), known, facts.end)
-    names = tuple(dict.fromkeys((*stayed, *came_and_went, *touched.named_by_upgrade(record))))
+    stayed = affected_nodes.members(there.get(group), known, facts.end)
+    names = tuple(dict.fromkeys((*stayed, *came_and_went, *affected_nodes.named_by_upgrade(record))))
     return _with_terminations(replace(facts, touched=names), look)
 
 
 def _of_round(facts: Facts, look: _Look) -> Facts:
-    cluster, number = touched.round_of(facts.execution, facts.steps)
+    cluster, number = affected_nodes.round_of(facts.execution, facts.steps)
     record = look.one("the round's record", lambda: look.ports.rounds.read(cluster) if cluster else None)
     facts = replace(facts, number=number)
     if record is not None and record.number == number:
         facts = replace(facts, round=record, activities=_activities(record.groups, facts, look))
-        return _with_terminations(replace(facts, touched=touched.named_by_round(record)), look)
+        return _with_terminations(replace(facts, touched=affected_nodes.named_by_round(record)), look)
     if number:
         look.missing.append(
             f"The record of round {number} has made way for that of a later one: its nodes are found by their "
@@ -150,10 +150,10 @@ def _of_round(facts: Facts, look: _Look) -> Facts:
     )
     activities = _activities([group.name for group in groups], facts, look)
     candidates = [
-        name for one in activities.values() for name in touched.moved(one, facts.execution.started, facts.end)
+        name for one in activities.values() for name in affected_nodes.moved(one, facts.execution.started, facts.end)
     ]
     records = look.mapping("termination records", lambda: look.ports.claims.read_all(candidates))
-    own = {name: one for name, one in records.items() if touched.of_round(one, cluster, number)}
+    own = {name: one for name, one in records.items() if affected_nodes.of_round(one, cluster, number)}
     its_groups = {one.subject.group for one in own.values()}
     kept = {name: one for name, one in activities.items() if name in its_groups}
     came = [name for one in kept.values() for name in _entered(one, facts)]
@@ -162,7 +162,7 @@ def _of_round(facts: Facts, look: _Look) -> Facts:
 
 
 def _entered(activities: Sequence[ScalingActivity], facts: Facts) -> tuple[str, ...]:
-    return touched.moved([one for one in activities if one.enters], facts.execution.started, facts.end)
+    return affected_nodes.moved([one for one in activities if one.enters], facts.execution.started, facts.end)
 
 
 def _activities(groups: Iterable[str], facts: Facts, look: _Look) -> Mapping[str, Sequence[ScalingActivity]]:
@@ -178,7 +178,11 @@ def _activities(groups: Iterable[str], facts: Facts, look: _Look) -> Mapping[str
 def _with_terminations(facts: Facts, look: _Look) -> Facts:
     """The records of all that were touched, and the histories of their own executions."""
     records = look.mapping("termination records", lambda: dict(look.ports.claims.read_all(facts.touched)))
-    gone = [name for name in touched.moved(_leaving(facts), facts.execution.started, facts.end) if name not in records]
+    gone = [
+        name
+        for name in affected_nodes.moved(_leaving(facts), facts.execution.started, facts.end)
+        if name not in records
+    ]
     if gone:
         look.missing.append(f"Of the nodes that went {len(gone)} have no termination record{GOES}.")
     facts = replace(facts, terminations=records)

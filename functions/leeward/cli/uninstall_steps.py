@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from leeward.cli.snapshot import Snapshot
 from leeward.errors import AccessDeniedError, InvalidPolicyError, TerminalError
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.group import Group, LifecycleHook
 from leeward.model.instance import cluster_of
 from leeward.model.node import Node, stripped
@@ -86,7 +86,7 @@ def _on_groups(groups: Iterable[Group], hooks: Mapping[str, Sequence[LifecycleHo
     """Hooks that fn sync has put there: those that others have put and that notify us are theirs to take off."""
     for group in sorted(groups, key=lambda group: group.name):
         for hook in hooks.get(group.name, ()):
-            if hook.name == keys.TERMINATE_HOOK and hook.metadata == keys.HOOK_MARK:
+            if hook.name == well_known.TERMINATE_HOOK and hook.metadata == well_known.HOOK_MARK:
                 yield group.name, hook.name
 
 

@@ -12,11 +12,11 @@ from leeward.cli.output import emit
 from leeward.errors import InvalidInputError, RecordChangedError
 from leeward.ports import Ports
 from leeward.upgrade.control import wished
-from leeward.upgrade.following import following, known
-from leeward.upgrade.holding import allowed
+from leeward.upgrade.group_sequence import following, known
 from leeward.upgrade.lease import ACTIONS as WISHES
 from leeward.upgrade.lease import asked_for, held, written
-from leeward.upgrade.managed_wishes import limits
+from leeward.upgrade.managed_controls import limits
+from leeward.upgrade.pause import allowed
 from leeward.upgrade.record import Asked, UpgradeRecord, execution_name
 from leeward.upgrade.scene import described, fresh_record, look, policy_of
 from leeward.upgrade.status import Running, Status, status_of

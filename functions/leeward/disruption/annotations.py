@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from leeward.disruption.candidates import workload_on
+from leeward.disruption.competing_groups import MARKS, foreign
 from leeward.disruption.methods.emptiness import empty_since, why_off
 from leeward.disruption.methods.expiration import expires, why_kept_forever
-from leeward.disruption.neighbours import MARKS, foreign
 from leeward.disruption.round import Round
 from leeward.drift.detect import annotations
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.node import Node
 from leeward.model.times import format_instant
 from leeward.policy.document import NodePolicy
@@ -35,7 +35,7 @@ class AnnotationChange:
     @property
     def waits(self) -> bool:
         """A time begins to run with it, so that it is written before others."""
-        return keys.EMPTY_SINCE in self.set
+        return well_known.EMPTY_SINCE in self.set
 
 
 def annotation_changes(snapshot: ClusterSnapshot, now: datetime) -> Sequence[AnnotationChange]:
@@ -62,8 +62,8 @@ def _wanted(found: Round, node: Node) -> dict[str, str | None]:
     if policy is None or leaving or foreign(node):
         return {}
     return {
-        keys.EMPTY_SINCE: _empty(found, node, policy),
-        keys.EXPIRED: _expired(found.snapshot, node, policy),
+        well_known.EMPTY_SINCE: _empty(found, node, policy),
+        well_known.EXPIRED: _expired(found.snapshot, node, policy),
         **annotations(found.snapshot, node, found.drift[node.name]),
     }
 
@@ -75,7 +75,7 @@ def _empty(found: Round, node: Node, policy: NodePolicy) -> str | None:
     if why_off(found.snapshot, policy) or workload_on(found.snapshot, node) or node.name in found.arrivals:
         return None
     if empty_since(node):
-        return node.annotations[keys.EMPTY_SINCE]
+        return node.annotations[well_known.EMPTY_SINCE]
     return format_instant(found.snapshot.now) if node.ready else None
 
 

@@ -6,11 +6,11 @@ and v0.30's pkg/controllers/deprovisioning. What only one method asks is that me
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from leeward.disruption.budget_counts import why_disrupting
 from leeward.disruption.budget_index import BudgetIndex
+from leeward.disruption.competing_groups import foreign
 from leeward.disruption.cost import disruption_cost, lifetime_left
-from leeward.disruption.headcount import why_disrupting
-from leeward.disruption.neighbours import foreign
-from leeward.disruption.opt_outs import why_node_stays, why_pod_stays
+from leeward.disruption.do_not_disrupt import why_node_stays, why_pod_stays
 from leeward.model.group import Group
 from leeward.model.instance import CapacityType
 from leeward.model.node import Node

@@ -5,7 +5,7 @@ A cordon and taints are left to the scheduling rules, because some pods tolerate
 
 from dataclasses import replace
 
-from leeward.disruption.neighbours import is_virtual, mark_of
+from leeward.disruption.competing_groups import is_virtual, mark_of
 from leeward.model.node import Node
 from leeward.scheduling.nodes import NodeSpec
 from leeward.snapshot.cluster import ClusterSnapshot

@@ -16,7 +16,7 @@ def decide(_event: Mapping[str, Any], context: object) -> dict[str, Any]:
 
     Raises LeewardError naming the clusters that could not be looked at, so that the alarm sees it.
     """
-    from leeward.disruption.deciding import decide_once
+    from leeward.disruption.controller import decide_once
 
     found = decide_once(wiring.invocation_ports(context))
     return telemetry.decided(found)

@@ -7,15 +7,15 @@ the desired size brings the replacement (`by_size`); a command without room for 
 from collections.abc import Mapping
 from dataclasses import replace
 
-from leeward.disruption.by_size import await_growth, can_grow, raise_sizes
 from leeward.disruption.command import Command, Replacement
 from leeward.disruption.lease import written
 from leeward.disruption.record import RoundRecord, launch_token
+from leeward.disruption.replacement_sizes import await_growth, can_grow, raise_sizes
 from leeward.errors import LeewardError
 from leeward.model.facts import ClusterFacts
 from leeward.model.group import Group
-from leeward.model.promise import Pool
-from leeward.placement.lots import Lots
+from leeward.model.reservation import Pool
+from leeward.placement.random_choice import Lots
 from leeward.placement.replacement import Known, Leaving, plan_launch
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from functools import cached_property
 
+from leeward.disruption.budget_usage import Spending
 from leeward.disruption.candidates import Candidate, candidates
 from leeward.disruption.free_capacity import is_leaving, specs_by_free_capacity
-from leeward.disruption.spending import Spending
 from leeward.disruption.targets import targets
 from leeward.drift.detect import Drifted, all_drift
 from leeward.scheduling.packing import pack

@@ -8,20 +8,20 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from leeward.disruption import ending
-from leeward.disruption.arriving import JOINS_WITHIN, arrival
-from leeward.disruption.by_size import OWED_FOR, adopt, announce
-from leeward.disruption.checking import judged
-from leeward.disruption.following import concluded, under_way
-from leeward.disruption.keeping import keep
+from leeward.disruption import completion
+from leeward.disruption.command_checks import judged
 from leeward.disruption.launching import launch_all, planned
 from leeward.disruption.lease import RoundLostError, read, written
-from leeward.disruption.looking import look
+from leeward.disruption.observation import look
 from leeward.disruption.record import RoundRecord
-from leeward.disruption.releasing import release
+from leeward.disruption.replacement_readiness import JOINS_WITHIN, arrival
+from leeward.disruption.replacement_sizes import OWED_FOR, adopt, announce
+from leeward.disruption.rollback import release
 from leeward.disruption.run import Next, RoundRun
+from leeward.disruption.scale_down_protection import keep
 from leeward.disruption.taking import take_round
-from leeward.disruption.telling import is_told, mark_all, tell
+from leeward.disruption.termination_requests import is_told, mark_all, tell
+from leeward.disruption.termination_tracking import concluded, under_way
 from leeward.ports import Ports
 from leeward.termination.maximum_size import owners_maximum
 
@@ -186,7 +186,7 @@ def _grows(record: RoundRecord, fell: dict[int, str], ports: Ports) -> list[str]
 def _without_vanished(record: RoundRecord, unclaimed: Iterable[str], ports: Ports) -> RoundRecord:
     """An instance that EC2 no longer knows cannot be told to go: its group has replaced it."""
     known = ports.instances.describe(unclaimed)
-    gone = {name: ending.STAYED for name in unclaimed if name not in known or known[name].ended}
+    gone = {name: completion.STAYED for name in unclaimed if name not in known or known[name].ended}
     return written(replace(record, ends={**record.ends, **gone}), ports) if gone else record
 
 
@@ -214,7 +214,7 @@ STEPS: Mapping[str, Step] = {
             "validate-again": validate_again,
             "tell": tell_nodes,
             "follow": follow,
-            **ending.STEPS,
+            **completion.STEPS,
         }.items()
     },
 }

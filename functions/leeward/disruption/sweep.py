@@ -3,7 +3,7 @@ not be given back at the end of the last one.
 
 Its nodes carry our mark without a termination while replacements come: they are named, so that nobody takes it off."""
 
-from leeward.disruption.ending import give_back_groups
+from leeward.disruption.completion import give_back_groups
 from leeward.disruption.lease import revive
 from leeward.disruption.record import RoundRecord
 from leeward.ports import Ports

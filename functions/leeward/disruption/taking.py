@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from leeward.disruption.deciding import claim_round
+from leeward.disruption.controller import claim_round
 from leeward.disruption.lease import held, written
 from leeward.disruption.run import Next, RoundRun
 from leeward.errors import InvalidInputError

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from leeward.disruption.candidates import Candidate
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.instance import CapacityType
 from leeward.model.quantity import CPU, MEMORY
 from leeward.placement.scene import closed_zones
@@ -112,7 +112,7 @@ def _target(launchable: Launchable, closed: Collection[str], *, priced: bool) ->
 
 def place_labels(labels: Mapping[str, str], zone: str) -> dict[str, str]:
     """A node's labels in another zone."""
-    return {**labels, keys.ZONE_LABEL: zone, EBS_ZONE_LABEL: zone}
+    return {**labels, well_known.ZONE_LABEL: zone, EBS_ZONE_LABEL: zone}
 
 
 def accepted_everywhere(pods: Sequence[PodSpec], target: Target, offering: Offering) -> bool:

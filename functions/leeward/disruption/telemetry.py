@@ -9,7 +9,7 @@ from leeward.errors import LeewardError
 from leeward.telemetry import Telemetry
 
 if TYPE_CHECKING:  # the rounds' steps start cold without the search for candidates
-    from leeward.disruption.deciding import Decided
+    from leeward.disruption.controller import Decided
 
 ROUNDS_DONE = "RoundsDone"
 ROUNDS_GIVEN_UP = "RoundsGivenUp"

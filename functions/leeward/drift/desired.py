@@ -6,7 +6,7 @@ be mended by launching."""
 from collections.abc import Iterable, Iterator, Mapping
 
 from leeward.drift.reasons import Field, Reason
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.group import Group
 from leeward.model.instance import CapacityType
 from leeward.model.node import Node, Taint
@@ -35,9 +35,9 @@ def of_requirements(
         return
     kind, zone = snapshot.type_of(node), snapshot.zone_of(node)
     if kind and launchable.types and kind not in launchable.types:
-        yield _of_label(keys.INSTANCE_TYPE_LABEL, labels, f"In [{', '.join(launchable.types)}]", mends=True)
+        yield _of_label(well_known.INSTANCE_TYPE_LABEL, labels, f"In [{', '.join(launchable.types)}]", mends=True)
     if zone and group.zones and zone not in group.zones:
-        yield _of_label(keys.ZONE_LABEL, labels, f"In [{', '.join(group.zones)}]", mends=True)
+        yield _of_label(well_known.ZONE_LABEL, labels, f"In [{', '.join(group.zones)}]", mends=True)
     capacity, wanted = snapshot.capacity_of(node), launchable.capacity
     if wanted is not None and capacity not in {None, wanted} and not group.on_demand_base:
         yield _of_label(CAPACITY_LABEL, labels, f"In [{wanted.value}]", mends=True)
@@ -47,8 +47,8 @@ def known_labels(snapshot: ClusterSnapshot, node: Node) -> dict[str, str]:
     """The node's, and those that EC2 tells where the node lacks them, under Karpenter's key for the way of paying."""
     capacity = snapshot.capacity_of(node)
     told = {
-        keys.INSTANCE_TYPE_LABEL: snapshot.type_of(node),
-        keys.ZONE_LABEL: snapshot.zone_of(node),
+        well_known.INSTANCE_TYPE_LABEL: snapshot.type_of(node),
+        well_known.ZONE_LABEL: snapshot.zone_of(node),
         CAPACITY_LABEL: capacity.value if capacity else "",
     }
     return {**{key: value for key, value in told.items() if value}, **node.labels}
@@ -103,7 +103,7 @@ def _all_meet(asked: PolicyRequirement, launchable: Launchable) -> bool:
     paid = {CAPACITY_LABEL: capacity.value} if launchable.capacity else {}
     nodes = launchable.expected.values()
     return bool(nodes) and all(
-        _meets(asked, {**paid, **one.labels, keys.ZONE_LABEL: zone}) for one in nodes for zone in launchable.zones
+        _meets(asked, {**paid, **one.labels, well_known.ZONE_LABEL: zone}) for one in nodes for zone in launchable.zones
     )
 
 

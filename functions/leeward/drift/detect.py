@@ -12,7 +12,7 @@ from leeward.drift.desired import of_desired, of_requirements, registers, would_
 from leeward.drift.launched import of_hidden, of_instance
 from leeward.drift.reasons import Field, Reason
 from leeward.drift.template_hash import fields_of, read, written
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.node import Node
 from leeward.model.times import format_instant, parse_instant
 from leeward.policy.document import NodePolicy
@@ -85,10 +85,10 @@ def annotations(snapshot: ClusterSnapshot, node: Node, drift: Drifted) -> dict[s
     policy = snapshot.policy_of_node(node)
     if policy is None:
         return {}
-    wanted: dict[str, str | None] = {keys.DRIFTED_SINCE: None, keys.DRIFT_REASONS: None}
+    wanted: dict[str, str | None] = {well_known.DRIFTED_SINCE: None, well_known.DRIFT_REASONS: None}
     if drift.since is not None and watches(snapshot, policy):
         fields = dict.fromkeys(reason.field.value for reason in drift.reasons)
-        wanted = {keys.DRIFTED_SINCE: format_instant(drift.since), keys.DRIFT_REASONS: ",".join(fields)}
+        wanted = {well_known.DRIFTED_SINCE: format_instant(drift.since), well_known.DRIFT_REASONS: ",".join(fields)}
     return wanted | written({**_launched_with(snapshot, node, policy), **(read(node.annotations) or {})})
 
 
@@ -123,6 +123,6 @@ def _remedy(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy, reasons: 
 
 def _since(node: Node) -> datetime | None:
     try:
-        return parse_instant(node.annotations.get(keys.DRIFTED_SINCE, ""))
+        return parse_instant(node.annotations.get(well_known.DRIFTED_SINCE, ""))
     except (ValueError, OverflowError):
         return None

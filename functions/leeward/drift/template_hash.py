@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from leeward.drift.reasons import Field
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.launch import LaunchSettings
 from leeward.node_template.user_data import kubelet_settings
 from leeward.policy.document import DesiredTaint, NodePolicy
@@ -31,14 +31,14 @@ def fields_of(launch: LaunchSettings | None, policy: NodePolicy) -> dict[Field, 
 def written(found: Mapping[Field, str]) -> dict[str, str]:
     """As annotations."""
     text = ",".join(f"{field.value}={found[field]}" for field in Field if field in found)
-    return {keys.TEMPLATE_HASH: text, keys.TEMPLATE_HASH_VERSION: VERSION}
+    return {well_known.TEMPLATE_HASH: text, well_known.TEMPLATE_HASH_VERSION: VERSION}
 
 
 def read(annotations: Mapping[str, str]) -> dict[Field, str] | None:
     """Back from annotations; None where there are none of this version."""
-    if annotations.get(keys.TEMPLATE_HASH_VERSION) != VERSION:
+    if annotations.get(well_known.TEMPLATE_HASH_VERSION) != VERSION:
         return None
-    pairs = (part.partition("=") for part in annotations.get(keys.TEMPLATE_HASH, "").split(","))
+    pairs = (part.partition("=") for part in annotations.get(well_known.TEMPLATE_HASH, "").split(","))
     known = {field.value: field for field in Field}
     return {known[name]: value for name, _, value in pairs if name in known}
 

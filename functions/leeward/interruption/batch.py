@@ -16,8 +16,8 @@ from leeward.interruption.decision import Action, Decision, NodeDecision, Record
 from leeward.interruption.effects import Done, Effect, actions_of, claim_key, events_of
 from leeward.interruption.fields import MalformedMessageError
 from leeward.interruption.lookup import Lookup, look_up_clusters, look_up_instances
-from leeward.interruption.marking import Marking, mark_nodes
 from leeward.interruption.parse import parse
+from leeward.interruption.tainting import Marking, mark_nodes
 from leeward.isolation import Executor, attempt, in_threads
 from leeward.model.deadlines import ABRUPT
 from leeward.model.message import Message

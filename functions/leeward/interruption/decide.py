@@ -15,7 +15,7 @@ from leeward.model.instance import CapacityType
 from leeward.model.message import HookAction, Kind, Message
 from leeward.model.termination import Cause, CauseKind
 from leeward.policy.document import Rebalance
-from leeward.termination.verdict import FAR_AHEAD
+from leeward.termination.decisions import FAR_AHEAD
 
 STRONGEST_FIRST = tuple(Action)
 WHY_DRAINED: Mapping[Kind, str] = MappingProxyType(

@@ -11,13 +11,13 @@ from leeward.interruption.decision import Action, Decision, HookAnswer, NodeDeci
 from leeward.interruption.world import World
 from leeward.isolation import isolate_errors
 from leeward.model.message import Kind
-from leeward.model.promise import SHORT_FOR, Pool
+from leeward.model.reservation import SHORT_FOR, Pool
 from leeward.model.termination import Cause, Status, Subject
 from leeward.ports import Ports
+from leeward.termination.decisions import retry_after
+from leeward.termination.execution import start
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, beat
-from leeward.termination.situation import survey
-from leeward.termination.starting import start
-from leeward.termination.verdict import retry_after
+from leeward.termination.instance_state import survey
 
 RESTARTS_AT_ONCE = 3  # an execution that dies again and again is left to the sweeper, with growing pauses
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.group import LifecycleHook
 from leeward.model.instance import ENDED, Instance
 from leeward.model.message import Kind, Message
@@ -95,7 +95,7 @@ def _is_known(record: TerminationRecord, now: datetime) -> bool:
 
 def _instance(record: TerminationRecord, state: str) -> Instance:
     subject = record.subject
-    tags = {keys.CLUSTER_TAG_PREFIX + subject.cluster: "owned"}
+    tags = {well_known.CLUSTER_TAG_PREFIX + subject.cluster: "owned"}
     return Instance(
         id=subject.instance,
         state=state,
@@ -103,7 +103,7 @@ def _instance(record: TerminationRecord, state: str) -> Instance:
         zone=subject.zone,
         subnet=subject.subnet,
         capacity_type=subject.capacity_type,
-        tags=tags | ({keys.GROUP_TAG: subject.group} if subject.group else {}),
+        tags=tags | ({well_known.GROUP_TAG: subject.group} if subject.group else {}),
         launched=datetime.min.replace(tzinfo=UTC),
         networks=subject.networks,
     )

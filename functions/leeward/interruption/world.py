@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.group import Group, LifecycleHook
 from leeward.model.instance import CapacityType, Instance, cluster_of
 from leeward.model.node import Node
@@ -116,9 +116,9 @@ class Place:
             instance=self.id,
             cluster=self.cluster or "",
             group=self.group_name,
-            zone=instance.zone if instance else labels.get(keys.ZONE_LABEL, ""),
+            zone=instance.zone if instance else labels.get(well_known.ZONE_LABEL, ""),
             subnet=instance.subnet if instance else "",
-            instance_type=instance.type if instance else labels.get(keys.INSTANCE_TYPE_LABEL, ""),
+            instance_type=instance.type if instance else labels.get(well_known.INSTANCE_TYPE_LABEL, ""),
             capacity_type=instance.capacity_type if instance else CapacityType.ON_DEMAND,
             node=self.node.name if self.node else None,
             policy=self.policy.name if self.policy else "",

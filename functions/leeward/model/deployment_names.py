@@ -4,7 +4,7 @@ records, the mark of hooks.
 A deployment is usually the only one of its account and Region and has no name. One with a name (setting `deployment`)
 stands beside it."""
 
-from leeward.model import keys
+from leeward.model import well_known
 
 TERMINATION = "node-termination"  # our state machines
 UPGRADE = "node-group-upgrade"
@@ -25,9 +25,9 @@ def deployment_id(account: str, region: str, deployment: str = "") -> str:
 
 def hook_mark(deployment: str = "") -> str:
     """The NotificationMetadata of the hooks that its fn sync puts on groups, and takes off again."""
-    return f"{keys.HOOK_MARK}/{deployment}" if deployment else keys.HOOK_MARK
+    return f"{well_known.HOOK_MARK}/{deployment}" if deployment else well_known.HOOK_MARK
 
 
 def is_hook_mark(metadata: str | None) -> bool:
     """Whether some deployment of Leeward put the hook there."""
-    return metadata == keys.HOOK_MARK or (metadata or "").startswith(f"{keys.HOOK_MARK}/")
+    return metadata == well_known.HOOK_MARK or (metadata or "").startswith(f"{well_known.HOOK_MARK}/")

@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Self
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.launch import LaunchSource, LaunchTemplateRef
 from leeward.model.times import as_instant
 
@@ -171,12 +171,12 @@ class Group(GroupFacts):
     @property
     def nodegroup(self) -> str | None:
         """The EKS managed node group that owns this group, None for a self-managed one."""
-        return self.tags.get(keys.NODEGROUP_TAG)
+        return self.tags.get(well_known.NODEGROUP_TAG)
 
     @property
     def cluster(self) -> str | None:
         """The EKS cluster that its managed node group belongs to, None where no tag of EKS names it."""
-        return next((self.tags[key] for key in keys.EKS_CLUSTER_TAGS if self.tags.get(key)), None)
+        return next((self.tags[key] for key in well_known.EKS_CLUSTER_TAGS if self.tags.get(key)), None)
 
     @property
     def override_types(self) -> tuple[str, ...]:

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Self
 
-from leeward.model import keys
-from leeward.model.look import Look
+from leeward.model import well_known
+from leeward.model.launch_attributes import Look
 from leeward.model.times import as_instant
 
 ENDED = frozenset({"shutting-down", "terminated"})
@@ -61,7 +61,7 @@ class Instance:
     @property
     def group(self) -> str | None:
         """The Auto Scaling group that launched it, None for a lone instance."""
-        return self.tags.get(keys.GROUP_TAG)
+        return self.tags.get(well_known.GROUP_TAG)
 
     @property
     def ended(self) -> bool:
@@ -84,5 +84,5 @@ def instance_id_of(provider_id: str) -> str:
 
 def cluster_of(tags: Mapping[str, str], clusters: Iterable[str]) -> str | None:
     """Which of our clusters these instance or group tags name, None when none of them."""
-    named = {tags.get(key) for key in keys.EKS_CLUSTER_TAGS}
-    return next((name for name in clusters if keys.CLUSTER_TAG_PREFIX + name in tags or name in named), None)
+    named = {tags.get(key) for key in well_known.EKS_CLUSTER_TAGS}
+    return next((name for name in clusters if well_known.CLUSTER_TAG_PREFIX + name in tags or name in named), None)

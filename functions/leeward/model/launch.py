@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from leeward.model.look import Look
+from leeward.model.launch_attributes import Look
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

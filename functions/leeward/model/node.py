@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.instance import instance_id_of
 from leeward.model.quantity import CPU, amount
 from leeward.model.times import parse_instant
@@ -34,7 +34,7 @@ def disruption_taint(deployment: str) -> Taint:
     """The mark of a node that this deployment is terminating: its value names the owner, so that two deployments on one
     cluster leave each other's nodes alone.
     """
-    return Taint(key=keys.DISRUPTED_TAINT, effect="NoSchedule", value=deployment)
+    return Taint(key=well_known.DISRUPTED_TAINT, effect="NoSchedule", value=deployment)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +105,7 @@ class Node:
     @property
     def disrupted_by(self) -> str | None:
         """The deployment whose mark the node carries, None without a mark."""
-        return next((taint.value for taint in self.taints if taint.key == keys.DISRUPTED_TAINT), None)
+        return next((taint.value for taint in self.taints if taint.key == well_known.DISRUPTED_TAINT), None)
 
     def is_foreign(self, deployment: str) -> bool:
         """Whether another deployment than this one is terminating the node: its mark is not ours to take off."""
@@ -114,7 +114,7 @@ class Node:
     @property
     def taken_out(self) -> bool:
         """Something of a termination's is on it: the mark, or the label that keeps it out of load balancers."""
-        return self.marked or keys.EXCLUDED_BY_DRAIN in self.annotations
+        return self.marked or well_known.EXCLUDED_BY_DRAIN in self.annotations
 
 
 def marked(node: Node, taint: Taint, *, cordon: bool, exclude: bool = False) -> Node:
@@ -124,15 +124,15 @@ def marked(node: Node, taint: Taint, *, cordon: bool, exclude: bool = False) -> 
     A cordon that was there before is remembered in an annotation: it is somebody else's. A label that was there before
     is too: only what is noted as ours comes off again.
     """
-    if exclude and keys.EXCLUDE_LABEL not in node.labels:
+    if exclude and well_known.EXCLUDE_LABEL not in node.labels:
         labels, notes = (
-            {**node.labels, keys.EXCLUDE_LABEL: "true"},
-            {**node.annotations, keys.EXCLUDED_BY_DRAIN: "true"},
+            {**node.labels, well_known.EXCLUDE_LABEL: "true"},
+            {**node.annotations, well_known.EXCLUDED_BY_DRAIN: "true"},
         )
         node = replace(node, labels=labels, annotations=notes)
     if any((known.key, known.effect) == (taint.key, taint.effect) for known in node.taints):
         return replace(node, unschedulable=node.unschedulable or cordon)
-    before = {keys.CORDONED_BEFORE: "true"} if cordon and node.unschedulable else {}
+    before = {well_known.CORDONED_BEFORE: "true"} if cordon and node.unschedulable else {}
     return replace(
         node,
         taints=(*node.taints, taint),
@@ -147,9 +147,9 @@ def cordoned(node: Node, by: str, *, exclude: bool = False) -> Node:
     """
     notes, labels = dict(node.annotations), dict(node.labels)
     if not node.unschedulable:
-        notes[keys.CORDONED_FOR] = by
-    if exclude and keys.EXCLUDE_LABEL not in labels:
-        labels[keys.EXCLUDE_LABEL], notes[keys.EXCLUDED_FOR] = "true", by
+        notes[well_known.CORDONED_FOR] = by
+    if exclude and well_known.EXCLUDE_LABEL not in labels:
+        labels[well_known.EXCLUDE_LABEL], notes[well_known.EXCLUDED_FOR] = "true", by
     return replace(node, unschedulable=True, annotations=notes, labels=labels)
 
 
@@ -157,18 +157,18 @@ def uncordoned(node: Node) -> Node:
     """The node without what `cordoned` did. On its way out it stays cordoned, and goes back into service with the end
     of that.
     """
-    ours = {keys.CORDONED_FOR, keys.EXCLUDED_FOR} & node.annotations.keys()
+    ours = {well_known.CORDONED_FOR, well_known.EXCLUDED_FOR} & node.annotations.keys()
     if not ours:
         return node
     gone = set(ours)
     labels = dict(node.labels)
-    if keys.EXCLUDED_FOR in ours:
-        labels.pop(keys.EXCLUDE_LABEL, None)
-    if keys.CORDONED_FOR in ours and node.marked:
-        gone.add(keys.CORDONED_BEFORE)
+    if well_known.EXCLUDED_FOR in ours:
+        labels.pop(well_known.EXCLUDE_LABEL, None)
+    if well_known.CORDONED_FOR in ours and node.marked:
+        gone.add(well_known.CORDONED_BEFORE)
     return replace(
         node,
-        unschedulable=node.unschedulable and (node.marked or keys.CORDONED_FOR not in ours),
+        unschedulable=node.unschedulable and (node.marked or well_known.CORDONED_FOR not in ours),
         labels=labels,
         annotations={key: value for key, value in node.annotations.items() if key not in gone},
     )
@@ -207,17 +207,17 @@ def stripped(node: Node, deployment: str) -> Node:
     if node.is_foreign(deployment):
         return node
     bare = uncordoned(unmarked(node, disruption_taint(deployment)))
-    kept = {keys.SCALE_DOWN_DISABLED} if keys.KEPT_FOR in node.annotations else set()
+    kept = {well_known.SCALE_DOWN_DISABLED} if well_known.KEPT_FOR in node.annotations else set()
     return replace(
         bare,
-        taints=tuple(taint for taint in bare.taints if not taint.key.startswith(keys.PREFIX)),
-        labels={key: value for key, value in bare.labels.items() if not key.startswith(keys.PREFIX)},
+        taints=tuple(taint for taint in bare.taints if not taint.key.startswith(well_known.PREFIX)),
+        labels={key: value for key, value in bare.labels.items() if not key.startswith(well_known.PREFIX)},
         annotations={
             key: value
             for key, value in bare.annotations.items()
-            if key not in kept and (not key.startswith(keys.PREFIX) or key == keys.DO_NOT_DISRUPT)
+            if key not in kept and (not key.startswith(well_known.PREFIX) or key == well_known.DO_NOT_DISRUPT)
         },
-        finalizers=tuple(one for one in bare.finalizers if not one.startswith(keys.PREFIX)),
+        finalizers=tuple(one for one in bare.finalizers if not one.startswith(well_known.PREFIX)),
     )
 
 
@@ -233,12 +233,12 @@ def unmarked(node: Node, taint: Taint) -> Node:
     node = _included(node)
     if not there:
         return node
-    theirs = keys.CORDONED_BEFORE in node.annotations
+    theirs = well_known.CORDONED_BEFORE in node.annotations
     return replace(
         node,
         taints=tuple(known for known in node.taints if known.key != taint.key),
         unschedulable=node.unschedulable and theirs,
-        annotations={key: value for key, value in node.annotations.items() if key != keys.CORDONED_BEFORE},
+        annotations={key: value for key, value in node.annotations.items() if key != well_known.CORDONED_BEFORE},
     )
 
 
@@ -246,7 +246,9 @@ def given_back(read: Node, current: Node, taint: Taint) -> Node:
     """`current` without the taint. The decision was made on `read`: where a drain has taken the node out of load
     balancers since, a termination has begun, and the node stays as it is.
     """
-    began_since = keys.EXCLUDED_BY_DRAIN in current.annotations and keys.EXCLUDED_BY_DRAIN not in read.annotations
+    began_since = (
+        well_known.EXCLUDED_BY_DRAIN in current.annotations and well_known.EXCLUDED_BY_DRAIN not in read.annotations
+    )
     return current if began_since else unmarked(current, taint)
 
 
@@ -256,8 +258,8 @@ def _instant(text: str | None, default: datetime = LONG_AGO) -> datetime:
 
 def _included(node: Node) -> Node:
     """Without the label that a termination has put there."""
-    if keys.EXCLUDED_BY_DRAIN not in node.annotations:
+    if well_known.EXCLUDED_BY_DRAIN not in node.annotations:
         return node
-    labels = {key: value for key, value in node.labels.items() if key != keys.EXCLUDE_LABEL}
-    notes = {key: value for key, value in node.annotations.items() if key != keys.EXCLUDED_BY_DRAIN}
+    labels = {key: value for key, value in node.labels.items() if key != well_known.EXCLUDE_LABEL}
+    notes = {key: value for key, value in node.annotations.items() if key != well_known.EXCLUDED_BY_DRAIN}
     return replace(node, labels=labels, annotations=notes)

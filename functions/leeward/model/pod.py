@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Self
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.times import parse_instant
 
 DEFAULT_GRACE_SECONDS = 30
@@ -105,7 +105,7 @@ class Pod:
     @property
     def mirror(self) -> bool:
         """The API's copy of a static pod: the kubelet owns it, evicting it does nothing."""
-        return keys.MIRROR_POD in self.annotations
+        return well_known.MIRROR_POD in self.annotations
 
     @property
     def of_daemon_set(self) -> bool:
@@ -125,7 +125,7 @@ class Pod:
     @property
     def safe_to_evict(self) -> bool:
         """Voluntary disruption may evict it although it has no controller or keeps local data (Cluster Autoscaler)."""
-        return self.annotations.get(keys.SAFE_TO_EVICT) == "true"
+        return self.annotations.get(well_known.SAFE_TO_EVICT) == "true"
 
     def tolerates(self, key: str, value: str, effect: str) -> bool:
         """Whether any toleration covers the taint."""

@@ -6,7 +6,7 @@ cloudprovider/aws (buildGenericLabels, getManagedNodegroupInfo) for amiType, dis
 import re
 from collections.abc import Mapping
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.group import Group
 from leeward.model.instance import CapacityType
 from leeward.model.launch import LaunchSettings
@@ -18,8 +18,8 @@ EBS_ZONE = "topology.ebs.csi.aws.com/zone"
 BETA = {
     ARCH: "beta.kubernetes.io/arch",
     OS: "beta.kubernetes.io/os",
-    keys.INSTANCE_TYPE_LABEL: "beta.kubernetes.io/instance-type",
-    keys.ZONE_LABEL: "failure-domain.beta.kubernetes.io/zone",
+    well_known.INSTANCE_TYPE_LABEL: "beta.kubernetes.io/instance-type",
+    well_known.ZONE_LABEL: "failure-domain.beta.kubernetes.io/zone",
     REGION: "failure-domain.beta.kubernetes.io/region",
 }
 EKS = "eks.amazonaws.com/"
@@ -36,8 +36,8 @@ def generic(*, name: str, zone: str, instance_type: str, architecture: str, syst
         HOSTNAME: name,
         ARCH: architecture,
         OS: system,
-        keys.INSTANCE_TYPE_LABEL: instance_type,
-        keys.ZONE_LABEL: zone,
+        well_known.INSTANCE_TYPE_LABEL: instance_type,
+        well_known.ZONE_LABEL: zone,
         REGION: region[0] if region else "",
         EBS_ZONE: zone,
     }

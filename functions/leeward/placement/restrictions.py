@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.pod import Pod
 from leeward.model.subnet import Subnet
 
-SUBNET_KEYS = (keys.SUBNET_LABEL, keys.CAST_SUBNET_LABEL)
-ZONE_KEYS = (keys.ZONE_LABEL, "failure-domain.beta.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone")
+SUBNET_KEYS = (well_known.SUBNET_LABEL, well_known.CAST_SUBNET_LABEL)
+ZONE_KEYS = (well_known.ZONE_LABEL, "failure-domain.beta.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone")
 _SEVERAL_ZONES = "__"  # a regional volume's label joins its zones so
 
 
@@ -53,13 +53,13 @@ class Restriction:
 
 def only_subnets(source: str, ids: Iterable[str]) -> Restriction:
     """Nothing but these subnets, such as the group's."""
-    expression = Expression(key=keys.SUBNET_LABEL, operator="In", values=tuple(sorted(ids)))
+    expression = Expression(key=well_known.SUBNET_LABEL, operator="In", values=tuple(sorted(ids)))
     return Restriction(source=source, terms=((expression,),))
 
 
 def only_zones(source: str, zones: Iterable[str]) -> Restriction:
     """Nothing but these zones, such as those that were asked for."""
-    expression = Expression(key=keys.ZONE_LABEL, operator="In", values=tuple(sorted(zones)))
+    expression = Expression(key=well_known.ZONE_LABEL, operator="In", values=tuple(sorted(zones)))
     return Restriction(source=source, terms=((expression,),))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.node import Node
 from leeward.model.subnet import Subnet
 from leeward.placement.accounting import Demand
@@ -83,9 +83,9 @@ def closed_zones(nodes: Iterable[Node]) -> frozenset[str]:
 
 
 def _cordoned_by_others(node: Node) -> bool:
-    return node.unschedulable and keys.CORDONED_FOR not in node.annotations
+    return node.unschedulable and well_known.CORDONED_FOR not in node.annotations
 
 
 def node_cores(node: Node, type_cores: Mapping[str, int] | None = None) -> int:
     """Thousandths of a core: the node's own figure, else its instance type's, else 0."""
-    return node.cpu or (type_cores or {}).get(node.labels.get(keys.INSTANCE_TYPE_LABEL, ""), 0)
+    return node.cpu or (type_cores or {}).get(node.labels.get(well_known.INSTANCE_TYPE_LABEL, ""), 0)

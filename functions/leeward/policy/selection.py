@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.deployment_names import is_hook_mark
 from leeward.model.group import LifecycleHook
 from leeward.policy.document import NodePolicy, Selector
@@ -34,5 +34,5 @@ def is_ours(hook: LifecycleHook, policy: NodePolicy | None, queue_arns: frozense
         return True
     if policy is None:
         return False
-    put_by_sync = hook.name == keys.TERMINATE_HOOK and is_hook_mark(hook.metadata)
+    put_by_sync = hook.name == well_known.TERMINATE_HOOK and is_hook_mark(hook.metadata)
     return put_by_sync or hook.name in policy.interruption.hooks

@@ -8,7 +8,7 @@ from leeward.disruption.command import Command, Decision, MethodName, Plan, Repl
 from leeward.disruption.command import Verdict as PlanVerdict
 from leeward.model.impairment import Impairment
 from leeward.model.node import Node
-from leeward.repair.checkup import Checkup
+from leeward.repair.node_health import Checkup
 from leeward.repair.verdicts import Act, Verdict, verdicts
 from leeward.snapshot.cluster import ClusterSnapshot
 

@@ -11,11 +11,11 @@ from leeward.model.impairment import Impairment
 from leeward.model.node import Node
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
 from leeward.ports import Ports
-from leeward.repair.checkup import Checkup
+from leeward.repair.node_health import Checkup
 from leeward.repair.verdicts import Act, Verdict, verdicts
-from leeward.termination.found import Found, apart
-from leeward.termination.sight import Sight
-from leeward.termination.starting import start
+from leeward.termination.cluster_view import Sight
+from leeward.termination.execution import start
+from leeward.termination.reconcile_result import Found, apart
 from leeward.termination.subject import subject_of
 
 SECOND_SIGHT = timedelta(minutes=10)

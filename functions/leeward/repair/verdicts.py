@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from leeward.disruption.neighbours import foreign, mark_of
-from leeward.disruption.opt_outs import why_node_stays
+from leeward.disruption.competing_groups import foreign, mark_of
+from leeward.disruption.do_not_disrupt import why_node_stays
 from leeward.model.group import Group
 from leeward.model.node import Node
 from leeward.policy.document import NodePolicy
-from leeward.repair.ailments import Ailment, ailment, spoken
-from leeward.repair.checkup import Checkup
-from leeward.repair.storms import Storms
+from leeward.repair.circuit_breaker import Storms
+from leeward.repair.node_health import Checkup
+from leeward.repair.unhealthy_conditions import Ailment, ailment, spoken
 
 IN_SERVICE = "InService"
 LEFT_BEHIND = timedelta(minutes=5)  # the cloud controller removes Nodes of dead instances, within a minute as a rule

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 
 from leeward.model.execution import ExecutionStatus, Machine
 from leeward.model.times import format_instant
+from leeward.report.execution_events import marks_of
 from leeward.report.facts import Facts
 from leeward.report.lanes import guessed, node_lanes
 from leeward.report.record import RunRecord, Source
-from leeward.report.telling import marks_of
 
 EARLIER = timedelta(minutes=10)  # a cause that came before that is not what the picture is about
 LEAD = timedelta(seconds=2)  # before the first moment, so that one sees what was

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from itertools import pairwise
 
+from leeward.report.labels import clock, count, cut, length, safe
 from leeward.report.layout import LEFT, MANY_NODES, TOTAL, WIDTH, Lanes, Numbered, Scale, clusters, lanes, ticks
-from leeward.report.marks import glyph
+from leeward.report.markers import glyph
 from leeward.report.record import NodeLane, Phase, RunRecord, Span, WorkloadLane
 from leeward.report.style import PATTERNS
-from leeward.report.words import clock, count, cut, length, safe
 
 _BAR = 15.0
 _NAME_CHARACTERS, _FACT_CHARACTERS = 28, 34

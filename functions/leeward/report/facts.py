@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Self
 
 from leeward.disruption.record import RoundRecord
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.execution import Execution, Step
 from leeward.model.group import ScalingActivity
 from leeward.model.instance import Instance, instance_id_of
@@ -37,10 +37,10 @@ class SeenNode:
         return cls(
             name=meta["name"],
             instance=instance_id_of(spec.get("providerID") or ""),
-            zone=(meta.get("labels") or {}).get(keys.ZONE_LABEL, ""),
+            zone=(meta.get("labels") or {}).get(well_known.ZONE_LABEL, ""),
             created=parse_instant(meta["creationTimestamp"]),
             ready=parse_instant(ready["lastTransitionTime"]) if ready.get("lastTransitionTime") else None,
-            cordoned_for=(meta.get("annotations") or {}).get(keys.CORDONED_FOR, ""),
+            cordoned_for=(meta.get("annotations") or {}).get(well_known.CORDONED_FOR, ""),
         )
 
 

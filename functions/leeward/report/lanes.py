@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from leeward.model.execution import Machine, Step
 from leeward.model.group import ScalingActivity
 from leeward.model.termination import CauseKind, Outcome, TerminationRecord
+from leeward.report.affected_nodes import own_cause
 from leeward.report.facts import Facts
 from leeward.report.record import NodeLane, Phase, Span
 from leeward.report.spans import PHASES_OF_TIMES, spans_of
-from leeward.report.touched import own_cause
 
 _NO_DATE = datetime.min.replace(tzinfo=UTC)
 _OUT_OF_SERVICE = frozenset({CauseKind.UNHEALTHY, CauseKind.STATE_CHANGE})  # before any of ours

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from leeward.report.chart import chart
+from leeward.report.labels import clock, count, day, length, moment, safe
 from leeward.report.layout import numbered_marks
-from leeward.report.marks import shape
+from leeward.report.markers import shape
 from leeward.report.record import MarkKind, Phase, RunRecord, Source, WorkloadLane
 from leeward.report.style import MARK_WORDS, PHASE_WORDS, SHEET
-from leeward.report.words import clock, count, day, length, moment, safe
 
 _SOURCES = {
     Source.SIMULATION: "a simulated run, in virtual time",

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from leeward.model.keys import DISRUPTED_TAINT
 from leeward.model.node import Taint
 from leeward.model.pod import Toleration
+from leeward.model.well_known import DISRUPTED_TAINT
 from leeward.scheduling.fleet import Fleet
 from leeward.scheduling.node_affinity import NodeChoice, NodeTerm, label_keys
 from leeward.scheduling.nodes import NodeSpec

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from leeward.model.keys import ZONE_LABEL
 from leeward.model.node import Taint
 from leeward.model.quantity import Amounts, amounts
+from leeward.model.well_known import ZONE_LABEL
 from leeward.scheduling.malformed import UNREADABLE, malformed
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from enum import Enum
 
-from leeward.scheduling.kinds import Kind
+from leeward.scheduling.free_slots import Opening
 from leeward.scheduling.nodes import NodeTemplate
-from leeward.scheduling.openings import Opening
 from leeward.scheduling.outcome import NewNode, Packing, Unplaced, no_new_node, unavailable
+from leeward.scheduling.pod_classes import Kind
 from leeward.scheduling.pods import PodSpec
-from leeward.scheduling.rules import FreePorts, Never, OfNode, Room
+from leeward.scheduling.predicates import FreePorts, Never, OfNode, Room
 from leeward.scheduling.world import World
 
 _LASTING = (Never, OfNode, FreePorts, Room)  # whom these refuse on an empty node they refuse on every one of its kind

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.pod import FINISHED, Owner, Toleration, controller_of, toleration
 from leeward.model.quantity import CPU, MEMORY
 from leeward.scheduling.malformed import UNREADABLE, malformed
@@ -145,7 +145,7 @@ class PodReader:
             order=(-int(spec.get("priority") or 0), -needs.asked(CPU), -needs.asked(MEMORY), namespace, meta["name"]),
             node=spec.get("nodeName") or "",
             owner=controller_of(meta.get("ownerReferences") or ()),
-            mirror=keys.MIRROR_POD in (meta.get("annotations") or {}),
+            mirror=well_known.MIRROR_POD in (meta.get("annotations") or {}),
             created=meta.get("creationTimestamp") or "",
         )
 

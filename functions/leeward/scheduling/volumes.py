@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from leeward.model.keys import ZONE_LABEL
+from leeward.model.well_known import ZONE_LABEL
 from leeward.scheduling.node_affinity import NodeTerm, node_terms
 from leeward.scheduling.selectors import Operator, Requirement
 

@@ -13,11 +13,11 @@ from typing import Any
 from leeward.errors import ObjectGoneError
 from leeward.model.quantity import CPU, MEMORY, Amounts
 from leeward.scheduling.fleet import Fleet, numbers
-from leeward.scheduling.kinds import ATTACHED, Kind, Kinds, offered
+from leeward.scheduling.free_slots import Opening, Openings
 from leeward.scheduling.nodes import NodeSpec, NodeTemplate
-from leeward.scheduling.openings import Opening, Openings
+from leeward.scheduling.pod_classes import ATTACHED, Kind, Kinds, offered
 from leeward.scheduling.pods import PodSpec
-from leeward.scheduling.rules import Room
+from leeward.scheduling.predicates import Room
 
 LOOKED_AT = 100  # feasible nodes: kube-scheduler, too, scores all only in clusters of up to that many nodes
 _Undo = tuple[Callable[..., None], tuple[Any, ...], int]

@@ -7,7 +7,7 @@ EBS volume limits"."""
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.instance_type import InstanceType
 from leeward.scheduling.nodes import NodeSpec
 from leeward.scheduling.volumes import EBS_DRIVER
@@ -21,7 +21,7 @@ def seen_limits(nodes: Iterable[NodeSpec]) -> SeenLimits:
     """The fewest that any node of each type says, by driver."""
     found: dict[str, dict[str, int]] = {}
     for node in nodes:
-        kind = node.labels.get(keys.INSTANCE_TYPE_LABEL)
+        kind = node.labels.get(well_known.INSTANCE_TYPE_LABEL)
         if kind is not None:
             of_type = found.setdefault(kind, {})
             for driver, count in node.attach_limits.items():

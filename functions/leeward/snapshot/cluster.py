@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.facts import Prices
 from leeward.model.group import Group, LifecycleHook
 from leeward.model.instance import CapacityType, Instance
@@ -105,12 +105,12 @@ class ClusterSnapshot:
     def zone_of(self, node: Node) -> str:
         """From its label, else its instance; empty where nothing tells."""
         instance = self.instance_of(node)
-        return node.labels.get(keys.ZONE_LABEL) or (instance.zone if instance else "")
+        return node.labels.get(well_known.ZONE_LABEL) or (instance.zone if instance else "")
 
     def type_of(self, node: Node) -> str:
         """The instance type, from EC2 or its label; empty where nothing tells."""
         instance = self.instance_of(node)
-        return (instance.type if instance else "") or node.labels.get(keys.INSTANCE_TYPE_LABEL, "")
+        return (instance.type if instance else "") or node.labels.get(well_known.INSTANCE_TYPE_LABEL, "")
 
     def capacity_of(self, node: Node) -> CapacityType | None:
         """How the node is paid for: EC2 tells, else EKS' or Karpenter's label; None where nothing does."""

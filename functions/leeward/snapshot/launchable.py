@@ -5,7 +5,7 @@ Decides how several instance types become one template; which types those are is
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.facts import Prices
 from leeward.model.group import Group
 from leeward.model.instance import CapacityType
@@ -17,7 +17,9 @@ from leeward.node_template.choices import Choices
 from leeward.scheduling.nodes import EBS_ZONE_LABEL, HOSTNAME_LABEL, NodeSpec, NodeTemplate, Offering
 
 _BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
-_OF_A_PLACE = frozenset({keys.ZONE_LABEL, EBS_ZONE_LABEL, HOSTNAME_LABEL, _BETA_ZONE})  # each offering has its own
+_OF_A_PLACE = frozenset(
+    {well_known.ZONE_LABEL, EBS_ZONE_LABEL, HOSTNAME_LABEL, _BETA_ZONE}
+)  # each offering has its own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,5 +157,7 @@ def smallest(name: str, nodes: Sequence[ExpectedNode]) -> NodeSpec:
 
 def _of_place(zone: str, subnets: Sequence[str]) -> dict[str, str]:
     """The labels that a node of the zone has for sure: its subnet's only where there is no other."""
-    subnet = {keys.SUBNET_LABEL: subnets[0], keys.CAST_SUBNET_LABEL: subnets[0]} if len(subnets) == 1 else {}
+    subnet = (
+        {well_known.SUBNET_LABEL: subnets[0], well_known.CAST_SUBNET_LABEL: subnets[0]} if len(subnets) == 1 else {}
+    )
     return {_BETA_ZONE: zone, **subnet}

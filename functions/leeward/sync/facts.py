@@ -11,7 +11,7 @@ from typing import Any
 
 from leeward.errors import LeewardError
 from leeward.isolation import isolate_errors
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.facts import (
     ClusterFacts,
     FactKind,
@@ -55,7 +55,7 @@ class InUse:
     @property
     def types(self) -> tuple[str, ...]:
         """What groups may launch and what runs, by name."""
-        labels = (node.labels.get(keys.INSTANCE_TYPE_LABEL, "") for node in self.nodes or ())
+        labels = (node.labels.get(well_known.INSTANCE_TYPE_LABEL, "") for node in self.nodes or ())
         named = {name for group in self.groups for name in (*group.override_types, *group.running_types)}
         launched = (name for template in self.templates.values() for name in template.types)
         return tuple(sorted(named.union(labels, launched) - {""}))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.group import TERMINATING, Group, HookResult, LifecycleHook
 from leeward.policy.document import ClusterPolicies, Heartbeat
 from leeward.policy.selection import is_ours, policy_for
@@ -13,7 +13,7 @@ def missing_hook(
     hooks: Sequence[LifecycleHook],
     policies: ClusterPolicies,
     queue_arns: frozenset[str],
-    mark: str = keys.HOOK_MARK,
+    mark: str = well_known.HOOK_MARK,
 ) -> LifecycleHook | None:
     """The hook to put on the group, None when nothing is to be done.
 
@@ -36,7 +36,7 @@ def missing_hook(
 
 
 def left_over_hook(
-    group: Group, hooks: Sequence[LifecycleHook], policies: ClusterPolicies, mark: str = keys.HOOK_MARK
+    group: Group, hooks: Sequence[LifecycleHook], policies: ClusterPolicies, mark: str = well_known.HOOK_MARK
 ) -> LifecycleHook | None:
     """Our hook on a group that no policy selects any more, None without one: nobody answers it there, so that it would
     hold every instance for its time-out (docs/features.md, K5).
@@ -46,7 +46,7 @@ def left_over_hook(
     ending = any(member.lifecycle.startswith("Terminating") for member in group.instances)
     if ending or policy_for(policies.policies, group.name, group.tags) is not None:
         return None
-    return next((hook for hook in hooks if hook.name == keys.TERMINATE_HOOK and hook.metadata == mark), None)
+    return next((hook for hook in hooks if hook.name == well_known.TERMINATE_HOOK and hook.metadata == mark), None)
 
 
 def _wanted(group: Group, heartbeat: Heartbeat, mark: str) -> LifecycleHook:
@@ -54,7 +54,7 @@ def _wanted(group: Group, heartbeat: Heartbeat, mark: str) -> LifecycleHook:
     owner has said so by its instance lifecycle policy, which only an abandoned hook sets in motion.
     """
     return LifecycleHook(
-        name=keys.TERMINATE_HOOK,
+        name=well_known.TERMINATE_HOOK,
         group=group.name,
         transition=TERMINATING,
         heartbeat_timeout=int(heartbeat.timeout.total_seconds()),

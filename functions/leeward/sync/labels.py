@@ -6,12 +6,12 @@ from functools import partial
 
 from leeward.errors import LeewardError, ObjectGoneError
 from leeward.isolation import isolate_errors
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.group import Group
 from leeward.model.node import Node
 from leeward.ports import Ports
 
-LABELS = (keys.SUBNET_LABEL, keys.CAST_SUBNET_LABEL)
+LABELS = (well_known.SUBNET_LABEL, well_known.CAST_SUBNET_LABEL)
 
 
 def unlabelled(groups: Iterable[Group], nodes: Iterable[Node]) -> tuple[Node, ...]:

@@ -7,13 +7,13 @@ from typing import Any
 
 from leeward.adapters import wiring
 from leeward.adapters.initialization import initialize
-from leeward.termination import draining
+from leeward.termination import drain_step
 from leeward.termination.handler import take_step
 
 
 def drain(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """`{"step", "run"}` -> the run document."""
-    return take_step(event, draining.STEPS, wiring.invocation_ports(context))
+    return take_step(event, drain_step.STEPS, wiring.invocation_ports(context))
 
 
 initialize()

@@ -18,7 +18,7 @@ def terminate(event: Mapping[str, Any], context: object) -> dict[str, Any]:
 
 def sweep(_event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Once a minute: what no Catch can finish."""
-    from leeward.termination.sweep import sweep_once  # late: the steps share this module and start cold without it
+    from leeward.termination.reconciler import sweep_once  # late: the steps share this module and start cold without it
 
     found = sweep_once(wiring.invocation_ports(context))
     telemetry.swept(found)

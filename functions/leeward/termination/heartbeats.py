@@ -8,8 +8,8 @@ from leeward.model.group import LifecycleHook
 from leeward.model.termination import TerminationRecord
 from leeward.policy.document import NodePolicy
 from leeward.ports import Ports
-from leeward.termination import verdict
-from leeward.termination.situation import UNSELECTED, Situation
+from leeward.termination import decisions
+from leeward.termination.instance_state import UNSELECTED, Situation
 
 AT_EVERY_CHANCE = timedelta(minutes=2)  # before a heartbeat is due: two sweeps may fail
 
@@ -36,7 +36,7 @@ def keep_waiting(
     """The same for an instance that is known to be held, by these hooks; without a policy the defaults hold."""
     now = ports.clock.now()
     settings = (policy or UNSELECTED).interruption.heartbeat
-    due = verdict.heartbeats_due(hooks, record, settings, now, ahead)
+    due = decisions.heartbeats_due(hooks, record, settings, now, ahead)
     sent = {
         hook.name: now for hook in due if ports.groups.heartbeat(group=group, hook=hook.name, instance=record.instance)
     }

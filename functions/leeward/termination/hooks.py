@@ -11,15 +11,15 @@ from leeward.errors import RetryableError
 from leeward.model.group import LAUNCHING, TERMINATING, Group, GroupInstance, HookResult, LifecycleHook
 from leeward.model.instance import Instance
 from leeward.model.termination import Cause, CauseKind, Outcome, Status, TerminationRecord, execution_name
-from leeward.patience import patiently
 from leeward.policy.selection import is_ours
 from leeward.ports import Ports
-from leeward.termination.found import Found, apart
+from leeward.retry import patiently
+from leeward.termination.cluster_view import Sight
+from leeward.termination.execution import start
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, keep_waiting
+from leeward.termination.instance_state import of_ours
+from leeward.termination.reconcile_result import Found, apart
 from leeward.termination.records import read_records
-from leeward.termination.sight import Sight
-from leeward.termination.situation import of_ours
-from leeward.termination.starting import start
 from leeward.termination.subject import subject_of
 
 LAUNCH_WAIT = "Pending:Wait"

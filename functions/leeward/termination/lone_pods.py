@@ -10,7 +10,7 @@ from dataclasses import replace
 from leeward.model.deployment import deployment_named_by
 from leeward.model.pod import Pod, PodDisruptionBudget, scaled
 from leeward.termination.budgets import Refusal, refusal
-from leeward.termination.drain import DrainPlan, Eviction, How
+from leeward.termination.drain_plan import DrainPlan, Eviction, How
 
 
 def lone_pods(pods: Iterable[Pod], among: Iterable[Pod]) -> tuple[Pod, ...]:

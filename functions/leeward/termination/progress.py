@@ -5,7 +5,7 @@ from datetime import datetime
 
 from leeward.model.termination import TerminationRecord
 from leeward.model.times import format_instant
-from leeward.termination.drain import DrainPlan
+from leeward.termination.drain_plan import DrainPlan
 
 KUBELET = 0.5  # seconds after a pod's grace until its kubelet has confirmed its end
 SHORTEST = 2.0  # seconds of a pause

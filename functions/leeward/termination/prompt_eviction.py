@@ -13,13 +13,13 @@ from leeward.model.node import disruption_taint
 from leeward.model.termination import TerminationRecord
 from leeward.policy.document import NodePolicy
 from leeward.ports import Ports
-from leeward.termination import verdict
-from leeward.termination.drain import DrainPlan
-from leeward.termination.evicting import turn
+from leeward.termination import decisions
+from leeward.termination.drain_plan import DrainPlan
+from leeward.termination.eviction import turn
 from leeward.termination.freshness import Need
+from leeward.termination.instance_state import Situation, find_node, survey
 from leeward.termination.progress import Progress, leaving
 from leeward.termination.run import Next, Run
-from leeward.termination.situation import Situation, find_node, survey
 from leeward.termination.storm import evicts_alone, pause_seconds
 
 LONGEST_SECONDS = 10.0  # drains of other clusters need the place of one whose API server hangs
@@ -35,7 +35,7 @@ def evict_promptly(record: TerminationRecord, ports: Ports) -> tuple[DrainPlan, 
     if policy is None or not record.has(*ABRUPT):
         return None
     started = record.times.get("draining", ports.clock.now())
-    situation = _unseen(record, verdict.without_deletions(policy))
+    situation = _unseen(record, decisions.without_deletions(policy))
     outcome = _turn(record, situation, started, ports.for_seconds(LONGEST_SECONDS))
     if outcome is not None:
         moved = {"moved": ports.clock.now()} if outcome[1].moved else {}

@@ -7,9 +7,9 @@ from functools import partial
 from leeward.errors import LeewardError, UnexpectedError
 from leeward.isolation import attempt
 from leeward.model.termination import TerminationRecord
-from leeward.patience import patiently
 from leeward.ports import Ports
-from leeward.termination.found import Found
+from leeward.retry import patiently
+from leeward.termination.reconcile_result import Found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

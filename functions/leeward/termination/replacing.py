@@ -15,16 +15,16 @@ from leeward.model.launch_refusal import EVENT, sentence
 from leeward.model.node import Node
 from leeward.model.pod import Pod
 from leeward.model.termination import LaunchOption, LaunchPlan, Replacement, TerminationRecord
-from leeward.placement.lots import Lots
+from leeward.placement.random_choice import Lots
 from leeward.placement.replacement import leaving_pods, plan_launch, promise_of
 from leeward.placement.verdict import NO_SUBNET_WITH_IPS
 from leeward.ports import Ports
-from leeward.termination import maximum_size, verdict
+from leeward.termination import decisions, maximum_size
 from leeward.termination.freshness import Need
-from leeward.termination.landing import Look, look
+from leeward.termination.instance_state import Situation, read
+from leeward.termination.placement_inputs import Look, look
 from leeward.termination.prompt_eviction import survey_or_evict
 from leeward.termination.run import Next, Notice, NoticeKind, Run
-from leeward.termination.situation import Situation, read
 
 MOST_PODS_TOLD = 10
 LONGEST_WHY = 500
@@ -54,9 +54,9 @@ def ask_for_replacement(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     record = situation.record
     asked = Asked(replacement=record.replacement) if record.replacement else _ask(situation, ports)
     guarded = bool(situation.our_hooks)
-    first = verdict.terminates_first(record, situation.policy, situation.lifecycle, hook_guards=guarded)
+    first = decisions.terminates_first(record, situation.policy, situation.lifecycle, hook_guards=guarded)
     why = told(record, asked.replacement)
-    if verdict.asks_first(record, situation.policy) and not guarded:
+    if decisions.asks_first(record, situation.policy) and not guarded:
         why = f"no terminate hook of ours guards {record.subject.group}: it drains first; {why}"
     onward = Next.TERMINATE_FIRST if first else Next.DRAIN
     return replace(run, version=record.version, next=onward, why=why[:LONGEST_WHY], notices=asked.notices)
@@ -66,7 +66,7 @@ def _may_launch(situation: Situation, ports: Ports) -> bool:
     """A launch depends on the group as it is now: its subnets, its sizes, its members."""
     record = situation.record
     now = ports.clock.now()
-    wanted = verdict.wants_replacement(record, situation.group, situation.policy, situation.lifecycle, now)
+    wanted = decisions.wants_replacement(record, situation.group, situation.policy, situation.lifecycle, now)
     return wanted.act or record.launching
 
 
@@ -82,7 +82,7 @@ def told(record: TerminationRecord, replacement: Replacement) -> str:
 def _ask(situation: Situation, ports: Ports) -> Asked:
     record, group = situation.record, situation.listing
     lifecycle = None if situation.ended else situation.lifecycle  # a launch for one that is gone is never paid
-    wanted = verdict.wants_replacement(record, situation.group, situation.policy, lifecycle, ports.clock.now())
+    wanted = decisions.wants_replacement(record, situation.group, situation.policy, lifecycle, ports.clock.now())
     if group is None or not (wanted.act or record.launching):
         return Asked(replacement=Replacement(reason=wanted.why))
     found = look(situation, group, ports)

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from leeward.model.blocked import BlockedLine
 from leeward.model.pod import PodDisruptionBudget
-from leeward.termination.drain import Eviction
+from leeward.termination.drain_plan import Eviction
 
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=1), timedelta(seconds=8)
 TRIES = 3  # of a pod in one step, before it counts as blocked

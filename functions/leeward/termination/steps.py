@@ -36,15 +36,15 @@ from leeward.model.termination import (
 from leeward.model.times import format_instant
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
-from leeward.termination import verdict
+from leeward.termination import decisions
+from leeward.termination.capacity_ledger import debts, only_surplus
+from leeward.termination.execution import start
 from leeward.termination.freshness import IN_SERVICE, RUNNING, TERMINATING, UNSETTLED, Need, instance_fact, seconds_left
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, beat
-from leeward.termination.ledger import debts, only_surplus
+from leeward.termination.instance_state import POOLED_AND_RUNNING, Situation, read, survey
+from leeward.termination.ledger_settlement import ask_payers, forgiven, give_back_debts, pays_itself_later, settle
 from leeward.termination.maximum_size import put_back
 from leeward.termination.run import Next, Run
-from leeward.termination.settling import ask_payers, forgiven, give_back_debts, pays_itself_later, settle
-from leeward.termination.situation import POOLED_AND_RUNNING, Situation, read, survey
-from leeward.termination.starting import start
 from leeward.termination.storm import in_storm
 
 HEARS_WITHIN = 4  # seconds
@@ -69,7 +69,7 @@ def claim(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
         return _hand_over(run, start(record, ports))
     now = ports.clock.now()
     ports.claims.note(record.instance, times={"claimed": now})
-    until = format_instant(now + verdict.GIVE_UP_AFTER)
+    until = format_instant(now + decisions.GIVE_UP_AFTER)
     begun = replace(run, attempt=record.attempt, version=record.version, until=until)
     if in_storm(record):
         return replace(begun, next=Next.DRAIN, why="one of many that EC2 takes: it drains before AWS is asked anything")
@@ -168,7 +168,7 @@ def answer_hooks(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
         return replace(run, next=Next.SPARE, why=spared)
     held = f"the group says {situation.lifecycle}, EC2 {situation.state}"
     why = f"answered {', '.join(answered)}" if answered else held
-    pause = max(verdict.pause_seconds(waited=waited, now=now), _until_unsure(record, now))
+    pause = max(decisions.pause_seconds(waited=waited, now=now), _until_unsure(record, now))
     return _look_again(replace(run, version=record.version, pause=pause, why=why), situation)
 
 
@@ -180,7 +180,7 @@ def _waited(record: TerminationRecord, now: datetime) -> timedelta:
 
 def _why_spared(situation: Situation, waited: timedelta) -> str:
     """Why it stays although its end is awaited, empty where it does not."""
-    if situation.lifecycle is None and waited > verdict.DETACHED_AFTER:
+    if situation.lifecycle is None and waited > decisions.DETACHED_AFTER:
         return "no group holds the instance any more: it was detached meanwhile"
     if _came_back(situation):
         return "its group has put it into service again, out of its warm pool"
@@ -222,9 +222,9 @@ def _until_unsure(record: TerminationRecord, now: datetime) -> int:
 
 def _look_again(run: Run, situation: Situation) -> Run:
     """After a pause: at the hooks, or for the Node that has not joined yet, every few seconds where EC2 takes it."""
-    if not verdict.may_join_late(situation.record, situation.state):
+    if not decisions.may_join_late(situation.record, situation.state):
         return replace(run, next=Next.WAIT)
-    pause = min(run.pause, verdict.JOIN_PAUSE) if situation.record.has(*ABRUPT) else run.pause
+    pause = min(run.pause, decisions.JOIN_PAUSE) if situation.record.has(*ABRUPT) else run.pause
     return replace(run, next=Next.DRAIN, pause=pause, why=f"{run.why}; no Node has joined yet")
 
 
@@ -238,9 +238,9 @@ def finish(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     situation = survey(record, ports) if debts(record) or run.next is Next.GIVEN_BACK else None
     if run.next is Next.GIVEN_BACK:
         ports.claims.failed(record.instance, run.why)
-    if run.next is Next.GIVEN_BACK and (verdict.comes_again(record, now) or _pays_later(situation, ports)):
+    if run.next is Next.GIVEN_BACK and (decisions.comes_again(record, now) or _pays_later(situation, ports)):
         give_back_debts(record, ports)
-        ports.claims.note(record.instance, times={"retry": now + verdict.RESTS})
+        ports.claims.note(record.instance, times={"retry": now + decisions.RESTS})
         return run
     waiting = None
     if situation is not None:
@@ -249,7 +249,7 @@ def finish(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         ask_payers(record, ports)
     if waiting:
         waited = now - record.times.get("terminated", now)
-        return replace(run, next=Next.WAIT, pause=verdict.pause_seconds(waited=waited, now=now), why=waiting)
+        return replace(run, next=Next.WAIT, pause=decisions.pause_seconds(waited=waited, now=now), why=waiting)
     given_back = run.next in {Next.GIVEN_BACK, Next.SPARED}
     outcome = Outcome.GIVEN_BACK if given_back else Outcome.TERMINATED
     try:
@@ -270,7 +270,7 @@ def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     that failed may have kept a hook waiting for long: it is heartbeaten here.
     """
     record = read(run.instance, ports)
-    again = ports.clock.now() + verdict.retry_after(record.tries)
+    again = ports.clock.now() + decisions.retry_after(record.tries)
     failure = f"{call.get('error') or 'unknown error'}: {call.get('cause') or ''}"[:500]
     ports.claims.failed(record.instance, failure)
     ports.claims.note(record.instance, times={"retry": again})

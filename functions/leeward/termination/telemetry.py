@@ -1,7 +1,7 @@
 """Log lines and metrics of the termination room, each name declared once (docs/operations.md lists them)."""
 
 from leeward.telemetry import Telemetry
-from leeward.termination.found import Found
+from leeward.termination.reconcile_result import Found
 from leeward.termination.run import Next, NoticeKind, Run
 
 NODES_TERMINATED = "NodesTerminated"

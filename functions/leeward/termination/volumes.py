@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from leeward.model.attachment import VolumeAttachment
 from leeward.model.pod import Pod
-from leeward.termination.drain import DrainPlan
+from leeward.termination.drain_plan import DrainPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from leeward.errors import ObjectGoneError
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.ports import Ports
-from leeward.upgrade.exclusion import look_for_exclusion
 from leeward.upgrade.lease import read, written
+from leeward.upgrade.load_balancer_exclusion import look_for_exclusion
 from leeward.upgrade.members import Age
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.run import Next, Run
@@ -40,10 +40,10 @@ def set_cordons(record: UpgradeRecord, scene: Scene, ports: Ports, *, exclude: b
         if one.node is None:
             continue
         with suppress(ObjectGoneError):
-            leaves = exclude and keys.EXCLUDE_LABEL not in one.node.labels
+            leaves = exclude and well_known.EXCLUDE_LABEL not in one.node.labels
             if one.age is Age.OLD and (leaves or not one.node.unschedulable):
                 kubernetes.cordon(one.node, record.group, exclude=exclude)
                 count += 1
-            elif one.age is Age.NEW and keys.CORDONED_FOR in one.node.annotations:
+            elif one.age is Age.NEW and well_known.CORDONED_FOR in one.node.annotations:
                 kubernetes.uncordon(one.node)
     return count

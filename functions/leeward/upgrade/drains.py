@@ -11,11 +11,14 @@ from leeward.policy.durations import format_duration
 from leeward.ports import Ports
 from leeward.upgrade.control import Hold, Move
 from leeward.upgrade.cordoning import set_cordons
+from leeward.upgrade.drain_selection import to_try, waiting
+from leeward.upgrade.eviction_failures import eviction_failures
 from leeward.upgrade.gate import Gate, Lack
-from leeward.upgrade.holding import LONGEST, SHORTEST, again, held, resumed
 from leeward.upgrade.lease import read
+from leeward.upgrade.pause import LONGEST, SHORTEST, again, held, resumed
+from leeward.upgrade.pod_placement_failures import creation_failures
 from leeward.upgrade.preflight import others_disrupting
-from leeward.upgrade.rolling import Turn, take_turn
+from leeward.upgrade.rollout import Turn, take_turn
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.stalled import (
     MOST_NAMED,
@@ -27,9 +30,6 @@ from leeward.upgrade.stalled import (
     what_blocks,
 )
 from leeward.upgrade.status import gate_of
-from leeward.upgrade.staying import eviction_failures
-from leeward.upgrade.stuck import creation_failures
-from leeward.upgrade.turn import to_try, waiting
 
 BUSY_PAUSES = (3, 10)  # seconds between two looks while nodes drain, the least and the most
 ONE_DRAIN = 30  # seconds of an unhindered drain: the usual grace of pods

@@ -12,8 +12,8 @@ from statistics import median
 from leeward.model.instance import Instance
 from leeward.model.node import Node
 from leeward.model.pod import Pod
-from leeward.upgrade.competition import Rivalry, WaveNode, has_to_leave
-from leeward.upgrade.sizes import Strategy
+from leeward.upgrade.cluster_constraints import Rivalry, WaveNode, has_to_leave
+from leeward.upgrade.surge_sizes import Strategy
 
 BOOT_SECONDS = 90  # from launch to a node that has joined, where nothing was measured
 READY_SECONDS = 20  # from the end of a pod until its replacement serves

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.upgrade.members import Age, Member
 
 
@@ -77,7 +77,7 @@ def is_proven(members: Sequence[Member], zones: Iterable[str], expected: Mapping
 
 
 def _zone(member: Member) -> str:
-    labelled = member.node.labels.get(keys.ZONE_LABEL) if member.node is not None else None
+    labelled = member.node.labels.get(well_known.ZONE_LABEL) if member.node is not None else None
     return labelled or member.instance.zone
 
 

@@ -18,7 +18,7 @@ def upgrade(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     ended -> what was given back.
     """
     if event.get("detail-type") == ENDED:
-        from leeward.upgrade.sweep import ended_badly
+        from leeward.upgrade.reconciler import ended_badly
 
         return telemetry.died(ended_badly(event["detail"], wiring.invocation_ports(context)))
     from leeward.upgrade.steps import STEPS

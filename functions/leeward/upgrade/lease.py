@@ -13,8 +13,8 @@ from leeward.policy.document import NodePolicy, Selector
 from leeward.ports import Ports
 from leeward.ports_upgrade import ManagedState
 from leeward.upgrade.control import wished
-from leeward.upgrade.following import following, known
-from leeward.upgrade.managed_wishes import limits
+from leeward.upgrade.group_sequence import following, known
+from leeward.upgrade.managed_controls import limits
 from leeward.upgrade.record import Asked, UpgradeRecord, Wish
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.scene import described, fresh_record, policy_of

@@ -16,12 +16,12 @@ from leeward.policy.durations import format_duration
 from leeward.ports import Ports
 from leeward.ports_upgrade import ManagedState, ManagedUpdate
 from leeward.upgrade import managed_target
-from leeward.upgrade.books import LONGEST_REASON, MOST_REASONS, remarked
+from leeward.upgrade.capacity_ledger import LONGEST_REASON, MOST_REASONS, remarked
 from leeward.upgrade.control import Move, Permission, permission
-from leeward.upgrade.holding import HELD, seconds_until
 from leeward.upgrade.lease import read, written
+from leeward.upgrade.managed_controls import limits
 from leeward.upgrade.managed_ends import is_creation, is_eviction, why_no_nodes, why_pods_stay
-from leeward.upgrade.managed_wishes import limits
+from leeward.upgrade.pause import HELD, seconds_until
 from leeward.upgrade.record import Asked, UpgradeRecord, Wish, update_token
 from leeward.upgrade.rounds import wait_for_round
 from leeward.upgrade.run import Next, Run

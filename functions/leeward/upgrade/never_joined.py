@@ -8,16 +8,16 @@ from dataclasses import replace
 from leeward.model.instance import Instance
 from leeward.model.termination import Cause, CauseKind, Status
 from leeward.ports import Ports
-from leeward.termination import ledger
-from leeward.termination.starting import start
-from leeward.upgrade.books import remarked, without
-from leeward.upgrade.competition import has_to_leave
+from leeward.termination import capacity_ledger
+from leeward.termination.execution import start
+from leeward.upgrade.capacity_ledger import remarked, without
+from leeward.upgrade.cluster_constraints import has_to_leave
 from leeward.upgrade.lease import written
 from leeward.upgrade.members import Age, Member
+from leeward.upgrade.pod_placement_failures import JOINS_WITHIN
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.scene import Scene
-from leeward.upgrade.stuck import JOINS_WITHIN
-from leeward.upgrade.telling import subject_of
+from leeward.upgrade.termination_requests import subject_of
 
 MOST_GIVEN_UP = 200
 
@@ -59,7 +59,7 @@ def _end(instance: Instance, record: UpgradeRecord, ports: Ports, *, pays: bool)
     subject, reason = subject_of(instance, record), f"the upgrade of {record.group} launched it and it never joined"
     causes = [Cause(id=f"never-joined#{record.group}#{record.stamp}", kind=CauseKind.UPGRADE, at=now, reason=reason)]
     if pays:
-        name = f"{ledger.DEBT}{instance.id}/ahead"
+        name = f"{capacity_ledger.DEBT}{instance.id}/ahead"
         causes.append(Cause(id=name, kind=CauseKind.SURPLUS, at=now, reason="it pays for its own launch"))
     for cause in causes:
         claimed = ports.claims.claim(subject, cause, now)

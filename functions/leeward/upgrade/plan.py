@@ -8,7 +8,7 @@ from leeward.upgrade.checks import findings
 from leeward.upgrade.duration import EKS_SETTLES, Pace, boot_seconds, drain_seconds, surge_cost, total_seconds
 from leeward.upgrade.findings import Code, Finding, Severity
 from leeward.upgrade.preflight import Preflight
-from leeward.upgrade.sizes import Size, Sizes, Strategy, sizes
+from leeward.upgrade.surge_sizes import Size, Sizes, Strategy, sizes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

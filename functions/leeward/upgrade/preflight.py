@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
+from leeward.disruption.budget_counts import Counted, counted
 from leeward.disruption.budgets import covers, limit
-from leeward.disruption.headcount import Counted, counted
 from leeward.model.group import Group
 from leeward.model.instance_type import InstanceType
 from leeward.model.nodegroup import Nodegroup
@@ -19,10 +19,10 @@ from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.launchable import Launchable
 from leeward.termination.budgets import refusal
 from leeward.termination.lone_pods import lone_pods
-from leeward.upgrade.competition import BudgetIndex, Rivalry, WaveNode, has_to_leave, rivalry, wave_node
+from leeward.upgrade.cluster_constraints import BudgetIndex, Rivalry, WaveNode, has_to_leave, rivalry, wave_node
 from leeward.upgrade.members import Absence, Age, LeftOut, Member, Target, left_out, members
-from leeward.upgrade.sizes import Strategy, max_surge, most_extra, parallelism, rolled_by, surge
-from leeward.upgrade.together import Limits
+from leeward.upgrade.surge_sizes import Strategy, max_surge, most_extra, parallelism, rolled_by, surge
+from leeward.upgrade.wave_constraints import Limits
 from leeward.upgrade.waves import Order, plan_waves
 
 

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Self
 
 from leeward.upgrade.members import Target
-from leeward.upgrade.sizes import Strategy
+from leeward.upgrade.surge_sizes import Strategy
 
 LONGEST_NAME = 80  # of an execution
 _STRANGE = re.compile(r"[^0-9A-Za-z_-]+")

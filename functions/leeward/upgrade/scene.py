@@ -13,13 +13,13 @@ from leeward.policy.document import ClusterSettings, NodePolicy, Selector
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.snapshot.cluster import ClusterSnapshot
-from leeward.termination import ledger
+from leeward.termination import capacity_ledger
 from leeward.termination.maximum_size import owners_maximum
 from leeward.upgrade.members import Target
 from leeward.upgrade.preflight import Beside, Preflight
 from leeward.upgrade.record import Asked, UpgradeRecord
-from leeward.upgrade.sharing import going_elsewhere, others_of
-from leeward.upgrade.sizes import Strategy, max_surge, parallelism
+from leeward.upgrade.shared_budgets import going_elsewhere, others_of
+from leeward.upgrade.surge_sizes import Strategy, max_surge, parallelism
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,12 +131,12 @@ def _others(group: Group, ports: Ports) -> list[TerminationRecord]:
 
 
 def _owed(termination: TerminationRecord) -> int:
-    return sum(not ledger.of_upgrade(debt) for debt in ledger.debts(termination))
+    return sum(not capacity_ledger.of_upgrade(debt) for debt in capacity_ledger.debts(termination))
 
 
 def has_shrunk(record: UpgradeRecord, ports: Ports) -> bool:
     """Whether somebody has set a smaller size since the upgrade began; it never does that itself."""
-    return ledger.shrunk_since(ports.groups.activities(record.group, record.measured), record.measured)
+    return capacity_ledger.shrunk_since(ports.groups.activities(record.group, record.measured), record.measured)
 
 
 def fresh_record(group: Group, cluster: str, policy: NodePolicy, asked: Asked, ports: Ports) -> UpgradeRecord:

@@ -8,9 +8,9 @@ from datetime import timedelta
 
 from leeward.policy.durations import format_duration
 from leeward.ports import Ports
-from leeward.upgrade.books import remarked
-from leeward.upgrade.holding import again
+from leeward.upgrade.capacity_ledger import remarked
 from leeward.upgrade.lease import written
+from leeward.upgrade.pause import again
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.scene import Scene

@@ -13,12 +13,12 @@ from leeward.model.node import Node
 from leeward.model.termination import Status, TerminationRecord
 from leeward.policy.document import DrainPolicy
 from leeward.ports import Ports
-from leeward.upgrade.busy import still_there
 from leeward.upgrade.lease import written
 from leeward.upgrade.preflight import Preflight
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.scene import Scene
 from leeward.upgrade.status import blocking_drains
+from leeward.upgrade.unavailable_nodes import still_there
 
 STALLED = timedelta(minutes=40)  # longer than a group tries to launch before an operator should look
 AFTER_DRAIN = timedelta(minutes=15)  # load balancers, volumes, settling and the end of an instance

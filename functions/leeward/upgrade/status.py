@@ -15,12 +15,12 @@ from leeward.blockers.scene import NodeScene
 from leeward.model.termination import TerminationRecord
 from leeward.model.times import format_instant
 from leeward.upgrade.control import Hold, Move, Permission
+from leeward.upgrade.eta import seconds_left
 from leeward.upgrade.gate import Gate, judge_gate, waited_for
 from leeward.upgrade.members import Age, Member
 from leeward.upgrade.preflight import Preflight, zone_of
 from leeward.upgrade.record import UpgradeRecord, Wish
-from leeward.upgrade.remaining import seconds_left
-from leeward.upgrade.sizes import Strategy
+from leeward.upgrade.surge_sizes import Strategy
 
 CLOCKS = timedelta(seconds=5)  # EC2 tells launches in whole seconds, and its clock is not ours
 

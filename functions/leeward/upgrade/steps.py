@@ -12,23 +12,23 @@ from typing import Any
 
 from leeward.model.launch_refusal import sentence
 from leeward.ports import Ports
-from leeward.upgrade import ending, managed
+from leeward.upgrade import completion, managed
 from leeward.upgrade.control import Hold, Move
 from leeward.upgrade.cordoning import cordon
 from leeward.upgrade.drains import BOOT_PAUSE, drain
-from leeward.upgrade.holding import again, held, resumed
 from leeward.upgrade.labels import labelled
 from leeward.upgrade.lease import LeaseLostError, read, take_lease, written
 from leeward.upgrade.never_joined import end_never_joined
-from leeward.upgrade.ordering import DESIRED_SIZE
-from leeward.upgrade.rolling import take_turn
+from leeward.upgrade.pause import again, held, resumed
+from leeward.upgrade.pod_placement_failures import creation_failures
+from leeward.upgrade.rollout import take_turn
 from leeward.upgrade.rounds import wait_for_round
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.scene import described, look, measured
-from leeward.upgrade.sizes import most_extra, parallelism, surge
 from leeward.upgrade.stalled import STALLED, waited
 from leeward.upgrade.status import gate_of
-from leeward.upgrade.stuck import creation_failures
+from leeward.upgrade.surge_orders import DESIRED_SIZE
+from leeward.upgrade.surge_sizes import most_extra, parallelism, surge
 from leeward.upgrade.survey import judge
 from leeward.upgrade.templates import points_at, prepared
 
@@ -153,7 +153,7 @@ STEPS: Mapping[str, Step] = {
             "gate": gate,
             "cordon": cordon,
             "drain": drain,
-            **ending.STEPS,
+            **completion.STEPS,
             **managed.STEPS,
         }.items()
     },

@@ -18,7 +18,7 @@ from leeward.policy.document import NodePolicy, Selector
 from leeward.ports import Ports
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.gather import gather
-from leeward.termination.surging import surged
+from leeward.termination.replica_surge import surged
 from leeward.upgrade import managed_target
 from leeward.upgrade.findings import Code, blocking
 from leeward.upgrade.plan import Plan, plan_upgrade

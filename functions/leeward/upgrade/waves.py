@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from hashlib import blake2b
 
-from leeward.upgrade.competition import Rivalry, WaveNode
-from leeward.upgrade.fewer import one_wave_less
-from leeward.upgrade.together import Contender, Contest, Limits, Wave
+from leeward.upgrade.cluster_constraints import Rivalry, WaveNode
+from leeward.upgrade.wave_constraints import Contender, Contest, Limits, Wave
+from leeward.upgrade.wave_search import one_wave_less
 
 
 class Order(StrEnum):

@@ -7,12 +7,12 @@ import pytest
 from leeward.errors import ClusterUnreachableError, ThrottledError
 from leeward.interruption.effects import EVENT_REASONS
 from leeward.interruption.metrics import LOG_KEYS
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.deadlines import detach_deadline
 from leeward.model.group import LAUNCHING, HookResult, LifecycleHook
 from leeward.model.message import Kind
 from leeward.model.node import disruption_taint
-from leeward.model.promise import SHORT_FOR, Pool
+from leeward.model.reservation import SHORT_FOR, Pool
 from leeward.model.termination import CauseKind, Outcome, Status
 from leeward.policy.document import Rebalance
 from tests.events import event
@@ -43,7 +43,7 @@ def test_a_message_that_takes_a_node_marks_claims_and_starts(connect, name, kind
     assert queue.deliver(event(name)) == []
     node = node_of(queue)
     assert node.unschedulable
-    assert [(t.key, t.value, t.effect) for t in node.taints] == [(keys.DISRUPTED_TAINT, DEPLOYMENT, "NoSchedule")]
+    assert [(t.key, t.value, t.effect) for t in node.taints] == [(well_known.DISRUPTED_TAINT, DEPLOYMENT, "NoSchedule")]
     record = queue.system.claims.records["i-0abc"]
     assert (record.status, record.attempt) == (Status.OPEN, 1)
     assert [cause.kind for cause in record.causes] == [kind]
@@ -299,11 +299,11 @@ class TestExecutionsThatEndedBadly:
         queue = connect(groups=[a_group(GROUP, "i-0abc")])
         queue.deliver(event("asg_terminate"))
         queue.system.groups.set_lifecycle(GROUP, "i-0abc", "Terminating:Wait")
-        queue.system.groups.waiting.add((GROUP, keys.TERMINATE_HOOK, "i-0abc"))
+        queue.system.groups.waiting.add((GROUP, well_known.TERMINATE_HOOK, "i-0abc"))
         self._open(queue, attempts=3)
         queue.system.clock.advance(seconds=60)  # of the 150 after which one is due
         queue.deliver(event("execution_aborted", detail__name="i-0abc-3"))
-        assert queue.system.groups.heartbeats == [(GROUP, keys.TERMINATE_HOOK, "i-0abc")]
+        assert queue.system.groups.heartbeats == [(GROUP, well_known.TERMINATE_HOOK, "i-0abc")]
 
     def test_a_record_that_is_closed_or_absent_needs_nobody(self, connect):
         queue = connect()

@@ -9,7 +9,7 @@ from leeward.errors import AwsUnavailableError
 from leeward.model.termination import CauseKind, Outcome, Status
 from leeward.policy.document import Selector
 from leeward.termination.freshness import Need
-from leeward.termination.situation import read, survey
+from leeward.termination.instance_state import read, survey
 from tests.events import event
 from tests.fakes.builders import GROUP, a_group, a_policy, policies
 

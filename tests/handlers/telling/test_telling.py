@@ -8,9 +8,9 @@ from leeward.adapters.aws.event_bus import EventBridgeBus
 from leeward.adapters.aws.record_items import new_record
 from leeward.adapters.aws.table import to_wire
 from leeward.errors import AccessDeniedError, AwsUnavailableError
-from leeward.telling import handler
+from leeward.notifications import handler
 from tests.fakes.builders import a_subject
-from tests.unit.telling.test_tidings import HOOK, NOW, SPOT
+from tests.unit.notifications.test_tidings import HOOK, NOW, SPOT
 
 
 class OneClient:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPException
 from typing import Any
 
-from leeward.model import keys
+from leeward.model import well_known
 from local.stack import LocalStack
 
 SECONDS = 900  # after which the API server ends the watch of a test that hangs
@@ -52,7 +52,7 @@ class PodWatch:
     def read_zones(self) -> None:
         """Add the zones of the nodes that are there."""
         for node in self.stack.kubernetes("GET", "/api/v1/nodes")["items"]:
-            self.zones[node["metadata"]["name"]] = node["metadata"]["labels"][keys.ZONE_LABEL]
+            self.zones[node["metadata"]["name"]] = node["metadata"]["labels"][well_known.ZONE_LABEL]
 
     def longest_pending(self) -> float:
         """Seconds from the first event of a pod in phase Pending to the first in another phase, at the most; a pod

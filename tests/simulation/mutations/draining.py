@@ -5,19 +5,19 @@ from dataclasses import replace
 
 from leeward.errors import ClusterUnreachableError, ThrottledError
 from leeward.ports import EvictionRefusedError
-from leeward.termination.evicting import _Step
+from leeward.termination.eviction import _Step
+from leeward.termination.instance_state import find_node, read
 from leeward.termination.run import Next
-from leeward.termination.situation import find_node, read
 from simulation.features import Feature
 from simulation.view import Rule
 from tests.simulation.mutations.build import CALM, Mutation, Workshop, with_features
 from tests.simulation.mutations.editing import edit, edited
 
 STEPS = "leeward.termination.steps"
-DRAINING = "leeward.termination.draining"
-EVICTING = "leeward.termination.evicting"
-PARTING = "leeward.termination.parting"
-VERDICT = "leeward.termination.verdict"
+DRAINING = "leeward.termination.drain_step"
+EVICTING = "leeward.termination.eviction"
+PARTING = "leeward.termination.node_removal"
+VERDICT = "leeward.termination.decisions"
 NODE = "leeward.model.node"
 
 
@@ -115,11 +115,11 @@ def _uncordons_all(shop: Workshop) -> None:
 
 
 def _asks_no_load_balancer(shop: Workshop) -> None:
-    shop.replace("leeward.termination.deregistering.before_eviction", lambda *_: None)
+    shop.replace("leeward.termination.target_deregistration.before_eviction", lambda *_: None)
 
 
 def _asks_for_no_volume(shop: Workshop) -> None:
-    shop.replace("leeward.termination.detaching.before_the_end", lambda *_: None)
+    shop.replace("leeward.termination.volume_detachment.before_the_end", lambda *_: None)
 
 
 def _stays_excluded(shop: Workshop) -> None:
@@ -127,7 +127,7 @@ def _stays_excluded(shop: Workshop) -> None:
 
 
 def _puts_nothing_back(shop: Workshop) -> None:
-    shop.replace("leeward.termination.surging._put_back", lambda *_: None)
+    shop.replace("leeward.termination.replica_surge._put_back", lambda *_: None)
 
 
 OF_DRAINS = (
@@ -288,7 +288,7 @@ OF_DRAINS = (
         story="takes every taint of the key without a record for a stale one of its own",
         breaks=edited(
             edit(
-                "leeward.termination.sweep._sweep_nodes",
+                "leeward.termination.reconciler._sweep_nodes",
                 "[node for node in marked if not node.is_foreign(ports.deployment)]",
                 "marked",
             ),

@@ -68,13 +68,13 @@ OF_CALLS = (
     Planted(
         name="a list of the API server's cache declares a node drained",
         story="counts what the API server remembers",
-        edits=(edit("leeward.termination.evicting.work", "if plan.drained and cached:", "if False:"),),
+        edits=(edit("leeward.termination.eviction.work", "if plan.drained and cached:", "if False:"),),
         tests=LISTS,
     ),
     Planted(
         name="all budgets are read in each step",
         story="reads what may be needed for the sentences at once",
-        edits=(edit("leeward.termination.evicting.work", "step.look(cached=cached)", "step.look(budgets=True)"),),
+        edits=(edit("leeward.termination.eviction.work", "step.look(cached=cached)", "step.look(budgets=True)"),),
         tests=LISTS,
     ),
     Planted(

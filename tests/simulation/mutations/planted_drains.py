@@ -34,7 +34,7 @@ OF_DRAINS = (
         name="maintenance of an instance that has ended waits for a budget",
         story="counts every record of maintenance against the budgets",
         edits=(edit(f"{TERMINATION}.pacing.budget_left", " or situation.ended", ""),),
-        tests=("tests/unit/termination/test_sweep.py",),
+        tests=("tests/unit/termination/test_reconciler.py",),
     ),
     Planted(
         name="doctor passes over terminate hooks that outlast no failed sweep",
@@ -51,8 +51,8 @@ OF_DRAINS = (
     Planted(
         name="a decrement from before the launch pays for it",
         story="looks for any decrement by which the group parted with the instance",
-        edits=(edit("leeward.termination.ledger.ending", "own.at >= launched", "True"),),
-        tests=("tests/unit/termination/test_settling.py",),
+        edits=(edit("leeward.termination.capacity_ledger.ending", "own.at >= launched", "True"),),
+        tests=("tests/unit/termination/test_ledger_settlement.py",),
     ),
     Planted(
         name="of a Health event the later date counts",
@@ -77,7 +77,7 @@ OF_DRAINS = (
         story="counts every node of the policy's groups",
         edits=(
             edit(
-                "leeward.disruption.headcount._passing",
+                "leeward.disruption.budget_counts._passing",
                 "lifecycle.startswith(NOT_IN_SERVICE)",
                 'lifecycle.startswith(("Pending", "Terminated"))',
             ),

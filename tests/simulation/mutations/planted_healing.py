@@ -76,7 +76,7 @@ OF_FINALIZERS = (
         story="takes the finalizer off every Node that no policy asks it for",
         edits=(
             edit(
-                "leeward.finalizer.choosing.to_release",
+                "leeward.finalizer.selection.to_release",
                 "if not (node.deleting and node.instance_id in sight.records)",
                 "if True",
             ),
@@ -86,13 +86,13 @@ OF_FINALIZERS = (
     Planted(
         name="the finalizer keeps a Node whose instance is gone",
         story="relies on the termination to take it off",
-        edits=(edit("leeward.finalizer.choosing.gone", "instance is None or instance.ended", "False"),),
+        edits=(edit("leeward.finalizer.selection.gone", "instance is None or instance.ended", "False"),),
         tests=("tests/unit/termination/test_finalizer.py",),
     ),
     Planted(
         name="the finalizer is put on Nodes without a policy for it",
         story="protects every Node of the cluster",
-        edits=(edit("leeward.finalizer.choosing.wanted", "policy is not None and policy.finalizer", "True"),),
+        edits=(edit("leeward.finalizer.selection.wanted", "policy is not None and policy.finalizer", "True"),),
         tests=("tests/unit/termination/test_finalizer.py",),
     ),
 )
@@ -129,28 +129,34 @@ OF_NOTIFICATIONS = (
         name="a notification has a new id at each delivery",
         story="makes the id from the time of the delivery",
         edits=(
-            edit("leeward.telling.tidings._tiding", "{word}{digest}", "{word}{digest}{at.timestamp()}{id(record)}"),
+            edit(
+                "leeward.notifications.events._tiding", "{word}{digest}", "{word}{digest}{at.timestamp()}{id(record)}"
+            ),
         ),
-        tests=("tests/unit/telling/test_tidings.py",),
+        tests=("tests/unit/notifications/test_tidings.py",),
     ),
     Planted(
         name="each change of a blocked node is a notification",
         story="compares sentences and not pods",
         edits=(
             edit(
-                "leeward.telling.tidings._turns",
+                "leeward.notifications.events._turns",
                 "if _blocked_pods(after) - _blocked_pods(before):",
                 "if after.blocked_by:",
             ),
         ),
-        tests=("tests/unit/telling/test_tidings.py",),
+        tests=("tests/unit/notifications/test_tidings.py",),
     ),
     Planted(
         name="a node that was given back is notified as terminated",
         story="takes every closed record for a finished termination",
         edits=(
-            edit("leeward.telling.tidings._closed", "record.outcome is Outcome.GIVEN_BACK and record.failure", "False"),
+            edit(
+                "leeward.notifications.events._closed",
+                "record.outcome is Outcome.GIVEN_BACK and record.failure",
+                "False",
+            ),
         ),
-        tests=("tests/unit/telling/test_tidings.py",),
+        tests=("tests/unit/notifications/test_tidings.py",),
     ),
 )

@@ -11,7 +11,7 @@ OF_PERIODS = (
         name="an instance that returns to its warm pool twice is adopted once",
         story="names the cause of a hook that nobody holds by the hook and the instance alone",
         edits=(edit("leeward.termination.hooks._cause", "#{instance}#{attempt}", "#{instance}"),),
-        tests=("tests/unit/termination/test_sweep.py",),
+        tests=("tests/unit/termination/test_reconciler.py",),
     ),
     Planted(
         name="a stop that is told late drains an instance in service",
@@ -50,19 +50,19 @@ OF_PERIODS = (
         story="heartbeats at half of the time-out, however long the step or the minute until the next look may last",
         edits=(
             edit(
-                "leeward.termination.verdict.heartbeats_due",
+                "leeward.termination.decisions.heartbeats_due",
                 "or _ends(hook, record, now) <= now + UNATTENDED",
                 "",
             ),
         ),
-        tests=("tests/state_machines/test_two_hooks.py", "tests/unit/termination/test_sweep.py"),
+        tests=("tests/state_machines/test_two_hooks.py", "tests/unit/termination/test_reconciler.py"),
     ),
     Planted(
         name="a detached instance is drained to its deadline",
         story="learns that the instance has left its group only when it is to be terminated",
         edits=(
             edit(
-                "leeward.termination.verdict.left_its_group",
+                "leeward.termination.decisions.left_its_group",
                 "return is_detached(record, instance, lifecycle) and",
                 "return False and",
             ),
@@ -72,7 +72,9 @@ OF_PERIODS = (
     Planted(
         name="the policy deletes pods of a detached instance",
         story="force and terminationGracePeriod count in a drain that a person asked for, although nothing ends there",
-        edits=(edit("leeward.termination.verdict.without_deletions", "return replace(", "return policy or replace("),),
+        edits=(
+            edit("leeward.termination.decisions.without_deletions", "return replace(", "return policy or replace("),
+        ),
         tests=("tests/state_machines/test_detached.py",),
     ),
     Planted(
@@ -86,7 +88,7 @@ OF_PERIODS = (
         story="takes an instance without a Node for drained, as long as another team's hook holds it",
         edits=(
             edit(
-                "leeward.termination.verdict.may_join_late",
+                "leeward.termination.decisions.may_join_late",
                 '"drained" not in record.times and state in {"pending", "running"}',
                 "False",
             ),
@@ -110,7 +112,7 @@ OF_PERIODS = (
         story="starts the clock of heartbeat.until with the first cause of the record",
         edits=(
             edit(
-                "leeward.termination.verdict._next_heartbeat",
+                "leeward.termination.decisions._next_heartbeat",
                 "since = held_since(record, hook)",
                 "since = min(cause.at for cause in record.all_causes)",
             ),
@@ -199,7 +201,7 @@ OF_STEPS = (
         story="lets the error of one pod end the turn of all",
         edits=(
             edit(
-                "leeward.termination.evicting._Step._ask",
+                "leeward.termination.eviction._Step._ask",
                 "except (ClusterUnreachableError, ThrottledError) as error:",
                 "except ArithmeticError as error:",
             ),
@@ -235,7 +237,7 @@ OF_STEPS = (
         story="decides about the replacement once, when the record is opened",
         edits=(
             edit(
-                "leeward.termination.verdict.back_to_replacement",
+                "leeward.termination.decisions.back_to_replacement",
                 "if record.replacement is None:",
                 "return None\n    if record.replacement is None:",
             ),
@@ -245,7 +247,9 @@ OF_STEPS = (
     Planted(
         name="a cause that joins wakes nothing",
         story="leaves it to the next look, which may be ten minutes away",
-        edits=(edit("leeward.termination.starting.start", "if record.token and len(record.causes) > 1:", "if False:"),),
+        edits=(
+            edit("leeward.termination.execution.start", "if record.token and len(record.causes) > 1:", "if False:"),
+        ),
         tests=("tests/handlers/interruption/test_messages.py",),
     ),
     Planted(
@@ -265,7 +269,7 @@ OF_STEPS = (
         story="takes force for the way in which pods leave, and not for the last one",
         edits=(
             edit(
-                "leeward.termination.evicting._Step._forces",
+                "leeward.termination.eviction._Step._forces",
                 "return policy.force and deadlines.out_of_time(record, policy, self._started, now) is not None",
                 "return policy.force",
             ),
@@ -277,11 +281,11 @@ OF_STEPS = (
         story="takes a node without a record for one that nothing terminates",
         edits=(
             edit(
-                "leeward.termination.sweep._unmark_stale",
+                "leeward.termination.reconciler._unmark_stale",
                 'if ports.claims.once(f"stale-mark#{node.uid}", SECOND_SIGHT, ports.clock.now()):',
                 "if False:",
             ),
         ),
-        tests=("tests/unit/termination/test_sweep.py", "tests/unit/termination/test_two_deployments.py"),
+        tests=("tests/unit/termination/test_reconciler.py", "tests/unit/termination/test_two_deployments.py"),
     ),
 )

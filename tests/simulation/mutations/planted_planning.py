@@ -8,20 +8,24 @@ OF_PLANNING = (
         name="what a raised desired size brings is forgotten",
         story="raises the size where LaunchInstances is refused and never looks for the new member",
         edits=(
-            edit("leeward.disruption.by_size.adopt", "waiting = record.outstanding()", "waiting = dict[str, str]()"),
+            edit(
+                "leeward.disruption.replacement_sizes.adopt",
+                "waiting = record.outstanding()",
+                "waiting = dict[str, str]()",
+            ),
         ),
         tests=("tests/simulation/test_round_growth.py",),
     ),
     Planted(
         name="disruption shrinks a group below its MinSize",
         story="looks at budgets alone",
-        edits=(edit("leeward.disruption.spending.slack", "group.desired - group.minimum", "group.desired"),),
+        edits=(edit("leeward.disruption.budget_usage.slack", "group.desired - group.minimum", "group.desired"),),
         tests=("tests/unit/disruption",),
     ),
     Planted(
         name="a disruption run charges for a launch that others have undone",
         story="takes every launch without a node that goes for one to be paid for",
-        edits=(edit("leeward.disruption.releasing.release", "UNDONE if new in undone else ", ""),),
+        edits=(edit("leeward.disruption.rollback.release", "UNDONE if new in undone else ", ""),),
         tests=("tests/unit/disruption/test_releasing.py",),
     ),
     Planted(
@@ -29,7 +33,7 @@ OF_PLANNING = (
         story="gives back first what is easy to give back",
         edits=(
             edit(
-                "leeward.disruption.releasing.release",
+                "leeward.disruption.rollback.release",
                 "surplus = record.surplus()",
                 "give_back(record, record.released, ports)\n    surplus = record.surplus()",
             ),
@@ -59,13 +63,13 @@ OF_PLANNING = (
     Planted(
         name="pods are packed regardless of topology spread",
         story="takes DoNotSchedule for a preference",
-        edits=(edit("leeward.scheduling.rules.Spread.narrow", "return ", "return nodes or "),),
+        edits=(edit("leeward.scheduling.predicates.Spread.narrow", "return ", "return nodes or "),),
         tests=("tests/unit/scheduling/test_spread.py",),
     ),
     Planted(
         name="pods are packed regardless of anti-affinity",
         story="takes a required term for a preferred one",
-        edits=(edit("leeward.scheduling.rules.Away.narrow", "nodes &= ~term.nodes()", "pass"),),
+        edits=(edit("leeward.scheduling.predicates.Away.narrow", "nodes &= ~term.nodes()", "pass"),),
         tests=("tests/unit/scheduling/test_pod_affinity.py",),
     ),
     Planted(
@@ -73,7 +77,7 @@ OF_PLANNING = (
         story="takes the node out of the fleet with its pods, although its Node object is still there",
         edits=(
             edit(
-                "leeward.scheduling.tallies.Tally._counted",
+                "leeward.scheduling.topology_counts.Tally._counted",
                 "fleet.present | fleet.draining if self._draining else fleet.present",
                 "fleet.present",
             ),
@@ -120,14 +124,16 @@ OF_PLANNING = (
     Planted(
         name="safe-to-evict is ignored by drains",
         story="asks the policy alone what may be deleted",
-        edits=(edit("leeward.termination.drain._refused", "(options.voluntary and pod.safe_to_evict)", "False"),),
-        tests=("tests/unit/termination/test_drain.py",),
+        edits=(edit("leeward.termination.drain_plan._refused", "(options.voluntary and pod.safe_to_evict)", "False"),),
+        tests=("tests/unit/termination/test_drain_plan.py",),
     ),
     Planted(
         name="safe-to-evict false does not keep a node from disruption",
         story="knows do-not-disrupt and no annotation of Cluster Autoscaler",
         edits=(
-            edit("leeward.disruption.opt_outs.pod_opt_outs", "pod.annotations.get(SAFE_TO_EVICT) == FALSE", "False"),
+            edit(
+                "leeward.disruption.do_not_disrupt.pod_opt_outs", "pod.annotations.get(SAFE_TO_EVICT) == FALSE", "False"
+            ),
         ),
         tests=("tests/unit/disruption/test_candidates.py",),
     ),

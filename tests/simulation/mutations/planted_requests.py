@@ -129,7 +129,7 @@ OF_REQUESTS = (
         story="looks again every 30 seconds for two days, until the execution's history is full",
         edits=(
             edit(
-                "leeward.termination.verdict.pause_seconds",
+                "leeward.termination.decisions.pause_seconds",
                 "max(2 * LONG_PAUSE if known_to_last else LONG_PAUSE, grown_to)",
                 "LONG_PAUSE",
             ),

@@ -23,7 +23,7 @@ OF_UPGRADE_EDGES = (
         story="sweeps the groups that the policies select now",
         edits=(
             edit(
-                "leeward.termination.sweep._sweep_cluster",
+                "leeward.termination.reconciler._sweep_cluster",
                 "sweep_upgrades(sight.groups,",
                 "sweep_upgrades(sight.selected,",
             ),
@@ -35,12 +35,12 @@ OF_UPGRADE_EDGES = (
         story="limits the first new nodes alone",
         edits=(
             edit(
-                "leeward.upgrade.sizes.most_ahead",
+                "leeward.upgrade.surge_sizes.most_ahead",
                 "min(surge_limit + ON_THE_WAY * parallel, most)",
                 "surge_limit + ON_THE_WAY * parallel",
             ),
         ),
-        tests=("tests/unit/upgrade/test_sizes.py",),
+        tests=("tests/unit/upgrade/test_surge_sizes.py",),
     ),
     Planted(
         name="a pause counts as time in which no new node has come",
@@ -53,12 +53,12 @@ OF_UPGRADE_EDGES = (
         story="counts Nodes, and takes an instance without one for gone",
         edits=(
             edit(
-                "leeward.upgrade.busy.busy_nodes",
+                "leeward.upgrade.unavailable_nodes.busy_nodes",
                 "found = _without_a_node(preflight, old | record.under_way.keys())",
                 "found = []",
             ),
         ),
-        tests=("tests/unit/upgrade/test_busy.py",),
+        tests=("tests/unit/upgrade/test_unavailable_nodes.py",),
     ),
     Planted(
         name="an upgrade waits without an end for nodes that others terminate",
@@ -136,7 +136,7 @@ OF_UPGRADE_EDGES = (
                 'dict.fromkeys(answer.launched, "elsewhere")',
             ),
         ),
-        tests=("tests/unit/upgrade/test_ordering.py",),
+        tests=("tests/unit/upgrade/test_surge_orders.py",),
     ),
     Planted(
         name="a node that a killed step has chosen is never drained",
@@ -148,7 +148,7 @@ OF_UPGRADE_EDGES = (
                 "unclaimed = []",
             ),
         ),
-        tests=("tests/unit/upgrade/test_rolling.py",),
+        tests=("tests/unit/upgrade/test_rollout.py",),
     ),
     Planted(
         name="the gate opens before new nodes are Ready",
@@ -174,6 +174,6 @@ OF_UPGRADE_EDGES = (
         edits=(
             edit(f"{UPGRADE}.books.seen_sizes", "if record.others_scaled is not None or record.orders:", "if True:"),
         ),
-        tests=("tests/unit/upgrade/test_books.py",),
+        tests=("tests/unit/upgrade/test_capacity_ledger.py",),
     ),
 )

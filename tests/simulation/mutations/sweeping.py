@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from leeward.termination.draining import mark
-from leeward.termination.situation import find_node, read
+from leeward.termination.drain_step import mark
+from leeward.termination.instance_state import find_node, read
 from simulation.view import Rule
 from tests.simulation.mutations.build import CROWDED, Mutation, Workshop
 from tests.simulation.mutations.editing import edit, edited
 
 BATCH = "leeward.interruption.batch"
-SWEEP = "leeward.termination.sweep"
+SWEEP = "leeward.termination.reconciler"
 
 
 def _malformed_is_dropped(shop: Workshop) -> None:
@@ -43,7 +43,7 @@ def _no_budget(shop: Workshop) -> None:
             mark(node, record, kubernetes, ports)
         return True
 
-    shop.replace("leeward.termination.pacing.budget_left", budget_left)
+    shop.replace("leeward.termination.maintenance_budget.budget_left", budget_left)
 
 
 OF_SWEEPS = (

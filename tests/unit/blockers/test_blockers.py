@@ -9,11 +9,11 @@ from leeward.blockers.blocker import Kind
 from leeward.blockers.find import blockers
 from leeward.blockers.owners import owner_of
 from leeward.blockers.scene import Keeper, NodeScene, gives_up_at, waiting_hooks
-from leeward.disruption.opt_outs import why_pod_stays
+from leeward.disruption.do_not_disrupt import why_pod_stays
 from leeward.model.attachment import VolumeAttachment
-from leeward.model.keys import KEPT_FOR, SCALE_DOWN_DISABLED
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget, Toleration
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
+from leeward.model.well_known import KEPT_FOR, SCALE_DOWN_DISABLED
 from leeward.policy.document import DisruptionPolicy, DrainPolicy
 from leeward.termination.volumes import held_volumes
 from tests.fakes.builders import GROUP, a_group, a_node, a_policy, a_subject, our_hook

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.facts import Prices
 from leeward.model.group import Group
 from leeward.model.instance import CapacityType, Instance
@@ -68,7 +68,7 @@ class Fleet:
         if group not in self.groups:
             self.group(group)
         kind = type or self.groups[group]["types"][0]
-        labels = {keys.ZONE_LABEL: zone, keys.INSTANCE_TYPE_LABEL: kind, "kubernetes.io/hostname": name}
+        labels = {well_known.ZONE_LABEL: zone, well_known.INSTANCE_TYPE_LABEL: kind, "kubernetes.io/hostname": name}
         meta = {"name": name, "creationTimestamp": created, "labels": labels | rest.get("labels", {})}
         spec = {"providerID": f"aws:///{zone}/i-{name}", "taints": rest.get("taints", [])}
         if rest.get("cordoned"):
@@ -193,7 +193,7 @@ class Fleet:
             ExpectedNode(
                 name=f"{group.name}-template",
                 group=group.name,
-                labels={keys.INSTANCE_TYPE_LABEL: name, keys.ZONE_LABEL: group.zones[0], **told["labels"]},
+                labels={well_known.INSTANCE_TYPE_LABEL: name, well_known.ZONE_LABEL: group.zones[0], **told["labels"]},
                 taints=told["taints"],
                 capacity=amounts(ROOM[name][0]),
                 allocatable=amounts(ROOM[name][0], down=True),
@@ -221,7 +221,7 @@ def _instance(name, told):
         zone=told["zone"],
         subnet=f"subnet-{told['zone']}",
         capacity_type=CapacityType.SPOT if told["spot"] else CapacityType.ON_DEMAND,
-        tags={keys.GROUP_TAG: told["group"]},
+        tags={well_known.GROUP_TAG: told["group"]},
         launched=NOON - timedelta(days=30),
     )
     return replace(instance, **told["fields"])

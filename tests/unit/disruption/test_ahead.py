@@ -2,12 +2,12 @@
 
 import pytest
 
-from leeward.disruption import search
+from leeward.disruption import multi_node_consolidation
 from leeward.disruption.command import Decision, MethodName
 from leeward.disruption.methods.consolidation import Consolidation
 from leeward.disruption.plan import plan_round
 from leeward.disruption.round import Round
-from leeward.disruption.validate import validate
+from leeward.disruption.validation import validate
 from leeward.policy.document import Reason
 from tests.unit.disruption.fleet import a_budget, a_fleet, a_policy, rules
 
@@ -55,7 +55,7 @@ def the_command(fleet, **how):
 def first_choice(fleet, monkeypatch):
     """Without looking ahead."""
     with monkeypatch.context() as patched:
-        patched.setattr(search, "FEW", 0)
+        patched.setattr(multi_node_consolidation, "FEW", 0)
         return the_command(fleet)
 
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.disruption.arriving import JOINS_WITHIN, arrival
 from leeward.disruption.command import Replacement
+from leeward.disruption.replacement_readiness import JOINS_WITHIN, arrival
 from leeward.model.instance import CapacityType
 from tests.fakes.builders import a_node, an_instance
 from tests.fakes.rounds import NOW

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.disruption.deciding import decide_once
+from leeward.disruption.controller import decide_once
 from leeward.disruption.record import RoundOutcome
 from leeward.disruption.sweep import sweep_round
 from leeward.errors import AccessDeniedError, ClusterUnreachableError, ThrottledError

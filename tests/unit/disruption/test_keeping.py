@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 import pytest
 
 from leeward.disruption.command import Command, Decision, MethodName, Replacement
-from leeward.disruption.ending import end, give_up
-from leeward.disruption.keeping import keep
+from leeward.disruption.completion import end, give_up
 from leeward.disruption.record import RoundOutcome, RoundRecord
 from leeward.disruption.run import Next, RoundRun
+from leeward.disruption.scale_down_protection import keep
 from leeward.model.instance import CapacityType
-from leeward.model.keys import KEPT_FOR, SCALE_DOWN_DISABLED
-from leeward.termination.sweep import sweep_once
+from leeward.model.well_known import KEPT_FOR, SCALE_DOWN_DISABLED
+from leeward.termination.reconciler import sweep_once
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, an_instance
 from tests.fakes.system import FakeSystem
 

@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from leeward.disruption import releasing
+from leeward.disruption import rollback
 from leeward.disruption.command import Command, Decision, MethodName, Replacement
 from leeward.disruption.lease import written
 from leeward.disruption.record import RoundRecord
-from leeward.disruption.releasing import release
+from leeward.disruption.rollback import release
 from leeward.model.instance import CapacityType
 from leeward.model.node import disruption_taint
 from leeward.model.termination import CauseKind
@@ -117,7 +117,7 @@ def test_killed_once_it_has_asked_it_asks_nobody_else_afterwards(system, monkeyp
 
     record = a_record(system)
     with monkeypatch.context() as context:
-        context.setattr(releasing, "start", dies)
+        context.setattr(rollback, "start", dies)
         with pytest.raises(DiedError):
             release(record, system.ports)
     ended(system, NEW)

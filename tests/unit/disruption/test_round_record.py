@@ -3,7 +3,6 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from leeward.disruption.following import concluded, under_way
 from leeward.disruption.record import (
     GONE,
     STAYED,
@@ -13,6 +12,7 @@ from leeward.disruption.record import (
     execution_name,
     launch_token,
 )
+from leeward.disruption.termination_tracking import concluded, under_way
 from leeward.model.termination import (
     NOBODY,
     RETURNED,
@@ -23,12 +23,15 @@ from leeward.model.termination import (
     Subject,
     TerminationRecord,
 )
-from leeward.termination import ledger
+from leeward.termination import capacity_ledger
 from tests.fakes.rounds import NOW, a_round
 
 
 def a_termination(instance, record, **more):
-    kinds = {cause_id(record, instance): record.cause, ledger.DEBT + debt_name(record, instance): CauseKind.SURPLUS}
+    kinds = {
+        cause_id(record, instance): record.cause,
+        capacity_ledger.DEBT + debt_name(record, instance): CauseKind.SURPLUS,
+    }
     subject = Subject(
         instance=instance,
         cluster="blue",
@@ -61,7 +64,7 @@ def a_told_round(**more):
 
 def test_every_removal_is_one_debt_that_its_termination_returns_when_it_is_not_paid():
     record = a_round()
-    assert ledger.of_upgrade(debt_name(record, "i-1"))
+    assert capacity_ledger.of_upgrade(debt_name(record, "i-1"))
 
 
 def test_names_of_executions_follow_from_the_round_and_fit():

@@ -6,7 +6,7 @@ import pytest
 
 from leeward.disruption.command import Decision, MethodName
 from leeward.disruption.plan import plan_round
-from leeward.disruption.validate import validate
+from leeward.disruption.validation import validate
 from tests.unit.disruption.fleet import ZONES, a_budget, a_fleet, a_policy, rules
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"

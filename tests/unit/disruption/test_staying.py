@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 
+from leeward.disruption.blocked_events import DISRUPTION_BLOCKED, UNCONSOLIDATABLE, tell_why_nodes_stay, why_it_stays
 from leeward.disruption.plan import plan_round
 from leeward.disruption.round import always
-from leeward.disruption.staying import DISRUPTION_BLOCKED, UNCONSOLIDATABLE, tell_why_nodes_stay, why_it_stays
 from tests.fakes.system import FakeSystem
 from tests.unit.disruption.fleet import NOON, a_fleet
 

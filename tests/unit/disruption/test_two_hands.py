@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from leeward.disruption.budget_counts import all_allowances
 from leeward.disruption.candidates import candidates
-from leeward.disruption.headcount import all_allowances
 from leeward.disruption.targets import targets
 from tests.unit.disruption.fleet import a_budget, a_fleet, a_policy, rules
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from leeward.disruption.command import MethodName
 from leeward.disruption.plan import plan_round
-from leeward.disruption.validate import validate
+from leeward.disruption.validation import validate
 from tests.unit.disruption.fleet import a_budget, a_fleet, a_policy, rules
 
 

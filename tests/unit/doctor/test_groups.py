@@ -7,7 +7,7 @@ import pytest
 
 from leeward.doctor.finding import Check, State
 from leeward.errors import AccessDeniedError, InvalidPolicyError
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.group import LAUNCHING, GroupInstance, HookResult, LifecycleHook
 from leeward.model.launch_refusal import RefusalCause, fix_for
 from leeward.model.termination import Cause, CauseKind, Replacement
@@ -18,7 +18,7 @@ from tests.fakes.rounds import a_round
 from tests.unit.doctor.patient import NODE, Patient
 from tests.unit.doctor.upgrades import an_upgrade
 
-TAG = keys.CLUSTER_TAG_PREFIX + CLUSTER
+TAG = well_known.CLUSTER_TAG_PREFIX + CLUSTER
 
 
 def test_policies_that_cannot_be_understood_are_told_in_their_own_words(patient):
@@ -170,7 +170,7 @@ def test_an_empty_group_without_a_tag_that_a_policy_names(patient):
     assert patient.trouble(Check.TAGS).state is State.WARNING
 
 
-@pytest.mark.parametrize("tags", [{keys.CLUSTER_TAG_PREFIX + "green": "owned"}, {"eks:cluster-name": "green"}])
+@pytest.mark.parametrize("tags", [{well_known.CLUSTER_TAG_PREFIX + "green": "owned"}, {"eks:cluster-name": "green"}])
 def test_another_clusters_group_of_that_name_is_none_of_ours(patient, tags):
     patient.system.groups.by_name["web-b"] = replace(a_group("web-b", NODE), tags=tags)
     assert patient.troubles() == []

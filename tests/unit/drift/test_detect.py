@@ -7,7 +7,7 @@ import pytest
 from leeward.drift.detect import Remedy, annotations, drift_of
 from leeward.drift.reasons import Field, Kind
 from leeward.model.launch import LaunchSettings
-from leeward.model.look import Look
+from leeward.model.launch_attributes import Look
 from leeward.model.node import Taint
 from leeward.policy.document import DesiredNode, DesiredTaint, Requirement
 from tests.unit.disruption.fleet import ZONES, a_fleet, a_policy, rules

@@ -11,7 +11,7 @@ from leeward.interruption.decide import decide
 from leeward.interruption.decision import Action, Offering, RecordOutcome
 from leeward.interruption.parse import parse
 from leeward.interruption.world import World
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.group import LAUNCHING, HookResult, LifecycleHook
 from leeward.model.instance import CapacityType
 from leeward.model.message import Kind
@@ -373,10 +373,10 @@ def test_every_hook_is_answered_kept_or_not_ours(name, hook, place, instance, no
     prefix = "" if name.endswith("direct") else "detail__"
     decision = decided(name, world, **{f"{prefix}LifecycleHookName": hook, f"{prefix}Destination": place})
     policy = world.locate("i-0abc", GROUP).policy
-    marked = prefix and name == "asg_terminate" and hook == keys.TERMINATE_HOOK
+    marked = prefix and name == "asg_terminate" and hook == well_known.TERMINATE_HOOK
     ours = not prefix or (
         policy is not None
-        and (hook in policy.interruption.hooks or (hook == keys.TERMINATE_HOOK and bool(hooks or marked)))
+        and (hook in policy.interruption.hooks or (hook == well_known.TERMINATE_HOOK and bool(hooks or marked)))
     )
     assert decision.outcome is RecordOutcome.DONE
     assert (decision.hook is not None or decision.keep_hook) == ours

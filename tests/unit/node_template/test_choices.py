@@ -4,9 +4,9 @@ import pytest
 
 from leeward.model.instance import CapacityType
 from leeward.model.instance_type import InstanceType
-from leeward.model.keys import INSTANCE_TYPE_LABEL
 from leeward.model.launch import LaunchSettings, chosen
 from leeward.model.quantity import PODS
+from leeward.model.well_known import INSTANCE_TYPE_LABEL
 from leeward.node_template.build import Sources, expected_nodes
 from leeward.node_template.choices import as_launched, choices, narrowed
 from leeward.node_template.requirements import matching

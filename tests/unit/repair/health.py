@@ -3,13 +3,13 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.group import Group, GroupInstance
 from leeward.model.impairment import Impairment
 from leeward.model.instance import CapacityType, Instance
 from leeward.model.node import Node
 from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy, RepairPolicy, Selector
-from leeward.repair.checkup import Checkup
+from leeward.repair.node_health import Checkup
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 ZONES = ("us-east-1a", "us-east-1b", "us-east-1c")
@@ -27,7 +27,7 @@ def a_node(name, *, ill=None, zone=ZONES[0], **rest):
         uid=f"uid-{name}",
         resource_version="1",
         provider_id=f"aws:///{zone}/i-{name}",
-        labels={keys.ZONE_LABEL: zone},
+        labels={well_known.ZONE_LABEL: zone},
         annotations={},
         taints=(),
         unschedulable=False,
@@ -45,10 +45,10 @@ def an_instance(node, *, group="web", state="running"):
         id=node.instance_id,
         state=state,
         type="m5.large",
-        zone=node.labels[keys.ZONE_LABEL],
+        zone=node.labels[well_known.ZONE_LABEL],
         subnet="subnet-a",
         capacity_type=CapacityType.ON_DEMAND,
-        tags={keys.GROUP_TAG: group},
+        tags={well_known.GROUP_TAG: group},
         launched=NOON - timedelta(days=30),
     )
 

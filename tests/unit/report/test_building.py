@@ -11,7 +11,7 @@ import pytest
 from infra.asl import read_definition
 from leeward.model.execution import ExecutionStatus, Machine
 from leeward.model.termination import Cause, CauseKind, Outcome
-from leeward.report import lanes, node_marks
+from leeward.report import lanes, node_markers
 from leeward.report.building import build
 from leeward.report.facts import SeenEvent, SeenNode, Story
 from leeward.report.record import MarkKind, RunRecord, Source
@@ -441,7 +441,7 @@ def test_every_state_that_is_looked_for_exists(room):
     of_room = {"termination": Machine.TERMINATION, "upgrade": Machine.UPGRADE, "disruption": Machine.ROUND}[room]
     wanted = {lanes._CORDONS[of_room]} if of_room in lanes._CORDONS else set()
     if room == "termination":
-        wanted |= node_marks.PAUSES | node_marks.SAID_ONCE | {"Drain", "AnswerHooks", "RemoveNode", "Finish"}
+        wanted |= node_markers.PAUSES | node_markers.SAID_ONCE | {"Drain", "AnswerHooks", "RemoveNode", "Finish"}
     assert wanted <= machine["States"].keys()
     assert {
         name
@@ -449,4 +449,4 @@ def test_every_state_that_is_looked_for_exists(room):
             "States"
         ].items()
         if re.search("waitForTaskToken", str(state.get("Resource")))
-    } == node_marks.PAUSES
+    } == node_markers.PAUSES

@@ -5,9 +5,9 @@ from html.parser import HTMLParser
 
 import pytest
 
+from leeward.report.labels import cut, length
 from leeward.report.page import page
 from leeward.report.record import Phase
-from leeward.report.words import cut, length
 from tests.unit.report.run import a_full_record, a_mark, a_node, a_record, a_span, a_workload, at
 
 NASTY = "</title></svg><script>alert(1)</script><img src=x onerror=alert(1)>\"'&\x00\ud800"

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from leeward.errors import AccessDeniedError, AwsUnavailableError
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.facts import ClusterFacts
 from leeward.model.launch import LaunchSettings, LaunchSource, LaunchTemplateRef
 from leeward.model.nodegroup import Nodegroup
@@ -19,7 +19,7 @@ TEMPLATE = LaunchSource(template=LaunchTemplateRef(id="lt-1"))
 
 def a_managed_group():
     group = a_group(GROUP)
-    tags = {**group.tags, "eks:cluster-name": CLUSTER, keys.NODEGROUP_TAG: "web"}
+    tags = {**group.tags, "eks:cluster-name": CLUSTER, well_known.NODEGROUP_TAG: "web"}
     return replace(group, tags=tags, launch=TEMPLATE, zones=("us-east-1a", "us-east-1b"))
 
 

@@ -10,12 +10,12 @@ import pytest
 from leeward.adapters.clock import SystemClock
 from leeward.adapters.kubernetes.api import ClusterApi
 from leeward.adapters.kubernetes.client import ClusterClient
-from leeward.disruption.deciding import decide_once
+from leeward.disruption.controller import decide_once
 from leeward.errors import ClusterUnreachableError
 from leeward.model.termination import Cause, CauseKind
 from leeward.sync.once import sync_once
-from leeward.termination import sweep
-from leeward.termination.sweep import sweep_once
+from leeward.termination import reconciler
+from leeward.termination.reconciler import sweep_once
 from tests.adapters.conftest import OpenDoor
 from tests.adapters.hanging_server import HangingServer
 from tests.fakes.builders import a_group, a_node, a_policy, a_subject, an_instance, our_hook, policies
@@ -79,8 +79,8 @@ def holds(system, *instances):
 
 
 def test_an_api_server_that_hangs_delays_no_execution_and_no_heartbeat_of_any_cluster(system, hanging, monkeypatch):
-    monkeypatch.setattr(sweep, "NODES_SECONDS", 2.0)
-    monkeypatch.setattr(sweep, "KUBERNETES_SECONDS", 2.0)
+    monkeypatch.setattr(reconciler, "NODES_SECONDS", 2.0)
+    monkeypatch.setattr(reconciler, "KUBERNETES_SECONDS", 2.0)
     holds(system, BLUE, GREEN)
     began, started, beaten = time.monotonic(), {}, {}
     start, heartbeat = system.executions.start, system.groups.heartbeat
@@ -116,8 +116,8 @@ def test_sync_puts_hooks_and_labels_nodes_of_the_other_clusters_while_one_hangs(
 
 
 def test_the_planner_names_the_cluster_that_hangs_and_reads_the_others(system, hanging, monkeypatch):
-    monkeypatch.setattr("leeward.disruption.deciding.CLUSTER_SECONDS", 1.0)
-    monkeypatch.setattr("leeward.disruption.deciding.PAUSES", ())
+    monkeypatch.setattr("leeward.disruption.controller.CLUSTER_SECONDS", 1.0)
+    monkeypatch.setattr("leeward.disruption.controller.PAUSES", ())
     began = time.monotonic()
     decided = decide_once(behind(system, hanging))
     assert [error.split(":")[0] for error in decided.errors] == ["blue"]

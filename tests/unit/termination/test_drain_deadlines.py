@@ -17,7 +17,7 @@ from leeward.model.pod import Owner, Pod, Toleration
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
 from leeward.policy.document import DrainPolicy
 from leeward.termination.deadlines import node_deadline
-from leeward.termination.drain import How, Protection, last_calls, plan_drain
+from leeward.termination.drain_plan import How, Protection, last_calls, plan_drain
 from leeward.termination.volumes import drain_volumes, held_volumes
 from tests.fakes.builders import a_node, a_subject
 from tests.fakes.clock import START as NOW

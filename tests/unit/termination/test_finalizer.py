@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 
 from leeward.errors import AwsUnavailableError
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.node import disruption_taint
 from leeward.model.termination import CauseKind, Outcome
 from leeward.policy.document import DrainPolicy
-from leeward.termination.sweep import sweep_once
+from leeward.termination.reconciler import sweep_once
 from tests.fakes.builders import DEPLOYMENT, GROUP, a_group, a_node, a_policy, an_instance, our_hook, policies
 from tests.fakes.system import FakeSystem
 from tests.state_machines.test_walks import a_budget, a_pod
@@ -18,7 +18,7 @@ from tests.state_machines.walker import Walker
 
 I, OTHER = "i-0abc", "i-0def"  # noqa: E741  (the instance of every story)
 NODE = f"node-{I}"
-HELD = (keys.FINALIZER,)
+HELD = (well_known.FINALIZER,)
 WITH = replace(a_policy(), finalizer=True)
 WITHOUT = a_policy()
 

@@ -11,9 +11,9 @@ from leeward.model.drain_options import DrainOptions
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget
 from leeward.policy.document import DrainPolicy
 from leeward.termination.budgets import Forbids
-from leeward.termination.drain import How, plan_drain
+from leeward.termination.drain_plan import How, plan_drain
 from leeward.termination.lone_pods import lone_pods, refusal_beside_second, with_surges
-from leeward.termination.surging import surged
+from leeward.termination.replica_surge import surged
 from tests.fakes.builders import a_node
 from tests.fakes.system import FakeSystem
 

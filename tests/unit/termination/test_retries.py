@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.termination.drain import Eviction, How
+from leeward.termination.drain_plan import Eviction, How
 from leeward.termination.retries import Retries
 from tests.fakes.clock import START
 from tests.state_machines.test_walks import a_budget, a_pod

@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.node import disruption_taint, marked, stripped, unmarked
-from leeward.termination.draining import drain
-from leeward.termination.parting import give_back
+from leeward.termination.drain_step import drain
+from leeward.termination.node_removal import give_back
+from leeward.termination.reconciler import sweep_once
 from leeward.termination.run import Next, Run
 from leeward.termination.steps import Status
-from leeward.termination.sweep import sweep_once
 from tests.fakes.builders import CLUSTER, DEPLOYMENT, GROUP, a_group, a_node, an_instance, policies
 from tests.fakes.system import FakeSystem
-from tests.unit.termination.test_sweep import NODE, claim
+from tests.unit.termination.test_reconciler import NODE, claim
 
 OTHER = "444455556666-us-east-1"
 NAME = f"node-{NODE}"
@@ -91,4 +91,4 @@ def test_a_cordon_and_a_label_under_the_other_deployments_taint_stay():
     assert unmarked(node, disruption_taint(DEPLOYMENT)) == node
     assert stripped(node, DEPLOYMENT) == node
     bare = unmarked(node, disruption_taint(OTHER))
-    assert (bare.marked, bare.unschedulable, keys.EXCLUDE_LABEL in bare.labels) == (False, False, False)
+    assert (bare.marked, bare.unschedulable, well_known.EXCLUDE_LABEL in bare.labels) == (False, False, False)

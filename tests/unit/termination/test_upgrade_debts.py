@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from leeward.model.termination import RETURNED, Cause, CauseKind
-from leeward.termination.ledger import debts
-from leeward.termination.settling import give_back_debts, pays_itself_later, settle
-from leeward.termination.situation import read, survey
+from leeward.termination.capacity_ledger import debts
+from leeward.termination.instance_state import read, survey
+from leeward.termination.ledger_settlement import give_back_debts, pays_itself_later, settle
 from tests.fakes.builders import GROUP, a_group, a_subject, an_instance
 from tests.fakes.system import FakeSystem
 
@@ -62,7 +62,7 @@ def test_a_node_that_waits_for_its_maintenance_gives_the_debt_back_at_once(syste
 
 
 def test_a_spot_warning_after_a_debt_was_returned_is_replaced_as_ever(system):
-    from leeward.termination.verdict import wants_replacement
+    from leeward.termination.decisions import wants_replacement
 
     now = system.clock.now()
     warning = Cause(id="spot#1", kind=CauseKind.SPOT_INTERRUPTION, at=now, deadline=now + timedelta(minutes=2))

@@ -2,23 +2,23 @@
 
 from datetime import UTC, datetime, timedelta
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.group import Group, GroupInstance, LifecycleHook
 from leeward.model.launch import LaunchSource, LaunchTemplateRef
 from leeward.model.node import Node, disruption_taint
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget, Toleration
 from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy, Selector, UpdatePolicy
 from leeward.snapshot.cluster import ClusterSnapshot
-from leeward.upgrade.competition import Rivalry, WaveNode
+from leeward.upgrade.cluster_constraints import Rivalry, WaveNode
 from leeward.upgrade.members import Target
 from leeward.upgrade.preflight import Beside, Preflight
 from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.sizes import Strategy
+from leeward.upgrade.surge_sizes import Strategy
 from tests.fakes import builders
 
 NOON = datetime(2024, 5, 6, 12, tzinfo=UTC)
 OLD, NEW = "1", "2"
-HOOK = LifecycleHook(name=keys.TERMINATE_HOOK, group="web", transition="autoscaling:EC2_INSTANCE_TERMINATING")
+HOOK = LifecycleHook(name=well_known.TERMINATE_HOOK, group="web", transition="autoscaling:EC2_INSTANCE_TERMINATING")
 
 
 def a_wave_node(name, zone="a", *, age=0, failed=False, budgets=None, workloads=None):
@@ -54,7 +54,7 @@ def a_node(name, zone="a", *, ready=True, labels=None, marked=False, cordoned=Fa
         uid=name,
         resource_version="1",
         provider_id=f"aws:///{zone}/i-{name}",
-        labels={keys.ZONE_LABEL: zone, keys.INSTANCE_TYPE_LABEL: "m5.large", **(labels or {})},
+        labels={well_known.ZONE_LABEL: zone, well_known.INSTANCE_TYPE_LABEL: "m5.large", **(labels or {})},
         annotations={},
         taints=taints,
         unschedulable=cordoned or marked,
@@ -125,7 +125,9 @@ def an_upgrade(
     **world,
 ):
     """Nodes are old unless `new` names them; `unjoined` are (name, zone) of old instances without a node."""
-    joined = [an_instance(node.name, node.labels[keys.ZONE_LABEL], NEW if node.name in new else OLD) for node in nodes]
+    joined = [
+        an_instance(node.name, node.labels[well_known.ZONE_LABEL], NEW if node.name in new else OLD) for node in nodes
+    ]
     found = a_group(*joined, *(an_instance(name, zone) for name, zone in unjoined), **(group or {}))
     chosen = policy or a_policy()
     snapshot = ClusterSnapshot(

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.instance_type import InstanceType
 from leeward.model.launch import LaunchSource
 from leeward.model.nodegroup import Nodegroup
@@ -23,7 +23,7 @@ from leeward.policy.document import (
 from leeward.upgrade.checks import addresses, budgets, findings, group, managed, room, timing, versions, workloads
 from leeward.upgrade.findings import Code, Severity, blocking
 from leeward.upgrade.preflight import Beside, held_lone_pods
-from leeward.upgrade.sizes import Strategy
+from leeward.upgrade.surge_sizes import Strategy
 from tests.unit.upgrade.builders import (
     EVERYTHING,
     HOOK,
@@ -207,7 +207,7 @@ def test_a_managed_group_needs_zone_balancing():
 # --- managed node groups -----------------------------------------------------------------------------------------
 
 
-MANAGED = {"group": {"tags": {keys.NODEGROUP_TAG: "ng"}}}
+MANAGED = {"group": {"tags": {well_known.NODEGROUP_TAG: "ng"}}}
 
 
 def of_eks(nodegroup=None, *, update=None, **beside):
@@ -447,4 +447,4 @@ def test_the_single_replicas_that_surge_are_those_that_a_budget_holds_on_nodes_t
     assert held(surging, pods=(pod,), budgets=(alone,)) == (pod,)
     assert held(surging, pods=(pod,)) == ()
     assert held(a_policy(), pods=(pod,), budgets=(alone,)) == ()
-    assert held(surging, {keys.NODEGROUP_TAG: "web"}, pods=(pod,), budgets=(alone,)) == ()
+    assert held(surging, {well_known.NODEGROUP_TAG: "web"}, pods=(pod,), budgets=(alone,)) == ()

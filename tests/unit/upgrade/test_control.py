@@ -10,7 +10,7 @@ from leeward.policy.document import Canary, ClusterSettings, UpdatePolicy, Windo
 from leeward.upgrade.control import Hold, Move, permission, undoing, wished
 from leeward.upgrade.members import Target, members
 from leeward.upgrade.record import UpgradeRecord, Wish
-from leeward.upgrade.sizes import Strategy
+from leeward.upgrade.surge_sizes import Strategy
 from leeward.upgrade.windows import is_open, opens
 from tests.unit.upgrade.builders import NEW, NOON, OLD, a_group, a_node, an_instance, template
 

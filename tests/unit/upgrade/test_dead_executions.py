@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from leeward.upgrade.sweep import ended_badly
+from leeward.upgrade.reconciler import ended_badly
 from tests.fakes.builders import GROUP, a_group, an_instance
 from tests.fakes.system import FakeSystem
 from tests.unit.upgrade.builders import begun

@@ -7,16 +7,16 @@ import pytest
 
 from leeward.model.instance import CapacityType, Instance
 from leeward.policy.document import Budget, DisruptionPolicy, UpdatePolicy
-from leeward.upgrade import turn
-from leeward.upgrade.ahead import launches
+from leeward.upgrade import drain_selection
+from leeward.upgrade.drain_selection import starts
 from leeward.upgrade.members import Target
+from leeward.upgrade.pod_capacity import Room
 from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.room import Room
-from leeward.upgrade.sizes import Strategy, most_ahead
 from leeward.upgrade.status import gate_of
-from leeward.upgrade.turn import starts
+from leeward.upgrade.surge_launches import launches
+from leeward.upgrade.surge_sizes import Strategy, most_ahead
 from tests.unit.upgrade.builders import NEW, NOON, a_node, a_pod, a_policy, an_instance, an_upgrade, template
-from tests.unit.upgrade.test_room import a_room, a_spec, some_pods
+from tests.unit.upgrade.test_pod_capacity import a_room, a_spec, some_pods
 
 TWO = UpdatePolicy(max_unavailable=2)
 
@@ -93,8 +93,10 @@ def test_a_node_goes_before_its_successor_is_ready_when_its_pods_fit_meanwhile()
 @pytest.mark.parametrize(("owed", "plans"), [((), 0), (("n1",), 1)], ids=["no successor", "one"])
 def test_nothing_is_planned_while_no_node_could_start(monkeypatch, owed, plans):
     asked = []
-    planned = turn.plan_waves
-    monkeypatch.setattr(turn, "plan_waves", lambda *given, **named: asked.append(1) or planned(*given, **named))
+    planned = drain_selection.plan_waves
+    monkeypatch.setattr(
+        drain_selection, "plan_waves", lambda *given, **named: asked.append(1) or planned(*given, **named)
+    )
     assert (len(starts(rolling(), a_record(**owing(*owed)))), len(asked)) == (plans, plans)
 
 

@@ -5,15 +5,15 @@ from dataclasses import replace
 import pytest
 
 from leeward.errors import AwsUnavailableError
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.launch import LaunchSource
 from leeward.model.termination import CauseKind
-from leeward.termination.sweep import sweep_once
+from leeward.termination.reconciler import sweep_once
 from leeward.upgrade.members import Target
+from leeward.upgrade.reconciler import sweep_upgrades
 from leeward.upgrade.record import Wish
 from leeward.upgrade.run import Next
 from leeward.upgrade.steps import STEPS
-from leeward.upgrade.sweep import sweep_upgrades
 from tests.fakes.builders import GROUP, a_policy, policies
 from tests.unit.upgrade.test_stalled import NAME, NEW, OLD, RUN, V1, V2, a_rolling_group, draining
 
@@ -202,7 +202,7 @@ def test_an_execution_that_has_lost_the_lease_ends_without_touching_the_group():
     for name in ("restore", "note-failure", "undo", "scale-down", "drain", "gate"):
         assert step(system, name).next is Next.HAND_OVER
     assert group(system).maximum == 12
-    assert keys.CORDONED_FOR in system.kubernetes.by_name[f"node-{OLD}"].annotations
+    assert well_known.CORDONED_FOR in system.kubernetes.by_name[f"node-{OLD}"].annotations
 
 
 def test_the_next_execution_is_named_by_the_attempt_so_that_asking_twice_starts_one():

@@ -7,13 +7,13 @@ import pytest
 from leeward.model.group import GroupInstance
 from leeward.policy.document import UpdatePolicy
 from leeward.upgrade.checks import group as group_checks
+from leeward.upgrade.drain_selection import starts
 from leeward.upgrade.findings import Code
 from leeward.upgrade.members import Absence, Target, left_out, members
 from leeward.upgrade.record import Wish
 from leeward.upgrade.run import Next
-from leeward.upgrade.sizes import Strategy
 from leeward.upgrade.steps import STEPS
-from leeward.upgrade.turn import starts
+from leeward.upgrade.surge_sizes import Strategy
 from tests.unit.upgrade.builders import NEW, NOON, a_group, a_node, a_policy, an_instance, an_upgrade, template
 from tests.unit.upgrade.test_early_starts import a_record
 from tests.unit.upgrade.test_stalled import NEW as NEW_ID

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from leeward.errors import TerminalError
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.node import disruption_taint
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget
 from leeward.policy.document import DrainPolicy
 from leeward.ports_upgrade import ManagedState
-from leeward.upgrade.managed_wishes import limits
+from leeward.upgrade.managed_controls import limits
 from leeward.upgrade.record import Wish
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.steps import STEPS
@@ -23,7 +23,7 @@ EVICTION = "PodEvictionFailure: reached max retries while trying to evict pods: 
 
 @pytest.fixture
 def system():
-    tags = {keys.EKS_CLUSTER_TAGS[0]: CLUSTER, keys.NODEGROUP_TAG: "ng"}
+    tags = {well_known.EKS_CLUSTER_TAGS[0]: CLUSTER, well_known.NODEGROUP_TAG: "ng"}
     group = replace(a_group(GROUP, "i-0abc"), tags=tags)
     found = FakeSystem(instances=[an_instance()], groups=[group], nodes=[a_node()])
     found.managed_updates.model.know(CLUSTER, "ng")

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from leeward.disruption.ending import give_back_groups
-from leeward.upgrade.ending import give_back_group
-from leeward.upgrade.sweep import sweep_upgrades
+from leeward.disruption.completion import give_back_groups
+from leeward.upgrade.completion import give_back_group
+from leeward.upgrade.reconciler import sweep_upgrades
 from tests.fakes.builders import GROUP, a_group, an_instance
 from tests.fakes.rounds import a_round
 from tests.fakes.system import FakeSystem

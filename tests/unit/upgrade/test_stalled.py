@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.launch import LaunchTemplateRef
 from leeward.model.node import Taint
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget
@@ -20,7 +20,7 @@ from tests.fakes.system import FakeSystem
 from tests.unit.upgrade.builders import begun
 
 OLD, NEW, NAME = "i-0aaa", "i-0bbb", f"{GROUP}-1"
-MARK = Taint(key=keys.DISRUPTED_TAINT, effect="NoSchedule")
+MARK = Taint(key=well_known.DISRUPTED_TAINT, effect="NoSchedule")
 V1, V2 = (LaunchTemplateRef(id=f"lt-{GROUP}", name=GROUP, version=version) for version in "12")
 RUN = Run(group=GROUP, execution=NAME, next=Next.WAIT)
 

@@ -17,8 +17,8 @@ from leeward.upgrade.duration import (
     total_seconds,
 )
 from leeward.upgrade.record import Wish
-from leeward.upgrade.sizes import Strategy
 from leeward.upgrade.status import Phase, status_of
+from leeward.upgrade.surge_sizes import Strategy
 from tests.fakes.builders import LAUNCHED, an_instance
 from tests.unit.upgrade.builders import NOON, a_node, a_pdb, a_pod, a_policy, a_wave_node, an_upgrade, rivals
 from tests.unit.upgrade.test_control import RECORD

@@ -2,7 +2,7 @@
 
 import pytest
 
-from leeward.upgrade.together import Limits
+from leeward.upgrade.wave_constraints import Limits
 from leeward.upgrade.waves import Order, in_order, next_nodes, plan_waves
 from tests.unit.upgrade.builders import a_wave_node as node
 from tests.unit.upgrade.builders import rivals

@@ -12,7 +12,7 @@ from typing import Any
 
 from leeward.adapters.aws.table import Table
 from leeward.model.facts import FactKind, Sheet
-from leeward.model.promise import Pool, Promise, Promises
+from leeward.model.reservation import Pool, Promise, Promises
 from leeward.model.times import format_instant, parse_instant
 
 FACTS = "facts"

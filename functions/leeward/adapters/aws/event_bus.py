@@ -7,7 +7,7 @@ from typing import Any
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import aws_call
 from leeward.errors import AccessDeniedError, AwsUnavailableError
-from leeward.telling.tidings import SOURCE, Tiding
+from leeward.notifications.events import SOURCE, Tiding
 
 AT_ONCE = 10  # entries that PutEvents takes
 REFUSED_FOR_GOOD = frozenset({"NotAuthorizedForSourceException", "AccessDeniedException"})

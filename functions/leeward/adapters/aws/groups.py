@@ -10,7 +10,7 @@ from leeward.adapters.aws.batches import chunks, pages
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import LAUNCH_REFUSED, NO_CAPACITY, aws_call, code_of, is_not_found, message_of
 from leeward.adapters.cache import ExpiringCache
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.group import Group, HookResult, LifecycleHook, ScalingActivity, may_be_ended
 from leeward.model.instance import cluster_of
 from leeward.model.termination import Replacement
@@ -39,7 +39,7 @@ class AutoScalingGroups:
     def of_clusters(self, clusters: Iterable[str]) -> Sequence[Group]:
         """Every group tagged for one of the clusters; Auto Scaling narrows by tag key, the value is checked here."""
         wanted = tuple(clusters)
-        tag_keys = [keys.CLUSTER_TAG_PREFIX + name for name in wanted] + list(keys.EKS_CLUSTER_TAGS)
+        tag_keys = [well_known.CLUSTER_TAG_PREFIX + name for name in wanted] + list(well_known.EKS_CLUSTER_TAGS)
         found: dict[str, Group] = {}
         for chunk in chunks(tag_keys if wanted else (), TAG_KEYS_PER_CALL):
             with aws_call("autoscaling:DescribeAutoScalingGroups", f"clusters {', '.join(wanted)}"):

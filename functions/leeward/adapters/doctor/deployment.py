@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from leeward.adapters.aws.batches import pages
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import aws_call, code_of
-from leeward.adapters.doctor.signs import Signs
+from leeward.adapters.doctor.telemetry import Signs
 from leeward.doctor.facts import (
     EksCluster,
     EventSource,

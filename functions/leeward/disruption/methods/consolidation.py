@@ -6,18 +6,18 @@ pkg/controllers/disruption/{consolidation,multinodeconsolidation,singlenodeconso
 from collections.abc import Sequence
 from datetime import timedelta
 
-from leeward.disruption.ahead import Ahead, Chosen
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import Command, Decision, MethodName, Outcome, Replacement, Verdict
+from leeward.disruption.do_not_disrupt import why_node_is_kept
+from leeward.disruption.lookahead import Ahead, Chosen
 from leeward.disruption.methods.emptiness import UNDERUTILIZED, Emptiness
-from leeward.disruption.methods.in_turn import NO_TIME
 from leeward.disruption.methods.method import considered, in_order
-from leeward.disruption.opt_outs import why_node_is_kept
+from leeward.disruption.methods.replace_nodes import NO_TIME
+from leeward.disruption.multi_node_consolidation import MOST_TARGETS, RUNNERS_UP, few, several
 from leeward.disruption.proposals import Proposal
 from leeward.disruption.round import Round
 from leeward.disruption.savings import dollars, price_of_all, saved
-from leeward.disruption.search import MOST_TARGETS, RUNNERS_UP, few, several
-from leeward.disruption.single import Sweep
+from leeward.disruption.single_node_consolidation import Sweep
 from leeward.disruption.targets import targets
 from leeward.policy.document import Reason
 

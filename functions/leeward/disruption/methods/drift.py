@@ -7,7 +7,7 @@ from datetime import datetime
 
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import MethodName, Outcome
-from leeward.disruption.methods.in_turn import replace_in_turn
+from leeward.disruption.methods.replace_nodes import replace_in_turn
 from leeward.disruption.round import Round
 from leeward.drift.detect import Remedy
 from leeward.policy.document import Reason

@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import Command, Decision, MethodName, Outcome, Verdict
+from leeward.disruption.do_not_disrupt import TRUE, why_node_is_kept
 from leeward.disruption.methods.method import considered, in_order
-from leeward.disruption.opt_outs import TRUE, why_node_is_kept
 from leeward.disruption.round import Round
 from leeward.disruption.savings import saved
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.node import Node
 from leeward.model.times import parse_instant
 from leeward.policy.document import NodePolicy, Reason
@@ -90,7 +90,7 @@ def why_not_empty(found: Round, candidate: Candidate) -> str:
 def empty_since(node: Node) -> datetime | None:
     """As the annotation says; None where there is none that can be read."""
     try:
-        return parse_instant(node.annotations.get(keys.EMPTY_SINCE, ""))
+        return parse_instant(node.annotations.get(well_known.EMPTY_SINCE, ""))
     except (ValueError, OverflowError):
         return None
 
@@ -98,7 +98,7 @@ def empty_since(node: Node) -> datetime | None:
 def _why_kept(candidate: Candidate) -> str:
     """Under WhenEmptyOrUnderutilized removing empty nodes is a part of consolidation, so its opt-outs hold."""
     underutilized = candidate.policy.disruption.consolidation_policy == UNDERUTILIZED
-    scale_down = candidate.node.annotations.get(keys.SCALE_DOWN_DISABLED) == TRUE
+    scale_down = candidate.node.annotations.get(well_known.SCALE_DOWN_DISABLED) == TRUE
     return why_node_is_kept(candidate.node) if underutilized or scale_down else ""
 
 
@@ -109,10 +109,10 @@ def _why_not_yet(candidate: Candidate, now: datetime) -> str:
     left = (now if since is None else since) + waits - now
     if left <= timedelta():
         return ""
-    seen = "seen just now" if since is None else candidate.node.annotations[keys.EMPTY_SINCE]
+    seen = "seen just now" if since is None else candidate.node.annotations[well_known.EMPTY_SINCE]
     return f"it is empty, since {seen}: {int(left.total_seconds())} s of consolidateAfter are left"
 
 
 def _since_when(candidate: Candidate) -> str:
-    since = candidate.node.annotations.get(keys.EMPTY_SINCE)
+    since = candidate.node.annotations.get(well_known.EMPTY_SINCE)
     return f" since {since}" if since and empty_since(candidate.node) else ""

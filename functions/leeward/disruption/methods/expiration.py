@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import MethodName, Outcome
-from leeward.disruption.methods.in_turn import replace_in_turn
+from leeward.disruption.methods.replace_nodes import replace_in_turn
 from leeward.disruption.round import Round
 from leeward.model.node import Node
 from leeward.policy.document import NodePolicy, Reason

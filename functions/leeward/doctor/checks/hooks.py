@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from leeward.doctor.checks.chosen import selected, tagged
 from leeward.doctor.facts import Facts, Inside, Read, Refused, Unread
 from leeward.doctor.finding import About, Check, Finding
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.group import LAUNCHING, TERMINATING, Group, LifecycleHook
 from leeward.policy.document import ClusterPolicies, NodePolicy
 from leeward.policy.selection import is_ours
@@ -46,7 +46,7 @@ def _short_hooks(
     about: About, inside: Inside, policy: NodePolicy, found: tuple[LifecycleHook, ...]
 ) -> Iterator[Finding]:
     for hook in found:
-        ours = hook.name != keys.TERMINATE_HOOK and is_ours(hook, policy, inside.queue_arns)
+        ours = hook.name != well_known.TERMINATE_HOOK and is_ours(hook, policy, inside.queue_arns)
         if ours and hook.heartbeat_timeout < SHORTEST:
             kind, ends = _SHORT[hook.transition == LAUNCHING]
             put = f"--auto-scaling-group-name {hook.group} --lifecycle-hook-name {hook.name}"
@@ -78,7 +78,7 @@ class _Case:
     @property
     def there(self) -> LifecycleHook | None:
         """The hook of our name, whoever put it there."""
-        return next((hook for hook in self.hooks if hook.name == keys.TERMINATE_HOOK), None)
+        return next((hook for hook in self.hooks if hook.name == well_known.TERMINATE_HOOK), None)
 
     @property
     def switched_off(self) -> bool:
@@ -105,8 +105,9 @@ def _hook(about: About, inside: Inside, case: _Case) -> Finding:
 
 
 def _taken(about: About, case: _Case) -> Finding:
-    delete = f"--auto-scaling-group-name {case.group.name} --lifecycle-hook-name {keys.TERMINATE_HOOK}"
+    delete = f"--auto-scaling-group-name {case.group.name} --lifecycle-hook-name {well_known.TERMINATE_HOOK}"
     return about.failed(
-        f"its hook {keys.TERMINATE_HOOK} is not marked as ours ({keys.HOOK_MARK}): it is left alone, nobody answers it",
+        f"its hook {well_known.TERMINATE_HOOK} is not marked as ours ({well_known.HOOK_MARK}): it is left alone, "
+        "nobody answers it",
         f"where nobody else uses it: aws autoscaling delete-lifecycle-hook {delete}; fn sync puts ours there",
     )

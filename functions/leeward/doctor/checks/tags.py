@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from leeward.doctor.checks.chosen import selected, tagged
 from leeward.doctor.facts import Facts, Inside, Refused, Unread
 from leeward.doctor.finding import About, Check, Finding
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.group import Group
 from leeward.policy.document import ClusterPolicies
 from leeward.policy.selection import selects
@@ -27,13 +27,13 @@ def tags(facts: Facts, inside: Inside) -> Iterator[Finding]:
 
 
 def _names_a_cluster(group: Group) -> bool:
-    named = any(key.startswith(keys.CLUSTER_TAG_PREFIX) for key in group.tags)
-    return named or any(group.tags.get(key) for key in keys.EKS_CLUSTER_TAGS)
+    named = any(key.startswith(well_known.CLUSTER_TAG_PREFIX) for key in group.tags)
+    return named or any(group.tags.get(key) for key in well_known.EKS_CLUSTER_TAGS)
 
 
 def _value(cluster: str, group: Group) -> Iterator[Finding]:
-    key = keys.CLUSTER_TAG_PREFIX + cluster
-    allowed = group.tags.get(key) in {"owned", "shared"} or group.tags.get(keys.EKS_CLUSTER_TAGS[0]) == cluster
+    key = well_known.CLUSTER_TAG_PREFIX + cluster
+    allowed = group.tags.get(key) in {"owned", "shared"} or group.tags.get(well_known.EKS_CLUSTER_TAGS[0]) == cluster
     if not allowed:
         yield About(Check.TAGS, f"group {group.name}").failed(
             f"its tag {key} is {group.tags.get(key, '')!r}, expected owned or shared: our roles may not change it",
@@ -58,5 +58,5 @@ def _missing(inside: Inside, group: Group, policies: ClusterPolicies) -> Iterato
 
 
 def _tag(cluster: str, group: Group) -> str:
-    what = f"ResourceId={group.name},ResourceType=auto-scaling-group,Key={keys.CLUSTER_TAG_PREFIX}{cluster}"
+    what = f"ResourceId={group.name},ResourceType=auto-scaling-group,Key={well_known.CLUSTER_TAG_PREFIX}{cluster}"
     return f"aws autoscaling create-or-update-tags --tags {what},Value=owned,PropagateAtLaunch=true"

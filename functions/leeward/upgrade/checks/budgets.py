@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.termination.lone_pods import refusal_beside_second
-from leeward.upgrade.competition import budget_key
+from leeward.upgrade.cluster_constraints import budget_key
 from leeward.upgrade.findings import Code, Finding, Severity
 from leeward.upgrade.preflight import Preflight
 

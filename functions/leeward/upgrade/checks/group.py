@@ -5,7 +5,7 @@ refresh, scheduled actions, lifecycle hooks."""
 
 from collections.abc import Iterator
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.group import TERMINATING, Group
 from leeward.upgrade.findings import Code, Finding, blocker, warning
 from leeward.upgrade.members import Absence
@@ -111,7 +111,7 @@ def _sizes(preflight: Preflight, about: str) -> Iterator[Finding]:
 
 def _hooks(preflight: Preflight, about: str) -> Iterator[Finding]:
     """Without one a termination that comes from elsewhere is not held, and `terminate: first` cannot be."""
-    named = {keys.TERMINATE_HOOK, *preflight.policy.interruption.hooks}
+    named = {well_known.TERMINATE_HOOK, *preflight.policy.interruption.hooks}
     hooks = preflight.world.hooks.get(preflight.group.name, ())
     if any(hook.transition == TERMINATING and hook.name in named for hook in hooks) or not preflight.old:
         return

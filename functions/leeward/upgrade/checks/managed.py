@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from leeward.upgrade.findings import Code, Finding, blocker, warning
 from leeward.upgrade.preflight import Preflight
-from leeward.upgrade.sizes import parallelism
+from leeward.upgrade.surge_sizes import parallelism
 
 CUSTOM = "CUSTOM"  # amiType of a node group whose launch template names the image
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from leeward.model import keys
+from leeward.model import well_known
 from leeward.model.pod import Pod
-from leeward.upgrade.competition import workload_of
+from leeward.upgrade.cluster_constraints import workload_of
 from leeward.upgrade.findings import Code, Finding, Severity, blocker, warning
 from leeward.upgrade.preflight import Preflight
 
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
-_MARKS = (UNSCHEDULABLE, keys.DISRUPTED_TAINT)
+_MARKS = (UNSCHEDULABLE, well_known.DISRUPTED_TAINT)
 
 
 def check(preflight: Preflight) -> Iterator[Finding]:
@@ -27,8 +27,8 @@ def tolerates_every_mark(pod: Pod) -> bool:
 
 def _comes_back(preflight: Preflight, pods: list[Pod]) -> Iterator[Finding]:
     """EKS' known reason of PodEvictionFailure: a deployment that tolerates every taint. Where Leeward drains, such pods
-    stay and end with the node (`leeward.termination.drain`), which nobody's budget is asked about: worth a halt too.
-    A pod of its own does not come back, pods of DaemonSets are left where they are.
+    stay and end with the node (`leeward.termination.drain_plan`), which nobody's budget is asked about: worth a halt
+    too. A pod of its own does not come back, pods of DaemonSets are left where they are.
     """
     managed = preflight.group.nodegroup is not None
     ends = "EKS' drain never finds the node empty" if managed else "it is left there and ends with the node, unevicted"

@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from leeward.model import keys
+from leeward.model import well_known
 from tests.local.chain.conftest import called, forget_what_is_cached
 
 pytestmark = pytest.mark.local
@@ -80,7 +80,7 @@ def test_a_healthy_deployment_has_nothing_to_mend_and_what_is_broken_is_named_wi
     stack.client("events").disable_rule(Name=SPOT)
     stack.client("events").disable_rule(Name="leeward-sync-schedule")  # or it would put the hook back meanwhile
     stack.client("autoscaling").delete_lifecycle_hook(
-        AutoScalingGroupName=team.group, LifecycleHookName=keys.TERMINATE_HOOK
+        AutoScalingGroupName=team.group, LifecycleHookName=well_known.TERMINATE_HOOK
     )
     try:
         code, broken = doctor()

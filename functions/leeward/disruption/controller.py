@@ -1,0 +1,164 @@
+"""fn decide: what each cluster needs now, and the round that does it.
+
+Annotations are written first (since when a node is empty, that it has expired or drifted). A plan becomes a round: its
+record is written, which claims the nodes, and its execution started under a name that follows from it. A cluster has
+one round at a time."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from threading import Lock
+from typing import Any
+
+from leeward.disruption.annotating import write_annotations
+from leeward.disruption.annotations import changes_in
+from leeward.disruption.blocked_events import tell_why_nodes_stay
+from leeward.disruption.command import Command, Plan
+from leeward.disruption.lease import revive, start
+from leeward.disruption.observation import for_seconds, look
+from leeward.disruption.plan import plan_in, plan_round
+from leeward.disruption.record import RoundRecord, groups_named
+from leeward.disruption.round import Round
+from leeward.errors import LeewardError
+from leeward.isolation import Executor, in_threads, isolate_errors
+from leeward.ports import Ports
+from leeward.retry import patiently
+from leeward.snapshot.cluster import ClusterSnapshot
+
+SEARCH = 120.0  # seconds, of all clusters together: what has been found by then is the plan
+CLUSTERS = 4  # at a time: each holds a snapshot
+CLUSTER_SECONDS = 240.0  # for all calls to one cluster's API, of the function's 300
+PAUSES = (1.0, 3.0)  # seconds between tries
+WRITE = 40.0  # seconds for annotations, and as many for Events
+LARGEST = 350_000  # bytes of a round's record, about: DynamoDB takes 400 KB an item
+A_NODE, A_TYPE = 900, 22  # bytes, with what the round will write down of them
+
+
+@dataclass(slots=True)
+class Decided:
+    """What one call came to, by cluster; `errors` names what could not be looked at."""
+
+    annotated: int = 0
+    told: int = 0
+    rounds: list[str] = field(default_factory=list)
+    revived: list[str] = field(default_factory=list)
+    paused: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    def note(self, what: str, error: LeewardError) -> None:
+        """One thing that went wrong."""
+        self.errors.append(f"{what}: {type(error).__name__}: {error}")
+
+    def add(self, other: "Decided") -> None:
+        """What another cluster came to."""
+        self.annotated += other.annotated
+        self.told += other.told
+        for name in ("rounds", "revived", "paused", "errors"):
+            getattr(self, name).extend(getattr(other, name))
+
+    def to_json(self) -> dict[str, Any]:
+        """For the log."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def decide_once(ports: Ports, each: Executor = in_threads) -> Decided:
+    """Every cluster, read side by side and planned one after the other: planning takes a whole core."""
+    found = Decided()
+    names = ports.clusters.names()
+    planner = _Planner(ports=ports, share=1 / max(len(names), 1))
+    for decided in each(planner.decide, names, CLUSTERS):
+        found.add(decided)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Planner:
+    """`share`: the part of each span that one cluster gets."""
+
+    ports: Ports
+    share: float
+    planning: Lock = field(default_factory=Lock)
+
+    def decide(self, cluster: str) -> Decided:
+        """Raises nothing."""
+        found, clock = Decided(), self.ports.clock
+        with isolate_errors(partial(found.note, cluster)):
+            # A look is some twenty calls: one that was throttled is no reason to wait for the next schedule.
+            patiently(partial(self._decide, cluster, self.ports.for_seconds(CLUSTER_SECONDS), found), clock, PAUSES)
+        return found
+
+    def _decide(self, cluster: str, ports: Ports, found: Decided) -> None:
+        if ports.clusters.policies(cluster).settings.paused:
+            found.paused.append(cluster)
+            return
+        record = ports.rounds.read(cluster)
+        name = revive(record, ports)
+        if name is not None:
+            found.revived.append(name)
+        snapshot = look(cluster, ports, record)
+        with self.planning:
+            seen = Round(snapshot)
+            changes = changes_in(seen)
+            closed = record is None or not record.open
+            plan = plan_in(seen.within(for_seconds(SEARCH * self.share, ports))) if closed else None
+        note = partial(_note_node, found, cluster)
+        kubernetes, writing = ports.clusters.kubernetes(cluster), WRITE * self.share
+        found.annotated += write_annotations(changes, kubernetes, for_seconds(writing, ports), note)
+        if plan is None:
+            return
+        claimed = _claim(plan, snapshot, record, ports)
+        if claimed is not None:
+            found.rounds.append(start(claimed, ports))
+        found.told += tell_why_nodes_stay(snapshot, plan, for_seconds(writing, ports), ports, note)
+
+
+def _note_node(found: Decided, cluster: str, node: str, error: LeewardError) -> None:
+    found.note(f"{cluster}: {node}", error)
+
+
+def claim_round(cluster: str, ports: Ports) -> RoundRecord | None:
+    """Decide now and claim; None where there is nothing to do, or somebody else was faster."""
+    if ports.clusters.policies(cluster).settings.paused:
+        return None
+    record = ports.rounds.read(cluster)
+    snapshot = look(cluster, ports, record)
+    return _claim(plan_round(snapshot, more=for_seconds(SEARCH, ports)), snapshot, record, ports)
+
+
+def _claim(plan: Plan, snapshot: ClusterSnapshot, last: RoundRecord | None, ports: Ports) -> RoundRecord | None:
+    """One conditional write: whoever is second finds the record of the first."""
+    commands = tuple(that_fit(plan.commands))
+    if plan.method is None or not commands:
+        return None
+    nodes = {name: node.instance_id for one in commands for name in one.nodes if (node := snapshot.node(name))}
+    members = {
+        name: group.name for name in nodes if (node := snapshot.node(name)) and (group := snapshot.group_of(node))
+    }
+    record = RoundRecord(
+        cluster=snapshot.cluster,
+        number=last.number + 1 if last is not None else 1,
+        method=plan.method,
+        began=ports.clock.now().replace(microsecond=0),
+        commands=commands,
+        nodes=nodes,
+        members=members,
+        groups=groups_named(members.values(), commands),
+        rests=last.rests if last is not None else {},
+        raised=last.raised if last is not None else {},
+        suspended=last.suspended if last is not None else (),
+    )
+    return ports.rounds.write(record)
+
+
+def that_fit(commands: Iterable[Command]) -> Iterator[Command]:
+    """What fits into the record; what is left over comes with the next round. Where pods land is not kept: it is tried
+    again on every look.
+    """
+    left = LARGEST
+    for command in commands:
+        types = sum(len(one.types) for one in command.replacements)
+        room = (left - len(command.reason) - A_TYPE * types) // A_NODE
+        nodes = command.nodes if command.replacements else command.nodes[: max(room, 0)]
+        if nodes and len(nodes) <= room:
+            left -= A_NODE * len(nodes) + A_TYPE * types + len(command.reason)
+            yield replace(command, nodes=nodes, placements={})

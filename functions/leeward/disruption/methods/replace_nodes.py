@@ -1,0 +1,133 @@
+"""What expiration and drift share: each node goes in its turn, empty ones together first.
+
+A node whose pods fit on free capacity is deleted where its group may shrink; else its own group launches what it takes
+before the node goes, and only where that group cannot, another one. Every command is tried in the world that the
+commands before it leave behind, but counts on no node that they launch."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from leeward.disruption.budget_usage import Spending
+from leeward.disruption.candidates import Candidate
+from leeward.disruption.command import Command, Decision, Outcome, Replacement, Verdict
+from leeward.disruption.do_not_disrupt import why_node_is_kept
+from leeward.disruption.methods.method import Method, considered, in_order
+from leeward.disruption.removal import Removal, carry_out, replacement, replacements, with_new, without
+from leeward.disruption.round import Round
+from leeward.disruption.savings import saved
+from leeward.disruption.targets import Target, targets
+
+NO_TIME = "there was no time left to look at it"
+Said = Callable[[Round, Candidate], str]
+
+
+def replace_in_turn(method: Method, found: Round, *, rank: Callable[[Candidate], datetime], said: Said) -> Outcome:
+    """`rank`: who goes first; `said`: why a node goes."""
+    taken, verdicts = considered(method, found)
+    ordered = sorted(taken, key=lambda one: (bool(one.pods), rank(one), one.rank))
+    turn = _Turn(method, found, said)
+    with found.world.trial():
+        for candidate in ordered:
+            verdicts[candidate.name] = Verdict(candidate=True, reason=turn.take(candidate))
+    return Outcome(commands=turn.commands(), verdicts=in_order(found, verdicts))
+
+
+class _Turn:
+    """One method's round: what has been decided so far."""
+
+    def __init__(self, method: Method, found: Round, said: Said) -> None:
+        self._method, self._found, self._said = method, found, said
+        self._spending: Spending = found.spending.copy()
+        known, self._no_targets = targets(found.snapshot, priced=False)
+        self._targets: Sequence[Target] = known
+        self._empty: list[Candidate] = []
+        self._commands: list[Command] = []
+
+    def commands(self) -> tuple[Command, ...]:
+        """The empty nodes' first, in one."""
+        if not self._empty:
+            return tuple(self._commands)
+        empty = sorted(self._empty, key=lambda one: one.name)
+        why = self._said(self._found, empty[0]) if len(empty) == 1 else f"{len(empty)} nodes: {self._method.reason}"
+        command = Command(
+            decision=Decision.DELETE,
+            nodes=tuple(one.name for one in empty),
+            reason=f"{why}; nothing has to move",
+            savings=saved(empty, 0.0),
+        )
+        return (command, *self._commands)
+
+    def take(self, candidate: Candidate) -> str:
+        """Decide about one node; the sentence of its verdict."""
+        said = self._said(self._found, candidate)
+        why = self._spending.why_not(candidate, self._method.reason)
+        if not why and not self._found.more():
+            why = NO_TIME
+        return f"{said}; {why}" if why else f"{said}; {self._go(candidate, said)}"
+
+    def _go(self, candidate: Candidate, said: str) -> str:
+        if not why_node_is_kept(candidate.node) and not self._spending.why_not_smaller(candidate):
+            removal = without(self._found, [candidate])
+            if not removal.why:
+                return self._deleted(candidate, removal, said)
+        own = [one for one in self._targets if one.group == candidate.group.name]
+        others = [one for one in self._targets if one.group != candidate.group.name and one.has_room([candidate])]
+        none = self._no_targets.get(candidate.group.name, "")
+        why = f"its group {candidate.group.name} can launch nothing now{f': {none}' if none else ''}"
+        for target in (*own, *others):
+            removal = with_new(self._found, [candidate], target, at_most=None)
+            if not removal.why and self._spending.may_shrink([candidate], grows=target.group):
+                return self._replaced(candidate, target, removal, said)
+            why = removal.why or f"its group {candidate.group.name} is at its MinSize"
+        return why
+
+    def _deleted(self, candidate: Candidate, removal: Removal, said: str) -> str:
+        if candidate.pods or self._found.arrivals.get(candidate.name):
+            why = f"{said}; its pods fit on other nodes"
+            self._note(Decision.DELETE, candidate, removal, why, saved([candidate], 0.0))
+        else:
+            self._empty.append(candidate)
+        self._spend(candidate, None)
+        carry_out(self._found, [candidate], removal)
+        return "its pods fit on other nodes, it goes" if candidate.pods else "nothing has to move, it goes"
+
+    def _replaced(self, candidate: Candidate, target: Target, removal: Removal, said: str) -> str:
+        """Where the pods would fit without a new node the group still gets one: it is not to shrink."""
+        coming = replacements(self._found, [candidate], target, removal) or [_in_place(candidate, target)]
+        prices = [one.price for one in coming]
+        known = None if any(price is None for price in prices) else sum(price or 0.0 for price in prices)
+        savings = None if known is None else saved([candidate], known)
+        savings = None if savings is None else max(savings, 0.0)
+        nodes = f"{len(coming)} new nodes" if len(coming) > 1 else "a new node"
+        why = f"{said}; {nodes} of {target.group} first"
+        command = self._note(Decision.REPLACE, candidate, removal, why, savings)
+        self._commands[-1] = replace(command, replacements=tuple(coming))
+        self._spend(candidate, target.group)
+        carry_out(self._found, [candidate], removal)
+        return f"{nodes} of {target.group} will take its place"
+
+    def _note(
+        self, decision: Decision, candidate: Candidate, removal: Removal, why: str, savings: float | None
+    ) -> Command:
+        command = Command(
+            decision=decision,
+            nodes=(candidate.name,),
+            reason=why,
+            savings=savings,
+            cost=candidate.cost,
+            placements=removal.placements,
+        )
+        self._commands.append(command)
+        return command
+
+    def _spend(self, candidate: Candidate, grows: str | None) -> None:
+        self._spending.take(candidate)
+        self._spending.resize(candidate.group.name, -1)
+        if grows:
+            self._spending.resize(grows, 1)
+
+
+def _in_place(candidate: Candidate, target: Target) -> Replacement:
+    zones = tuple(target.by_zone)
+    return replacement(target, (candidate.zone,) if candidate.zone in zones else zones)

@@ -1,0 +1,157 @@
+"""Which several nodes to remove together, with at most one cheaper node in their place.
+
+Of a few candidates every set is tried that has any hope. Of many that cannot be done: two searches are made and the
+better result is taken: a greedy one that takes node after node as long as the pods of all still have places, and
+Karpenter's binary search over prefixes of the candidates in their order (pkg/controllers/disruption/
+multinodeconsolidation.go), so that the result is never worse than that.
+
+Karpenter launches nothing among several that one of them already is. Here such a set may go as well: where one of its
+nodes could go by itself, that saves as much and disturbs less, so that it is preferred."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+
+from leeward.disruption.budget_usage import Spending
+from leeward.disruption.candidates import Candidate
+from leeward.disruption.node_sets import affordable, best_sets
+from leeward.disruption.proposals import Miss, Proposal, deleted, replaced, suits, with_zones
+from leeward.disruption.removal import Removal, accepted
+from leeward.disruption.round import Round
+from leeward.disruption.savings import why_not_worth
+from leeward.disruption.targets import Target
+from leeward.policy.document import Reason
+from leeward.scheduling.outcome import NewNode
+from leeward.scheduling.packing import pack
+
+FEW = 8  # candidates: of their 247 sets every one is tried
+RUNNERS_UP = 16  # of these sets, for `ahead`
+MOST_NODES = 100  # of one command, as in Karpenter
+MOST_TARGETS = 8  # that the searches look at, the cheapest
+
+
+def several(
+    found: Round, ordered: Sequence[Candidate], alone: Mapping[str, Removal], targets: Sequence[Target]
+) -> list[Proposal]:
+    """Sets of two nodes or more, the best first: of a few candidates the `RUNNERS_UP` best, of many at most the one
+    that was found. `alone`: what came of taking each away by itself: who cannot go alone on free capacity cannot go so
+    with others.
+    """
+    deletable = [one for one in ordered if one.name in alone and not alone[one.name].why]
+    looked_at = [one for one in ordered if one.name in alone][:MOST_NODES]
+    near = targets[:MOST_TARGETS]
+    sets = _searched(found, looked_at, deletable, near)
+    best = max((one for one in sets if isinstance(one, Proposal) and len(one.nodes) > 1), key=_worth, default=None)
+    if not few(looked_at):
+        return [best] if best is not None else []
+    every = best_sets(found, looked_at, near, smallest=2, most=RUNNERS_UP)
+    return every if best is None or (every and every[0].worth >= best.worth) else [best, *every]
+
+
+def few(candidates: Sequence[Candidate]) -> bool:
+    """Whether every set of them can be tried, and what comes after the best."""
+    return len(candidates) <= FEW
+
+
+def _worth(proposal: Proposal) -> tuple[float, float, int]:
+    return proposal.worth
+
+
+def _searched(
+    found: Round, looked_at: Sequence[Candidate], deletable: Sequence[Candidate], near: Sequence[Target]
+) -> Iterator[Proposal | Miss | None]:
+    """What the searches come to, the simplest first."""
+    for order in (_calmest, _dearest):
+        bare = _greedy(found, sorted(deletable, key=order), (), None)
+        firm, mixed = bare.nodes if bare else (), sorted(looked_at, key=order)
+        yield bare
+        yield from (_greedy(found, mixed, firm, target) for target in near)
+        yield from (_greedy(found, mixed, (), target) for target in near if firm)
+    prefix = affordable(found, looked_at)
+    yield _longest(prefix, partial(deleted, found))
+    yield from (_longest(prefix, partial(replaced, found, target)) for target in near)
+
+
+def _calmest(candidate: Candidate) -> tuple[float, int, str]:
+    return candidate.rank
+
+
+def _dearest(candidate: Candidate) -> tuple[float, tuple[float, int, str]]:
+    """What saves most goes first where budgets or room are short."""
+    return -(candidate.price or 0.0), candidate.rank
+
+
+def _longest(
+    prefix: Sequence[Candidate], attempted: Callable[[Sequence[Candidate]], Proposal | Miss]
+) -> Proposal | None:
+    """Binary search over the prefix' length, as if a shorter one were always possible where a longer one is."""
+    best: Proposal | None = None
+    low, high = 2, len(prefix)
+    while low <= high:
+        middle = (low + high) // 2
+        proposal = attempted(prefix[:middle])
+        if isinstance(proposal, Miss):
+            high = middle - 1
+        else:
+            best, low = proposal, middle + 1
+    return best
+
+
+def _greedy(
+    found: Round, ordered: Iterable[Candidate], firm: Sequence[Candidate], target: Target | None
+) -> Proposal | None:
+    """Take node after node while all pods still have places; `firm` go first, they are known to fit together."""
+    taking = _Taking(found, target)
+    with found.world.trial():
+        for candidate in firm:
+            taking.take(candidate)
+        for candidate in ordered:
+            if len(taking.taken) >= MOST_NODES or not found.more():
+                break
+            if candidate not in taking.taken:
+                taking.take(candidate)
+    return taking.proposal()
+
+
+class _Taking:
+    """One greedy search, in a world that is taken back afterwards."""
+
+    def __init__(self, found: Round, target: Target | None) -> None:
+        self._found, self._target = found, target
+        self._spending: Spending = found.spending.copy()
+        if target is not None:
+            self._spending.resize(target.group, 1)
+        self.taken: list[Candidate] = []
+        self._placements: dict[str, str] = {}
+        self._new: tuple[NewNode, ...] = ()
+
+    def take(self, candidate: Candidate) -> None:
+        """Try one more; nothing changes where it does not work."""
+        if self._spending.why_not(candidate, Reason.UNDERUTILIZED) or self._spending.why_not_smaller(candidate):
+            return
+        if self._target is not None and not suits(candidate, self._target):
+            return
+        world = self._found.world
+        point = world.checkpoint()
+        templates = (self._target.template,) if self._target is not None and not self._new else ()
+        packing = pack(world, world.remove(candidate.name), templates=templates, at_most=1, whole=True)
+        if not packing.complete:
+            world.rollback(point)
+            return
+        self._spending.take(candidate)
+        self._spending.resize(candidate.group.name, -1)
+        self.taken.append(candidate)
+        self._new = self._new or packing.new_nodes
+        self._placements.update(packing.placements)
+
+    def proposal(self) -> Proposal | None:
+        """What was taken, where that is allowed and worth it."""
+        nodes = tuple(self.taken)
+        if not self._new:
+            allowed = nodes and self._found.spending.may_shrink(nodes) and not why_not_worth(nodes, 0.0)
+            return Proposal(nodes=nodes, placements=self._placements) if allowed else None
+        target = self._target
+        price = sum(one.price for one in self._new)
+        if target is None or not target.has_room(nodes) or why_not_worth(nodes, price):
+            return None
+        removal = accepted(self._found, Removal(placements=self._placements, new_nodes=self._new), target)
+        return None if removal.why else with_zones(self._found, nodes, target, removal)

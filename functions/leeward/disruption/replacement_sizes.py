@@ -1,0 +1,124 @@
+"""Replacements that come by the group's desired size, because LaunchInstances does not serve the group.
+
+The size and the members of before are in the record before the size is raised; members that come afterwards are the
+launches of the run. Raised twice to the same size, a group grows once. The size is never lowered: a launch for which no
+node goes is surplus, as any other, once its instance is there."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import timedelta
+
+from leeward.disruption.command import Replacement
+from leeward.disruption.lease import written
+from leeward.disruption.record import RoundRecord
+from leeward.disruption.replacement_readiness import unlike
+from leeward.errors import LeewardError
+from leeward.model.group import Group
+from leeward.model.instance import Instance
+from leeward.model.launch_refusal import EVENT, sentence
+from leeward.ports import Ports
+from leeward.termination.maximum_size import owners_maximum
+
+OWED_FOR = timedelta(hours=2)  # for which a run stays open for an instance that the group has not launched
+LEAVING = ("Terminating", "Terminated", "Detach", "Warmed")
+DESIRED_SIZE = "the desired size is raised instead"
+
+
+def can_grow(group: Group) -> bool:
+    """Whether its desired size may bring a replacement; the sizes of a managed node group are EKS' own."""
+    return group.nodegroup is None and "Launch" not in group.suspended
+
+
+def await_growth(record: RoundRecord, key: str, group: Group, reason: str, ports: Ports) -> RoundRecord:
+    """Note that the replacement comes by the desired size, one above what was asked for so far. `raise_sizes` asks."""
+    name = group.name
+    size = record.sizes.get(name, group.desired) + 1
+    raised = dict(record.raised)
+    if size > group.maximum:
+        raised.setdefault(name, owners_maximum(name, ports))
+    return written(
+        replace(
+            record,
+            orders={other: order for other, order in record.orders.items() if other != key},
+            refusals={**record.refusals, name: reason[:300]},
+            awaited={**record.awaited, key: name},
+            sizes={**record.sizes, name: size},
+            before={name: ",".join(member.id for member in group.instances), **record.before},
+            raised=raised,
+        ),
+        ports,
+    )
+
+
+def raise_sizes(record: RoundRecord, ports: Ports) -> None:
+    """Raise each group to the size in the record. Idempotent: a group that has it, or more, is left as it is."""
+    for name in sorted(set(record.outstanding().values())):
+        ports.group_changes.raise_to(name, desired=record.sizes[name], maximum=record.sizes[name])
+
+
+def adopt(record: RoundRecord, ports: Ports) -> RoundRecord:
+    """The record with new members as launches, the one that is as planned first, and without growth that others have
+    cancelled by a smaller size.
+    """
+    waiting = record.outstanding()
+    groups = ports.groups.describe(sorted(set(waiting.values()))) if waiting else {}
+    launched, places, awaited = dict(record.launched), dict(record.places), dict(record.awaited)
+    for name, members in {name: _members(group) for name, group in groups.items()}.items():
+        keys = [key for key, group in waiting.items() if group == name]
+        old = {*record.before[name].split(","), *record.launched}
+        come = ports.instances.describe([member for member in members if member not in old])
+        for key, new in _matched(keys, come.values(), _plans(record)):
+            launched[new.id], places[new.id] = key, f"{name}/{new.zone}/{new.subnet}"
+            keys.remove(key)
+        if len(members) >= groups[name].desired < record.sizes[name] and len(come) < len(members):
+            awaited = {key: group for key, group in awaited.items() if key not in keys}
+    after = replace(record, launched=launched, places=places, awaited=awaited)
+    cancelled = {int(key.partition(".")[0]) for key in record.awaited.keys() - awaited.keys()}
+    if cancelled:
+        after = after.fell(dict.fromkeys(cancelled, "others have made the group smaller again"))
+    return written(after, ports) if after != record else record
+
+
+def announce(record: RoundRecord, before: RoundRecord, ports: Ports) -> str:
+    """The notice of groups that were refused since `before`, also as an Event of each node that waits for one."""
+    told = {
+        name: sentence(name, reason, DESIRED_SIZE)
+        for name, reason in record.refusals.items()
+        if name not in before.refusals
+    }
+    kubernetes = ports.clusters.kubernetes(record.cluster)
+    for key, name in record.outstanding().items():
+        for node_name in record.commands[int(key.partition(".")[0])].nodes if name in told else ():
+            try:
+                node = kubernetes.node(node_name)
+                if node is not None:
+                    kubernetes.event(node, reason=EVENT, message=told[name][:1000], warning=True, now=ports.clock.now())
+            except LeewardError:
+                break
+    return "; ".join(told.values())
+
+
+def _members(group: Group) -> list[str]:
+    return [member.id for member in group.instances if not member.lifecycle.startswith(LEAVING)]
+
+
+def _plans(record: RoundRecord) -> Mapping[str, Replacement]:
+    return {
+        f"{number}.{place}": planned
+        for number, command in enumerate(record.commands)
+        for place, planned in enumerate(command.replacements)
+    }
+
+
+def _matched(
+    keys: Iterable[str], come: Iterable[Instance], plans: Mapping[str, Replacement]
+) -> list[tuple[str, Instance]]:
+    """Each new instance with a replacement that it is fit for, else with any: there it makes the command fall."""
+    left, found = list(keys), []
+    for instance in sorted((one for one in come if not one.ended), key=lambda one: one.id):
+        if not left:
+            break
+        key = next((key for key in left if not unlike(instance, plans[key])), left[0])
+        left.remove(key)
+        found.append((key, instance))
+    return found

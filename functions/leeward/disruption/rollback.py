@@ -1,0 +1,93 @@
+"""What a round gives back: nodes of commands that fell serve again, and what was launched for them goes.
+
+Who goes for a launch is chosen once and written down before anybody is asked: asked again after a step has died, the
+same node is. Chosen anew, the group would shrink twice for one launch (docs/designs/capacity-ledger.md). A new node
+that has left with decrement has undone its launch: Cluster Autoscaler terminates nodes so that do not register."""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from leeward.disruption.lease import written
+from leeward.disruption.record import RoundRecord
+from leeward.disruption.termination_requests import give_back
+from leeward.model.instance import CapacityType, Instance
+from leeward.model.termination import Cause, CauseKind, Status, Subject
+from leeward.ports import Ports
+from leeward.termination import capacity_ledger
+from leeward.termination.execution import start
+
+UNDONE = ""  # in place of who goes for a launch: its own instance has left with decrement
+
+
+def release(record: RoundRecord, ports: Ports) -> RoundRecord:
+    """The record as written. Done twice it is done once. Who goes for a launch is claimed before the other nodes serve
+    again: one of this round would else take new pods and lose its taint, between two steps towards its end.
+    """
+    surplus = record.surplus()
+    if surplus:
+        payers, undone = dict(record.handed), _undone(surplus, record, ports)
+        for new in surplus:
+            taken = {*payers.values(), *record.going.values()}
+            payers[new] = UNDONE if new in undone else _payer(new, record, taken, ports)
+        record = written(replace(record, handed=payers), ports)
+    _ask(record, ports)
+    give_back(record, record.released, ports)
+    return record
+
+
+def _ask(record: RoundRecord, ports: Ports) -> None:
+    """From then on the termination of whoever goes answers for the group's size."""
+    handed = {new: payer for new, payer in record.handed.items() if payer != UNDONE}
+    known = ports.instances.describe(handed.values()) if handed else {}
+    for new, payer in handed.items():
+        now = ports.clock.now()
+        reason = f"round {record.number} launched {new} ahead, and no node goes for it"
+        cause = Cause(id=f"{capacity_ledger.DEBT}{new}/ahead", kind=CauseKind.SURPLUS, at=now, reason=reason)
+        claimed = ports.claims.claim(_subject(record, new, payer, known.get(payer)), cause, now)
+        if claimed.status is Status.OPEN:
+            start(claimed, ports)
+
+
+def _undone(surplus: Collection[str], record: RoundRecord, ports: Ports) -> frozenset[str]:
+    """New instances that have ended, and by whose end their group says that it shrank: nothing goes for them."""
+    instances = ports.instances.describe(surplus)
+    ended = [new for new in surplus if new not in instances or instances[new].ended]
+    groups = {new: record.places[new].split("/")[0] for new in ended}
+    since = record.began - capacity_ledger.MARGIN
+    said = {group: ports.groups.activities(group, since) for group in sorted(set(groups.values()))}
+    return frozenset(
+        new for new in ended if capacity_ledger.ending(new, said[groups[new]]) is capacity_ledger.Ending.SHRUNK
+    )
+
+
+def _payer(new: str, record: RoundRecord, taken: Collection[str], ports: Ports) -> str:
+    """The new node itself, else the youngest member of its group that stays; the new one where neither is known: its
+    own termination settles who pays.
+    """
+    group, _, _ = record.places[new].split("/")
+    described = ports.groups.describe([group]).get(group)
+    members = [member.id for member in described.instances] if described is not None else []
+    instances = ports.instances.describe({new, *members})
+    if new in instances and not instances[new].ended:
+        return new
+    staying = capacity_ledger.candidates(described, instances) if described is not None else ()
+    return next((one.id for one in staying if one.id not in taken and not _open(one.id, ports)), new)
+
+
+def _open(instance: str, ports: Ports) -> bool:
+    termination = ports.claims.read(instance)
+    return termination is not None and termination.status is Status.OPEN
+
+
+def _subject(record: RoundRecord, new: str, payer: str, known: Instance | None) -> Subject:
+    """As EC2 knows it, else with the place of the launch."""
+    group, zone, subnet = record.places[new].split("/")
+    return Subject(
+        instance=payer,
+        cluster=record.cluster,
+        group=(known.group if known is not None else None) or group,
+        zone=known.zone if known is not None else zone,
+        subnet=known.subnet if known is not None else subnet,
+        instance_type=known.type if known is not None else "",
+        capacity_type=known.capacity_type if known is not None else CapacityType.ON_DEMAND,
+    )

@@ -1,0 +1,99 @@
+"""Marking the nodes of a round, telling them to go, giving those back that stay.
+
+What is done is written into the round's record before anything here is called; the causes' names follow from it, so
+that telling somebody twice is telling him once."""
+
+from collections.abc import Iterable, Mapping
+
+from leeward.disruption.command import Command
+from leeward.disruption.record import RoundRecord, cause_id, debt_name
+from leeward.errors import ObjectGoneError
+from leeward.model.instance import Instance
+from leeward.model.node import disruption_taint
+from leeward.model.termination import Cause, CauseKind, Status, Subject, TerminationRecord
+from leeward.ports import Ports
+from leeward.termination import capacity_ledger
+from leeward.termination.execution import start
+
+
+def mark_all(record: RoundRecord, ports: Ports) -> int:
+    """Taint and cordon the nodes that go; from then on budgets count them. One that is gone is passed over."""
+    kubernetes = ports.clusters.kubernetes(record.cluster)
+    taint = disruption_taint(ports.deployment)
+    count = 0
+    for name, instance in record.going.items():
+        node = kubernetes.node(name)
+        if node is None or node.instance_id != instance:
+            continue
+        try:
+            kubernetes.mark(node, taint)
+        except ObjectGoneError:
+            continue
+        count += 1
+    return count
+
+
+def give_back(record: RoundRecord, nodes: Mapping[str, str], ports: Ports) -> None:
+    """Take our mark off nodes of the round that stay. A node that somebody else is terminating keeps it."""
+    kubernetes = ports.clusters.kubernetes(record.cluster)
+    for name, instance in nodes.items():
+        node = kubernetes.node(name)
+        if node is None or node.instance_id != instance or not node.marked or _open(instance, ports):
+            continue
+        try:
+            kubernetes.unmark(node, disruption_taint(ports.deployment))
+        except ObjectGoneError:
+            continue
+
+
+def tell(record: RoundRecord, ports: Ports, only: Iterable[str] | None = None) -> None:
+    """Claim each node for its method and for a decrement, then start its termination. `only`: these instances."""
+    instances = ports.instances.describe(record.going.values() if only is None else only)
+    for command in record.standing.values():
+        for name in command.nodes:
+            instance = instances.get(record.nodes[name])
+            if instance is not None:
+                _tell_one(record, command, name, instance, ports)
+
+
+def is_told(record: RoundRecord, instance: str, termination: TerminationRecord | None) -> bool:
+    """Both causes have joined."""
+    if termination is None:
+        return False
+    wanted = (cause_id(record, instance), capacity_ledger.DEBT + debt_name(record, instance))
+    return all(termination.knows(cause) for cause in wanted)
+
+
+def _tell_one(record: RoundRecord, command: Command, node: str, instance: Instance, ports: Ports) -> None:
+    now = ports.clock.now()
+    subject = _subject(instance, record.members[node], record.cluster, node)
+    why = f"{record.method.value}: {command.reason}"
+    said = "its group shrinks by it: it is not needed, or what replaces it was launched ahead"
+    causes = (
+        Cause(id=cause_id(record, instance.id), kind=record.cause, at=now, reason=why),
+        Cause(id=capacity_ledger.DEBT + debt_name(record, instance.id), kind=CauseKind.SURPLUS, at=now, reason=said),
+    )
+    for cause in causes:
+        claimed = ports.claims.claim(subject, cause, now)
+    if claimed.status is Status.OPEN:
+        start(claimed, ports)
+
+
+def _subject(instance: Instance, group: str, cluster: str, node: str | None = None) -> Subject:
+    return Subject(
+        instance=instance.id,
+        cluster=cluster,
+        group=instance.group or group,
+        zone=instance.zone,
+        subnet=instance.subnet,
+        instance_type=instance.type,
+        capacity_type=instance.capacity_type,
+        state=instance.state,
+        networks=instance.networks,
+        node=node,
+    )
+
+
+def _open(instance: str, ports: Ports) -> bool:
+    termination = ports.claims.read(instance)
+    return termination is not None and termination.status is Status.OPEN

@@ -1,0 +1,138 @@
+"""Whether the commands of an earlier plan still hold on a later snapshot.
+
+Source: Karpenter, pkg/controllers/disruption/validation.go. Of an empty set only the nodes that have changed are
+dropped, for the others do not depend on them; any other command holds as a whole or not at all."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from leeward.disruption.budget_usage import Spending
+from leeward.disruption.candidates import Candidate
+from leeward.disruption.command import Command, Decision, MethodName, Plan, Replacement, Verdict
+from leeward.disruption.methods import ORDER, Method
+from leeward.disruption.plan import by_node
+from leeward.disruption.removal import Removal, carry_out, in_zone, replacement, replacements, with_new, without
+from leeward.disruption.round import Round, always
+from leeward.disruption.savings import saved, why_not_worth
+from leeward.disruption.targets import Target, targets
+from leeward.snapshot.cluster import ClusterSnapshot
+
+
+def validate(
+    snapshot: ClusterSnapshot,
+    method: MethodName | None,
+    commands: Iterable[Command],
+    more: Callable[[], bool] = always,
+) -> Plan:
+    """The commands that still hold, in their order, with today's savings and cost; the verdicts say why others fell.
+
+    `method`: the earlier plan's, None where none acted.
+    """
+    found = Round(snapshot, more)
+    outcomes = {one.name: one.decide(found) for one in ORDER}
+    verdicts = by_node(snapshot, outcomes)
+    held: list[Command] = []
+    acting = next((one for one in ORDER if one.name is method), None)
+    if acting is not None:
+        check = _Check(found, acting)
+        with found.world.trial():
+            for command in commands:
+                still, why = check.command(command)
+                held += [still] if still else []
+                for name in command.nodes:
+                    said = f"the earlier command {'holds' if still and name in still.nodes else f'fell: {why}'}"
+                    if name in verdicts:
+                        verdicts[name][acting.name] = Verdict(candidate=name in found.candidates, reason=said)
+    return Plan(method=method, commands=tuple(held), verdicts=verdicts, remarks=snapshot.remarks)
+
+
+class _Check:
+    """One method's commands, each in the world that those before it leave behind."""
+
+    def __init__(self, found: Round, method: Method) -> None:
+        self._found, self._method = found, method
+        self._spending: Spending = found.spending.copy()
+        priced = method.name is MethodName.CONSOLIDATION
+        self._targets = {one.group: one for one in targets(found.snapshot, priced=priced)[0]}
+
+    def command(self, command: Command) -> tuple[Command | None, str]:
+        """The command as it would be now, else None and why."""
+        alone = {name: self._why_not_node(name) for name in command.nodes}
+        if self._method.name is MethodName.EMPTINESS:
+            command = replace(command, nodes=tuple(name for name in command.nodes if not alone[name]))
+            alone_why = "; ".join(why for why in alone.values() if why)
+            if not command.nodes:
+                return None, alone_why
+        why = "; ".join(f"{name}: {alone[name]}" for name in command.nodes if alone[name])
+        if why:
+            return None, why
+        nodes = [self._found.candidates[name] for name in command.nodes]
+        return self._sized(command, nodes)
+
+    def _why_not_node(self, name: str) -> str:
+        candidate = self._found.candidates.get(name)
+        if candidate is None:
+            return self._found.why_not.get(name, "the node is not there any more")
+        return self._method.why_not(self._found, candidate) or self._spending.why_not(candidate, self._method.reason)
+
+    def _sized(self, command: Command, nodes: Sequence[Candidate]) -> tuple[Command | None, str]:
+        """Budgets and sizes for all nodes together, then room, then price."""
+        trial = self._spending.copy()
+        for candidate in nodes:
+            why = trial.why_not(candidate, self._method.reason)
+            if why:
+                return None, why
+            trial.take(candidate)
+        grows = command.replacements[0].group if command.replacements else None
+        if not trial.may_shrink(nodes, grows=grows):
+            return None, "a group would fall below its MinSize"
+        return self._placed(command, nodes, trial)
+
+    def _placed(self, command: Command, nodes: Sequence[Candidate], trial: Spending) -> tuple[Command | None, str]:
+        coming: tuple[Replacement, ...] = ()
+        if command.decision is Decision.DELETE:
+            removal = without(self._found, nodes)
+        else:
+            coming, removal = self._launched(command, nodes)
+        why = removal.why
+        price = sum(one.price or 0.0 for one in coming)
+        if not why and self._method.name is MethodName.CONSOLIDATION:
+            why = why_not_worth(nodes, price)
+        if why:
+            return None, why
+        carry_out(self._found, nodes, removal)
+        for candidate in nodes:
+            trial.resize(candidate.group.name, -1)
+        for one in coming:
+            trial.resize(one.group, 1)
+        self._spending = trial
+        savings = saved(nodes, price)
+        kept = savings if savings is None or self._method.name is MethodName.CONSOLIDATION else max(savings, 0.0)
+        cost = sum(one.cost for one in nodes)
+        return replace(command, replacements=coming, savings=kept, cost=cost), ""
+
+    def _launched(self, command: Command, nodes: Sequence[Candidate]) -> tuple[tuple[Replacement, ...], Removal]:
+        """The group still launches nothing but what was planned, and the pods fit on it, in the zones that are given
+        back. Where several nodes were to come, they may come in any zone.
+        """
+        planned = command.replacements[0]
+        target, several = self._targets.get(planned.group), len(command.replacements) > 1
+        why = self._why_not_launched(planned, target, nodes)
+        if why or target is None:
+            return (), Removal(why=why)
+        if several:
+            removal = with_new(self._found, nodes, target, at_most=len(command.replacements))
+            return tuple(replacements(self._found, nodes, target, removal)), removal
+        tried = {zone: in_zone(self._found, nodes, target, zone) for zone in planned.zones if zone in target.by_zone}
+        zones = tuple(zone for zone, removal in tried.items() if not removal.why)
+        if not zones:
+            return (), Removal(why=f"the pods do not fit on a new node of {planned.group} any more")
+        return (replacement(target, zones),), tried[zones[0]]
+
+    def _why_not_launched(self, planned: Replacement, target: Target | None, nodes: Sequence[Candidate]) -> str:
+        if target is None:
+            return f"group {planned.group} is no target any more"
+        launchable = target.launchable
+        if not set(launchable.types) <= set(planned.types) or launchable.capacity is not planned.capacity:
+            return f"group {planned.group} would launch something else now"
+        return "" if target.has_room(nodes) else f"group {planned.group} is at its MaxSize"

@@ -1,0 +1,80 @@
+"""The sweep's part for our finalizer: put it on, take it off, and carry out what somebody has asked for by deleting a
+Node. Every call is idempotent, and a Node that is gone meanwhile counts as done."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from leeward.errors import LeewardError, ObjectGoneError
+from leeward.finalizer.selection import carries, gone, to_carry_out, to_hold, to_release
+from leeward.isolation import isolate_errors
+from leeward.model import well_known
+from leeward.model.node import Node
+from leeward.model.termination import Cause, CauseKind, Status
+from leeward.ports import Ports
+from leeward.termination.cluster_view import Sight, doubtful
+from leeward.termination.execution import start
+from leeward.termination.reconcile_result import Found, apart
+from leeward.termination.subject import subject_of
+
+
+def let_go_of_the_gone(
+    cluster: str, nodes: Mapping[str, Node], ports: Ports, note: Callable[[str, LeewardError], object]
+) -> list[str]:
+    """Take our finalizer off Nodes whose instances are gone; answers their names. One that is being deleted goes with
+    it. Asks EC2 only where a node that carries it is NotReady or being deleted. `note` takes a node that could not be
+    released and why; the others are.
+    """
+    carrying = {name: node for name, node in nodes.items() if carries(node)}
+    instances = doubtful(carrying, ports)
+    left = [node for node in carrying.values() if gone(node, instances)]
+    kubernetes = ports.clusters.kubernetes(cluster)
+    released: list[str] = []
+    for node in left:
+        with isolate_errors(partial(note, node.name)):
+            kubernetes.release(node, well_known.FINALIZER)
+            released.append(node.name)
+    return released
+
+
+def keep_finalizers(sight: Sight, ports: Ports, found: Found) -> None:
+    """Deleted nodes first: somebody waits for them."""
+    kubernetes = ports.clusters.kubernetes(sight.cluster)
+    for node in to_carry_out(sight):
+        with apart(node.name, found):
+            found.deleted += carry_out(node, sight, ports)
+    for node in to_release(sight):
+        with apart(node.name, found):
+            kubernetes.release(node, well_known.FINALIZER)
+            found.let_go.append(node.name)
+    for node in to_hold(sight):
+        with apart(node.name, found):
+            try:
+                kubernetes.hold(node, well_known.FINALIZER)
+            except ObjectGoneError:
+                continue
+            found.held.append(node.name)
+
+
+def carry_out(node: Node, sight: Sight, ports: Ports) -> list[str]:
+    """Claim the instance and start its termination; answers it. The group replaces it, unless somebody has scaled it
+    down meanwhile: a deleted Node says that this machine is to go, not that fewer are wanted.
+
+    The cause names the Node and the attempt before, so that the sweep after a lost answer adds nothing, and a Node
+    that was let stay once is claimed anew.
+    """
+    instance = ports.instances.describe([node.instance_id]).get(node.instance_id)
+    if instance is None or instance.ended:
+        return []
+    group, now, record = sight.group_of(instance.id), ports.clock.now(), ports.claims.read(instance.id)
+    cause = Cause(
+        id=f"deleted#{node.uid}#{record.attempt if record else 0}",
+        kind=CauseKind.NODE_DELETED,
+        at=now,
+        reason=f"somebody has deleted Node {node.name}: it is drained, its instance ended, then it goes",
+    )
+    subject = subject_of(instance, sight.cluster, group=group.name if group else None, node=node)
+    record = ports.claims.claim(subject, cause, now)
+    if record.status is Status.CLOSED:
+        return []
+    start(record, ports)
+    return [instance.id]

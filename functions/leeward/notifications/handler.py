@@ -1,0 +1,47 @@
+"""Entry point of fn telling: changes of termination records in, events on the bus out."""
+
+import os
+from collections.abc import Mapping
+from functools import cache, partial
+from typing import Any
+
+from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.event_bus import EventBridgeBus
+from leeward.adapters.aws.record_stream import RecordChange, UnreadableChange, changes_of
+from leeward.errors import LeewardError
+from leeward.isolation import isolate_errors
+from leeward.notifications.events import SOURCE, Tiding, tidings
+from leeward.telemetry import Telemetry
+
+EVENTS_TOLD = "EventsTold"
+CHANGES_UNREADABLE = "ChangesUnreadable"
+
+telemetry = Telemetry("telling")
+
+
+@cache
+def bus() -> EventBridgeBus:
+    """Made at the first call: importing this module reads no environment."""
+    return EventBridgeBus(AwsClients(), os.environ.get("EVENT_SOURCE") or SOURCE)
+
+
+def handle(event: Mapping[str, Any], _context: object) -> dict[str, int]:
+    """A batch of the table's stream -> `{"told": events}`. Raises when the bus did not take them: Lambda then delivers
+    the batch again, and who listens knows an event that comes twice by its `detail.id`.
+    """
+    changes, unreadable = changes_of(event)
+    found: list[Tiding] = []
+    for change in changes:
+        with isolate_errors(partial(_unreadable, unreadable, change)):
+            found += tidings(change.before, change.after, change.at)
+    for one in unreadable:
+        telemetry.error("a record that cannot be read tells nothing", {"key": one.key, "why": one.why})
+    bus().tell(found)
+    for tiding in found:
+        telemetry.info(tiding.turn.value, {"id": tiding.id, "instance": tiding.record.instance, "why": tiding.why})
+    telemetry.count({EVENTS_TOLD: len(found), CHANGES_UNREADABLE: len(unreadable)})
+    return {"told": len(found)}
+
+
+def _unreadable(found: list[UnreadableChange], change: RecordChange, error: LeewardError) -> None:
+    found.append(UnreadableChange(key=change.after.instance, why=f"{type(error).__name__}: {error}"))

@@ -1,0 +1,86 @@
+"""Storm guards: when many nodes fail at once, the cause is not in the nodes, and replacing them makes it worse.
+
+Sources: Karpenter (node repair stops when more than 20 % of a pool are unhealthy) and Kubernetes' node lifecycle
+controller, which counts by zone and evicts nothing while all nodes of all zones are NotReady."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from leeward.model.node import Node
+from leeward.policy.document import RepairPolicy
+from leeward.repair.node_health import Checkup
+from leeward.repair.unhealthy_conditions import ails
+
+FEWEST_OF_A_ZONE = 2  # of a zone with one node nobody can tell an outage from a broken node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """Unhealthy nodes among all nodes of a zone or of the cluster."""
+
+    unhealthy: int
+    nodes: int
+
+    @classmethod
+    def of(cls, ailing: Iterable[bool]) -> "Share":
+        """Count one entry for each node."""
+        found = tuple(ailing)
+        return cls(unhealthy=sum(found), nodes=len(found))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storms:
+    """Counted once for a checkup, over all nodes of the cluster, whoever manages them. `zones` leaves out nodes of
+    which nothing tells the zone.
+    """
+
+    all_not_ready: bool
+    zones: Mapping[str, Share]
+    cluster: Share
+
+    @classmethod
+    def of(cls, checkup: Checkup) -> "Storms":
+        """Nodes whose instances are gone count nowhere; those that are being repaired count as unhealthy."""
+        alive = [node for node in checkup.nodes if not checkup.gone(node)]
+        zones: dict[str, list[bool]] = {}
+        for node in alive:
+            if zone := checkup.zone_of(node):
+                zones.setdefault(zone, []).append(ails(node, checkup))
+        return cls(
+            all_not_ready=bool(alive) and not any(node.ready for node in alive),
+            zones={zone: Share.of(ailing) for zone, ailing in zones.items()},
+            cluster=Share.of(ails(node, checkup) for node in alive),
+        )
+
+    def why_not(self, node: Node, rules: RepairPolicy, checkup: Checkup) -> str:
+        """Which guard holds the node's repair back, empty when none does."""
+        zone = checkup.zone_of(node)
+        if self.all_not_ready and node.instance_id not in checkup.impaired:
+            return "every node of the cluster is NotReady: the control plane or the network is in trouble, not the node"
+        if zone in self.zones and _dark(self.zones[zone]):
+            return f"every node of zone {zone} is unhealthy: the zone is in trouble, not the node"
+        for where, share in self._circuits(zone):
+            if share.unhealthy > most_unhealthy(rules, share.nodes):
+                most = f"{rules.max_unhealthy}{'%' if rules.max_unhealthy_percent else ''}"
+                of_all = f"{share.unhealthy} of {share.nodes} nodes of {where} are unhealthy"
+                return f"{of_all}, more than repair.maxUnhealthy ({most})"
+        return ""
+
+    def _circuits(self, zone: str) -> Iterator[tuple[str, Share]]:
+        """What `maxUnhealthy` is counted over: the node's zone, and the cluster."""
+        if zone in self.zones:
+            yield f"zone {zone}", self.zones[zone]
+        yield "the cluster", self.cluster
+
+
+def most_unhealthy(rules: RepairPolicy, nodes: int) -> int:
+    """How many of so many nodes may be unhealthy while any is repaired. A percentage is rounded down and allows at
+    least one node, whatever it is; a number is taken as it is, so that 0 allows no repair.
+    """
+    if not rules.max_unhealthy_percent:
+        return rules.max_unhealthy
+    return max(nodes * rules.max_unhealthy // 100, 1)
+
+
+def _dark(share: Share) -> bool:
+    return share.nodes >= FEWEST_OF_A_ZONE and share.unhealthy == share.nodes

@@ -1,0 +1,245 @@
+"""Pods of one kind (the same needs, the same labels) share everything that placing them looks at.
+
+A count is kept once for all kinds that have the same rule, and only the pods that the rule is about touch it.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from leeward.model.quantity import Amounts
+from leeward.model.well_known import ZONE_LABEL
+from leeward.scheduling.capacity import UNLIMITED, Capacity
+from leeward.scheduling.fleet import Fleet
+from leeward.scheduling.node_sets import Admission, NodeSet, Preferred, Question, SpreadScope, VolumeReach, Welcoming
+from leeward.scheduling.pod_affinity import PodGroup, PodTerm, SpreadConstraint
+from leeward.scheduling.pods import Identity, Needs, PodSpec
+from leeward.scheduling.predicates import (
+    Attachable,
+    Away,
+    Barred,
+    FreePorts,
+    Near,
+    Never,
+    OfNode,
+    PortsInUse,
+    Preference,
+    Room,
+    Rule,
+    Spread,
+)
+from leeward.scheduling.topology_counts import Presence, Tally
+
+ATTACHED = "volumes of "  # + CSI driver: attach limits are kept like any other resource
+
+
+class Profile:
+    """Pods that look the same to other pods' rules, and where they are (node -> pods)."""
+
+    __slots__ = ("barred", "counted", "identity", "labels", "placed")
+
+    def __init__(self, identity: Identity) -> None:
+        self.identity = identity
+        self.labels = dict(identity.labels)
+        self.placed: dict[int, int] = {}
+        self.counted: list[Presence | Tally] = []
+        self.barred: list[Presence] = []
+
+
+class Kind:
+    """Everything about placing a pod of this kind. `rules` and `preferences` are made when one is first placed.
+
+    `rough`: amounts whose mask lets too many nodes through, with what is free by node; `hopeful`: what others do may
+    open a node for it.
+    """
+
+    __slots__ = ("demands", "holds", "hopeful", "identity", "needs", "preferences", "profile", "rough", "rules")
+
+    def __init__(
+        self, needs: Needs, identity: Identity, profile: Profile, demands: tuple[tuple[Capacity, int], ...]
+    ) -> None:
+        self.needs, self.identity, self.profile, self.demands = needs, identity, profile, demands
+        self.holds: tuple[Presence, ...] = ()
+        self.rules: tuple[Rule, ...] = ()
+        self.preferences: tuple[Preference, ...] = ()
+        self.rough: tuple[tuple[list[int], int], ...] = ()
+        self.hopeful = not needs.gates and bool(needs.near or any(one.required for one in needs.spread))
+
+
+class _Watch(NamedTuple):
+    """A counter, and the pods that touch it (those in every group). `bars`: they are kept away by it instead."""
+
+    groups: tuple[PodGroup, ...]
+    counter: Presence | Tally
+    bars: bool = False
+
+    def tell(self, profile: Profile) -> bool:
+        """Note it with the profile if that is about such pods; whether it is."""
+        identity = profile.identity
+        if isinstance(self.counter, Tally) and identity.leaving:
+            return False
+        if not all(group.holds(identity.namespace, profile.labels) for group in self.groups):
+            return False
+        if not self.bars:
+            profile.counted.append(self.counter)
+        elif isinstance(self.counter, Presence):
+            profile.barred.append(self.counter)
+        return True
+
+
+class Kinds:
+    """Makes kinds, and keeps one of each count, node set and profile."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self.ports = PortsInUse(fleet)
+        self.capacities: dict[str, Capacity] = {}
+        self._kinds: dict[tuple[int, int], Kind] = {}
+        self._profiles: dict[Identity, Profile] = {}
+        self._sets: dict[Question, NodeSet] = {}
+        self._presences: dict[tuple[tuple[PodGroup, ...], str], Presence] = {}
+        self._holders: dict[tuple[PodGroup, str], Presence] = {}
+        self._tallies: dict[tuple[PodGroup, str, SpreadScope, Admission | None], Tally] = {}
+        self._watches: dict[tuple[str, str] | None, list[_Watch]] = {}
+        self._carriers: dict[tuple[str, str], list[Profile]] = {}
+
+    def of(self, pod: PodSpec) -> Kind:
+        """The kind of a pod."""
+        # by identity, because a reader hands out one object for equal needs: hashing them anew would cost more than
+        # placing the pod. The kind keeps both alive, so an id is never given twice.
+        key = id(pod.needs), id(pod.identity)
+        found = self._kinds.get(key)
+        if found is None:
+            found = self._kinds[key] = self._made(pod.needs, pod.identity)
+        return found
+
+    def _made(self, needs: Needs, identity: Identity) -> Kind:
+        demands = [(self.capacity(name), amount) for name, amount in needs.requests]
+        demands += [(self.capacity(ATTACHED + driver), count) for driver, count in needs.volumes.attached]
+        kind = Kind(needs, identity, self._profile(identity), tuple(demands))
+        kind.holds = tuple(self._holder(term) for term in needs.away)
+        return kind
+
+    def prepared(self, kind: Kind) -> Kind:
+        """With its rules, in kube-scheduler's order, and its preferences, the most important first."""
+        if not kind.rules:
+            kind.rules = tuple(self._rules(kind))
+            kind.preferences = tuple(self._preferences(kind))
+            kind.rough = tuple(pair for rule in kind.rules if isinstance(rule, Room) for pair in rule.rough)
+        return kind
+
+    def _rules(self, kind: Kind) -> list[Rule]:
+        needs, profile, volumes = kind.needs, kind.profile, kind.needs.volumes
+        if needs.gates:
+            return [Never(f"waiting for scheduling gates: {', '.join(needs.gates)}")]
+        if volumes.missing:
+            return [Never(volumes.missing)]
+        rules: list[Rule] = [OfNode(self._set(Admission(tolerations=needs.tolerations, nodes=needs.nodes)))]
+        if needs.ports:
+            rules.append(FreePorts(self.ports, needs.ports))
+        rules.append(Room([(name, self.capacity(name), amount) for name, amount in needs.requests]))
+        if volumes.attached:
+            rules.append(Attachable([(d, self.capacity(ATTACHED + d), count) for d, count in volumes.attached]))
+        if volumes.reach or volumes.zones:
+            rules.append(OfNode(self._set(VolumeReach(reach=volumes.reach, zones=volumes.zones))))
+        hard = [one for one in needs.spread if one.required]
+        keys = frozenset(one.key for one in hard)
+        rules += [self._spread(one, needs, profile, keys) for one in hard]
+        if needs.near:
+            rules.append(self._near(needs.near, profile))
+        if needs.away:
+            rules.append(Away([self._presence((term.group,), term.key) for term in needs.away]))
+        return [*rules, Barred(profile.barred)]
+
+    def _preferences(self, kind: Kind) -> list[Preference]:
+        """PreferNoSchedule taints, ScheduleAnyway, preferred nodes, pods to stay away from, pods to be near.
+
+        The order of Karpenter's relaxing read backwards: what it gives up last stands first. In each, the heaviest.
+        """
+        needs, profile = kind.needs, kind.profile
+        wishes: list[Rule] = [OfNode(self._set(Welcoming(tolerations=needs.tolerations)))]
+        soft = [one for one in needs.spread if not one.required]
+        wishes += [self._spread(one, needs, profile, frozenset({one.key})) for one in soft]
+        wishes += [OfNode(self._set(Preferred(term=one.term))) for one in needs.preferred_nodes]
+        wishes += [Away([self._presence((term.group,), term.key)]) for term in needs.preferred_away]
+        wishes += [self._near((term,), profile) for term in needs.preferred_near]
+        return [Preference(wish) for wish in wishes]
+
+    def capacity(self, resource: str) -> Capacity:
+        """One resource on all nodes; one that a node does not name is not there, but for attach limits."""
+        found = self.capacities.get(resource)
+        if found is None:
+            found = self.capacities[resource] = Capacity()
+            for node, bit in zip(self._fleet.nodes, self._fleet.bits, strict=True):
+                found.add(offered(node.allocatable, node.attach_limits, resource), bit)
+        return found
+
+    def _set(self, question: Question) -> NodeSet:
+        found = self._sets.get(question)
+        if found is None:
+            found = self._sets[question] = NodeSet(self._fleet, question)
+        return found
+
+    def _spread(self, one: SpreadConstraint, needs: Needs, profile: Profile, keys: frozenset[str]) -> Spread:
+        scope = SpreadScope(
+            required=keys,
+            nodes=needs.nodes if one.honours_affinity else None,
+            tolerations=needs.tolerations if one.honours_taints else None,
+        )
+        launchable = self._fleet.imagined and one.key == ZONE_LABEL
+        admission = Admission(tolerations=needs.tolerations, nodes=needs.nodes) if launchable else None
+        tally = self._tallies.get((one.group, one.key, scope, admission))
+        if tally is None:
+            topology, admitted = self._fleet.topology(one.key), self._set(admission) if admission else None
+            counting = self._set(scope)
+            tally = Tally(self._fleet, topology, counting, draining=scope.counts_draining, admitted=admitted)
+            self._tallies[one.group, one.key, scope, admission] = tally
+            tally.start(profile.placed for profile in self._watch(_Watch((one.group,), tally)))
+        own = one.group.holds(profile.identity.namespace, profile.labels)
+        return Spread(tally, skew=one.skew, own=int(own), min_domains=one.min_domains)
+
+    def _near(self, terms: Sequence[PodTerm], profile: Profile) -> Near:
+        groups = tuple(term.group for term in terms)
+        itself = all(group.holds(profile.identity.namespace, profile.labels) for group in groups)
+        return Near([self._presence(groups, term.key) for term in terms], itself=itself)
+
+    def _presence(self, groups: tuple[PodGroup, ...], key: str) -> Presence:
+        found = self._presences.get((groups, key))
+        if found is None:
+            found = self._presences[groups, key] = Presence(self._fleet.topology(key))
+            for profile in self._watch(_Watch(groups, found)):
+                for number, count in profile.placed.items():
+                    found.change(number, count)
+        return found
+
+    def _holder(self, term: PodTerm) -> Presence:
+        """Where pods are that carry this anti-affinity term."""
+        found = self._holders.get((term.group, term.key))
+        if found is None:
+            found = self._holders[term.group, term.key] = Presence(self._fleet.topology(term.key))
+            self._watch(_Watch((term.group,), found, bars=True))
+        return found
+
+    def _watch(self, watch: _Watch) -> list[Profile]:
+        """From now on the pods of the groups are counted there; returns the profiles that are meant already."""
+        pair = watch.groups[0].selector.pair
+        self._watches.setdefault(pair, []).append(watch)
+        known = self._carriers.get(pair, []) if pair else list(self._profiles.values())
+        return [profile for profile in known if watch.tell(profile)]
+
+    def _profile(self, identity: Identity) -> Profile:
+        found = self._profiles.get(identity)
+        if found is None:
+            found = self._profiles[identity] = Profile(identity)
+            for pair in identity.labels:
+                self._carriers.setdefault(pair, []).append(found)
+            for label in (None, *identity.labels):
+                for watch in self._watches.get(label, ()):
+                    watch.tell(found)
+        return found
+
+
+def offered(allocatable: Amounts, limits: Amounts, resource: str) -> int:
+    """What a node has of a resource at first."""
+    if resource.startswith(ATTACHED):
+        return limits.get(resource.removeprefix(ATTACHED), UNLIMITED)
+    return allocatable.get(resource, 0)

@@ -1,0 +1,230 @@
+"""kube-scheduler's filter plugins as narrowings of a set of nodes, one class each, in the scheduler's own order.
+
+Each is asked for the nodes that pass, among those given, and for the reasons of those that do not.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from leeward.model.quantity import PODS
+from leeward.scheduling.capacity import Capacity
+from leeward.scheduling.fleet import Fleet, numbers
+from leeward.scheduling.node_sets import NodeSet
+from leeward.scheduling.requests import ANY_ADDRESS, HostPort
+from leeward.scheduling.topology_counts import Presence, Tally
+
+Reasons = Iterator[tuple[str, int]]  # why, and how many nodes
+
+
+class Rule(Protocol):
+    """One filter for one kind of pod."""
+
+    def narrow(self, nodes: int, /) -> int:
+        """Those of the nodes that pass."""
+        ...
+
+    def reasons(self, refused: int, /) -> Reasons:
+        """Of the nodes that did not."""
+        ...
+
+
+class Never:
+    """No node will do: the pod is gated (SchedulingGates), or a claim is missing or cannot be bound (VolumeBinding's
+    PreFilter)."""
+
+    __slots__ = ("why",)
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+    def narrow(self, _: int) -> int:
+        return 0
+
+    def reasons(self, refused: int) -> Reasons:
+        yield self.why, refused.bit_count()
+
+
+class OfNode:
+    """NodeUnschedulable, TaintToleration, NodeAffinity; or VolumeBinding and VolumeZone: what the node is decides."""
+
+    __slots__ = ("_set",)
+
+    def __init__(self, nodes: NodeSet) -> None:
+        self._set = nodes
+
+    def narrow(self, nodes: int) -> int:
+        return nodes & self._set.nodes()
+
+    def reasons(self, refused: int) -> Reasons:
+        for why, nodes in self._set.refused.items():
+            if nodes & refused:
+                yield why, (nodes & refused).bit_count()
+
+
+class PortsInUse:
+    """Which nodes have which host port taken, for NodePorts."""
+
+    __slots__ = ("_counts", "_fleet", "_masks")
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._masks: dict[tuple[int, str], dict[str, int]] = {}  # port and protocol -> address -> nodes
+        self._counts: dict[tuple[HostPort, int], int] = {}
+
+    def change(self, port: HostPort, number: int, by: int) -> None:
+        """A pod with the port came to a node (`by` 1) or left it (-1)."""
+        count = self._counts.get((port, number), 0) + by
+        addresses = self._masks.setdefault((port.port, port.protocol), {})
+        bit = self._fleet.bits[number]
+        if count:
+            self._counts[port, number] = count
+            addresses[port.address] = addresses.get(port.address, 0) | bit
+        else:
+            del self._counts[port, number]
+            addresses[port.address] ^= bit
+
+    def nodes(self, port: HostPort) -> int:
+        """Where it clashes with one in use."""
+        found = 0
+        for address, nodes in self._masks.get((port.port, port.protocol), {}).items():
+            if ANY_ADDRESS in {address, port.address} or address == port.address:
+                found |= nodes
+        return found
+
+
+class FreePorts:
+    """NodePorts: none of the pod's host ports is taken on the node."""
+
+    __slots__ = ("_ports", "_used")
+
+    def __init__(self, used: PortsInUse, ports: Sequence[HostPort]) -> None:
+        self._used, self._ports = used, ports
+
+    def narrow(self, nodes: int) -> int:
+        for port in self._ports:
+            nodes &= ~self._used.nodes(port)
+        return nodes
+
+    def reasons(self, refused: int) -> Reasons:
+        yield "node(s) didn't have free ports for the requested pod ports", refused.bit_count()
+
+
+class Room:
+    """NodeResourcesFit: what is left of each resource covers what the pod asks for.
+
+    Where an amount has no mask of its own `narrow` lets nodes through that have a little less: `rough` are these
+    amounts, each with what is free by node.
+    """
+
+    __slots__ = ("_demands", "rough")
+
+    def __init__(self, demands: Sequence[tuple[str, Capacity, int]]) -> None:
+        self._demands = demands
+        self.rough = [(capacity.free, amount) for _, capacity, amount in demands if not capacity.mark(amount)]
+
+    def narrow(self, nodes: int) -> int:
+        for _, capacity, amount in self._demands:
+            nodes &= capacity.at_least(amount)
+        return nodes
+
+    def fits(self, number: int) -> bool:
+        """Whether a node that `narrow` let through has the room."""
+        return all(free[number] >= amount for free, amount in self.rough)
+
+    def reasons(self, refused: int) -> Reasons:
+        """A node may lack several resources; each is told, as kube-scheduler does."""
+        for name, capacity, amount in self._demands:
+            roomy = refused & capacity.at_least(amount)
+            short = (refused ^ roomy).bit_count()
+            if amount not in capacity.marks:
+                short += sum(capacity.free[number] < amount for number in numbers(roomy))
+            if short:
+                yield "Too many pods" if name == PODS else f"Insufficient {name}", short
+
+
+class Attachable(Room):
+    """NodeVolumeLimits: the volumes that a node's CSI drivers can still attach."""
+
+    __slots__ = ()
+
+    def reasons(self, refused: int) -> Reasons:
+        yield "node(s) exceed max volume count", refused.bit_count()
+
+
+class Spread:
+    """PodTopologySpread for one constraint. `own`: 1 when the pod counts towards it itself."""
+
+    __slots__ = ("_min_domains", "_own", "_skew", "_tally")
+
+    def __init__(self, tally: Tally, *, skew: int, own: int, min_domains: int) -> None:
+        self._tally, self._skew, self._own, self._min_domains = tally, skew, own, min_domains
+
+    def narrow(self, nodes: int) -> int:
+        return nodes & self._tally.allowed(self._skew, self._own, self._min_domains)
+
+    def reasons(self, refused: int) -> Reasons:
+        why = "node(s) didn't match pod topology spread constraints"
+        skewed = (refused & self._tally.topology.keyed).bit_count()
+        if skewed:
+            yield why, skewed
+        if refused.bit_count() > skewed:
+            yield f"{why} (missing required label)", refused.bit_count() - skewed
+
+
+class Near:
+    """InterPodAffinity, the pod's own affinity: each term's domain holds a pod that meets all terms.
+
+    `itself`: the pod meets all its terms, so the first of such pods may go wherever the labels are.
+    """
+
+    __slots__ = ("_itself", "_terms")
+
+    def __init__(self, terms: Sequence[Presence], *, itself: bool) -> None:
+        self._terms, self._itself = terms, itself
+
+    def narrow(self, nodes: int) -> int:
+        first = self._itself and not any(term.total for term in self._terms)
+        for term in self._terms:
+            nodes &= term.topology.keyed if first else term.nodes()
+        return nodes
+
+    def reasons(self, refused: int) -> Reasons:
+        yield "node(s) didn't match pod affinity rules", refused.bit_count()
+
+
+class Away:
+    """InterPodAffinity, the pod's own anti-affinity: no term's domain holds one of its pods."""
+
+    __slots__ = ("_terms",)
+    why = "node(s) didn't match pod anti-affinity rules"
+
+    def __init__(self, terms: Sequence[Presence]) -> None:
+        self._terms = terms
+
+    def narrow(self, nodes: int) -> int:
+        for term in self._terms:
+            nodes &= ~term.nodes()
+        return nodes
+
+    def reasons(self, refused: int) -> Reasons:
+        yield self.why, refused.bit_count()
+
+
+class Barred(Away):
+    """InterPodAffinity, the symmetry: no pod that is there already keeps away from pods like this one."""
+
+    __slots__ = ()
+    why = "node(s) didn't satisfy existing pods anti-affinity rules"
+
+
+class Preference:
+    """Nodes that the pod would rather have: another rule, kept only while it leaves a node to go to."""
+
+    __slots__ = ("_rule",)
+
+    def __init__(self, rule: Rule) -> None:
+        self._rule = rule
+
+    def narrow(self, nodes: int) -> int:
+        """Never empty when `nodes` is not."""
+        return self._rule.narrow(nodes) or nodes

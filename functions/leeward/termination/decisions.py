@@ -1,0 +1,290 @@
+"""The pure decisions of node-termination: whether to ask for a replacement, whether to terminate first, how a drain
+that has run out of time ends, how long to pause, when a hook needs a heartbeat. The moments that bound a drain are in
+`deadlines.py`."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from math import ceil
+
+from leeward.model.deadlines import ABRUPT, maintenance, taken_at
+from leeward.model.group import GroupFacts, LifecycleHook
+from leeward.model.instance import Instance
+from leeward.model.termination import CauseKind, TerminationRecord
+from leeward.policy.document import Heartbeat, NodePolicy, Rebalance
+from leeward.termination import deadlines
+from leeward.termination.capacity_ledger import debts
+from leeward.termination.run import Next
+from leeward.termination.storm import in_storm
+
+REPLACED_FIRST = (*ABRUPT, CauseKind.SCHEDULED_CHANGE)
+ENDS_OUTSIDE = (  # causes that do not need the group to end the instance, or that a person has asked for
+    *REPLACED_FIRST,
+    CauseKind.STATE_CHANGE,
+    CauseKind.ASG_TERMINATE,
+    CauseKind.MANUAL,
+    CauseKind.NODE_DELETED,
+)
+FAR_AHEAD = timedelta(days=1)  # a scheduled change further away is paced by the budgets
+SHORTEST_PAUSE = 2  # seconds
+JOIN_PAUSE = 10  # seconds between two looks for the Node of an instance that EC2 takes within minutes
+LONG_PAUSE = 30  # seconds, what a pause grows to within minutes
+LONGEST_PAUSE = 600  # what it grows to within hours: two days of a held hook are some thousand history events
+LAUNCHED_AHEAD = timedelta(seconds=60)  # what a node needs to be Ready; in a storm few could pay for a later launch
+UNATTENDED = timedelta(seconds=90)  # until the next chance: a step may hang for 55 s, sweeps are 60 s apart
+LONG_WAIT = timedelta(minutes=5)
+GROWTH = 20  # after a long wait a pause is this part of what was waited
+DETACHED_AFTER = timedelta(minutes=5)  # running, and in no group for so long: somebody detached it
+GIVE_UP_AFTER = timedelta(hours=49)  # an hour past the longest time a lifecycle hook can wait
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A decision and its sentence."""
+
+    act: bool
+    why: str
+
+
+def wants_replacement(
+    record: TerminationRecord, group: GroupFacts | None, policy: NodePolicy, lifecycle: str | None, now: datetime
+) -> Verdict:
+    """Whether we launch another instance before this one drains (docs/features.md, K12, X10).
+
+    Not where the group itself is ending the instance (it replaces it, or means to shrink), nor for an operator's
+    drain: terminated without decrement, the group replaces it.
+    """
+    unwanted = _why_no_replacement(record, group, lifecycle, now)
+    if unwanted:
+        return Verdict(act=False, why=unwanted)
+    if record.has(*REPLACED_FIRST):
+        return Verdict(act=True, why="the instance will be taken: another is asked for before the drain")
+    if record.has(CauseKind.UNHEALTHY):
+        return Verdict(act=True, why="the node is unhealthy: another is asked for before the drain")
+    if record.has(CauseKind.REBALANCE_RECOMMENDATION):
+        if group is not None and group.capacity_rebalance:
+            return Verdict(act=False, why="the group has CapacityRebalance on and launches by itself")
+        if policy.interruption.rebalance is Rebalance.REPLACE:
+            return Verdict(act=True, why="rebalance recommendation: replace first, then drain")
+    return Verdict(act=False, why="the group replaces it when it is terminated")
+
+
+def _why_no_replacement(
+    record: TerminationRecord, group: GroupFacts | None, lifecycle: str | None, now: datetime
+) -> str | None:
+    if group is None or lifecycle is None:
+        return "no Auto Scaling group holds the instance any more"
+    if record.has(CauseKind.SURPLUS) and debts(record):
+        return "the group is one too large: it shrinks by this instance"
+    if record.has(CauseKind.ASG_TERMINATE) or lifecycle.startswith("Terminating"):
+        return "the group itself is ending the instance"
+    if in_storm(record):
+        return f"EC2 takes {record.subject.together} instances at once: the group replaces them"
+    taken = taken_at(record)
+    if taken is not None and now > taken - LAUNCHED_AHEAD:
+        return "EC2 takes the instance before another would be Ready: the group replaces it"
+    return None
+
+
+def terminates_first(
+    record: TerminationRecord, policy: NodePolicy, lifecycle: str | None, *, hook_guards: bool
+) -> bool:
+    """Where EC2 takes the instance soon and a terminate hook of ours guards the group, the group is told at once:
+    the hook then holds the instance while it drains, and the group's answer no longer depends on our deadline. So it is
+    for an upgrade whose policy wants that order (docs/features.md, V3).
+    """
+    wanted = (record.has(*ABRUPT) and not in_storm(record)) or asks_first(record, policy)
+    return hook_guards and wanted and lifecycle is not None and not lifecycle.startswith("Terminating")
+
+
+def back_to_replacement(
+    record: TerminationRecord,
+    group: GroupFacts | None,
+    policy: NodePolicy,
+    lifecycle: str | None,
+    *,
+    hook_guards: bool,
+    now: datetime,
+) -> str | None:
+    """Why a drain that is under way returns to the step that asks for a replacement, None while it does not: a cause
+    that has joined calls for a launch that was not tried, or for the group to be asked before the drain.
+    """
+    if record.replacement is None:
+        wanted = wants_replacement(record, group, policy, lifecycle, now)
+        if wanted.act:
+            return wanted.why
+    first = terminates_first(record, policy, lifecycle, hook_guards=hook_guards)
+    if first and "terminating" not in record.times:
+        return "a cause has joined: the group is asked to terminate the instance before it drains"
+    return None
+
+
+def asks_first(record: TerminationRecord, policy: NodePolicy) -> bool:
+    """An upgrade brings the instance to its end, with `update.terminate: first`."""
+    return record.has(CauseKind.UPGRADE) and policy.update.terminate == "first"
+
+
+def held_for_upgrade(record: TerminationRecord) -> bool:
+    """We have told the group for an upgrade before the pods had left: our hook holds the instance, heartbeaten until
+    `interruption.heartbeat.until`. It cannot be given back, and nobody but us has asked for its end.
+    """
+    return record.has(CauseKind.UPGRADE) and "terminating" in record.times and "drained" not in record.times
+
+
+def may_wait(record: TerminationRecord, lifecycle: str | None, state: str, now: datetime) -> bool:
+    """Whether pods that have been told to end get the rest of their own grace although the drain's time is over: the
+    time-out is for pods that do not go, not for those that are going. Not where the instance is taken or ended without
+    waiting for us.
+    """
+    release = deadlines.release_at(record)
+    if release is not None and now >= release:
+        return False
+    held = lifecycle in {None, "InService"} or (lifecycle or "").endswith(":Wait")
+    return held and state in {"pending", "running"}
+
+
+def after_time_out(
+    record: TerminationRecord,
+    lifecycle: str | None,
+    state: str,
+    now: datetime,
+    *,
+    deletes: bool,
+    retains: bool = False,
+) -> Next:
+    """What an unfinished drain leads to when its time is over.
+
+    An instance that leaves anyway (its group, EC2 or its owner is ending it) is let go, so that its hooks are
+    answered; any other node goes back into service with PodEvictionFailure. A forced drain goes on as long as it
+    `deletes`: a pod that the policy keeps (localData, unmanagedPods) leaves by force neither. So do drains
+    of an upgrade that had told the group first: without force no pod of an upgrade is deleted. A group that
+    `retains` lets no instance end undrained: our hook holds it, and when that may not be heartbeaten any longer the
+    group keeps the instance (docs/designs/which-hooks-are-ours.md).
+    """
+    if deletes:
+        return Next.WAIT
+    release = deadlines.release_at(record)
+    taken = release is not None and now >= release
+    held = (lifecycle or "").startswith("Terminating")
+    if held and (retains or held_for_upgrade(record)) and not taken:
+        return Next.WAIT
+    leaving = held or state not in {"pending", "running"}
+    return Next.DRAINED if taken or leaving else Next.FAILED
+
+
+def left_its_group(record: TerminationRecord, instance: Instance | None, lifecycle: str | None) -> bool:
+    """Whether the instance was detached and nothing else ends it: then a drain moves its pods, or deletes them at a
+    deadline, for an instance that stays.
+    """
+    return is_detached(record, instance, lifecycle) and not record.has(*ENDS_OUTSIDE)
+
+
+def is_detached(record: TerminationRecord, instance: Instance | None, lifecycle: str | None) -> bool:
+    """Whether a person has detached the instance, by the word of both Auto Scaling and EC2's tag, and EC2 does not take
+    it.
+    """
+    detached = record.subject.group is not None and lifecycle is None and instance is not None and not instance.group
+    return detached and deadlines.release_at(record) is None
+
+
+def without_deletions(policy: NodePolicy) -> NodePolicy:
+    """The policy for a detached instance that is drained on request: no termination follows, so neither `force` nor
+    `terminationGracePeriod` deletes a pod past its budgets. The `--deadline` of a manual drain still does.
+    """
+    return replace(policy, drain=replace(policy.drain, force=False, termination_grace_period=None))
+
+
+def may_join_late(record: TerminationRecord, state: str) -> bool:
+    """Whether a Node may still join for an instance that runs on while its end is awaited: no drain has found one that
+    it could empty. Pods would start there, and end with the instance unasked.
+    """
+    return "drained" not in record.times and state in {"pending", "running"}
+
+
+def comes_again(record: TerminationRecord, now: datetime) -> bool:
+    """Whether an instance that was given back has to go all the same: maintenance lies ahead, of whatever event, or its
+    Node was deleted, which cannot be undone. It is tried again later, and its record stays open until then.
+    """
+    return bool(maintenance(record, now)) or record.has(CauseKind.NODE_DELETED)
+
+
+def pause_seconds(
+    *, waited: timedelta, hint: float | None = None, limits: Iterable[datetime] = (), now: datetime
+) -> int:
+    """How long to pause before looking again: longer the longer it has taken, shorter where something is due. A cause
+    that joins wakes the run whatever its pause.
+
+    `hint`: when the next thing is expected, in seconds; after a long wait it is trusted for twice as long a pause.
+    `limits`: moments that must not be slept through.
+    """
+    grown = waited.total_seconds() / 4 if hint is None else hint
+    known_to_last = hint is not None and waited > LONG_WAIT
+    grown_to = min(waited.total_seconds() / GROWTH, LONGEST_PAUSE)
+    longest = max(2 * LONG_PAUSE if known_to_last else LONG_PAUSE, grown_to)
+    pause = min(max(grown, SHORTEST_PAUSE), longest)
+    for limit in limits:
+        pause = min(pause, max((limit - now).total_seconds(), 1))
+    return ceil(pause)
+
+
+def heartbeat_interval(heartbeat: Heartbeat, hook: LifecycleHook) -> timedelta:
+    """Half of the hook's own time-out, so that one lost heartbeat loses nothing; the policy may only shorten it."""
+    half = timedelta(seconds=max(hook.heartbeat_timeout / 2, 1))
+    return half if heartbeat.interval is None else min(heartbeat.interval, half)
+
+
+def held_since(record: TerminationRecord, hook: LifecycleHook) -> datetime | None:
+    """When the hook began to hold the instance: by the cause that it brought, the first heartbeat, or our own request
+    to the group. None: unknown. Older causes, such as maintenance announced days ahead, say nothing of it.
+    """
+    own = (cause.at for cause in record.causes if cause.hook == hook.name)
+    return min(own, default=record.times.get("held", record.times.get("terminating")))
+
+
+def heartbeats_due(
+    hooks: Iterable[LifecycleHook], record: TerminationRecord, heartbeat: Heartbeat, now: datetime, ahead: timedelta
+) -> tuple[LifecycleHook, ...]:
+    """The waiting hooks of ours that need a heartbeat within `ahead`, or that would end before the next chance to send
+    one; none once `until` has passed since the hook began to hold the instance.
+    """
+    return tuple(
+        hook
+        for hook in hooks
+        if (due := _next_heartbeat(hook, record, heartbeat, now)) is not None
+        and (due <= now + ahead or _ends(hook, record, now) <= now + UNATTENDED)
+    )
+
+
+def _ends(hook: LifecycleHook, record: TerminationRecord, now: datetime) -> datetime:
+    """When Auto Scaling ends it without another heartbeat."""
+    began = record.heartbeats.get(hook.name, held_since(record, hook) or now)
+    return began + timedelta(seconds=hook.heartbeat_timeout)
+
+
+def next_heartbeats(
+    hooks: Iterable[LifecycleHook], record: TerminationRecord, heartbeat: Heartbeat, now: datetime
+) -> list[datetime]:
+    """When each waiting hook of ours needs its next heartbeat."""
+    found = (_next_heartbeat(hook, record, heartbeat, now) for hook in hooks)
+    return [due for due in found if due is not None]
+
+
+def _next_heartbeat(
+    hook: LifecycleHook, record: TerminationRecord, heartbeat: Heartbeat, now: datetime
+) -> datetime | None:
+    """None: heartbeats have ended, and the hook's own default result is next. A hook that has waited for an unknown
+    time needs one at once.
+    """
+    since = held_since(record, hook)
+    if since is None:
+        return now
+    due = record.heartbeats.get(hook.name, since) + heartbeat_interval(heartbeat, hook)
+    return due if max(due, now) < since + heartbeat.until else None
+
+
+RESTS = timedelta(minutes=8)  # a node that was given back and has to go all the same, until it is tried again
+
+
+def retry_after(attempt: int) -> timedelta:
+    """Pause before an execution that failed is started again: 1, 2, 4 ... at most 15 minutes."""
+    return timedelta(minutes=min(2 ** max(attempt - 1, 0), 15))

@@ -1,0 +1,298 @@
+"""The drain step of node-termination: mark the node, wait until load balancers have let go of it, send its pods away,
+wait for what holds it still. The steps after it are in `parting.py`, the one before in `replacing.py`.
+
+A step works for some seconds, looking again each second, because three state transitions cost as much as eleven seconds
+of work; then it hands over to a pause. An API server that cannot be connected to, or that lists no pods, is waited for,
+never read as an empty node. A write that fails is no such server: the drain's time runs out whatever it runs into.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+from math import ceil
+from typing import Any
+
+from leeward.errors import ClusterUnreachableError, ObjectGoneError, ThrottledError
+from leeward.model.deadlines import ABRUPT, detach_deadline
+from leeward.model.node import Node, disruption_taint
+from leeward.model.termination import CauseKind, TerminationRecord
+from leeward.model.times import format_instant, parse_instant
+from leeward.ports import Kubernetes, Ports
+from leeward.termination import deadlines, decisions, target_deregistration, volume_detachment
+from leeward.termination.capacity_ledger import only_surplus
+from leeward.termination.drain_plan import DrainPlan, last_calls
+from leeward.termination.eviction import plan_now, work
+from leeward.termination.freshness import Need
+from leeward.termination.heartbeats import beat
+from leeward.termination.instance_state import Situation, find_node, read
+from leeward.termination.node_removal import give_back, remove_node
+from leeward.termination.progress import Progress, leaving, longest_grace, moved_last
+from leeward.termination.prompt_eviction import survey_or_evict, turn_in_storm
+from leeward.termination.replica_surge import put_back
+from leeward.termination.run import Next, Run
+from leeward.termination.steps import Step
+from leeward.termination.target_deregistration import Awaited
+
+DEREGISTERING, DETACHING = "AwaitingDeregistration", "AwaitingVolumeDetachment"  # reasons of Events
+BLOCKED_AFTER = timedelta(seconds=30)  # in which no pod has moved: until then a drain is only waiting for its turn
+
+
+def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """Mark the node, evict what has to go, wait for it, heartbeat the hooks that hold the instance meanwhile.
+
+    Answers drained (with what is left of the settle time as pause), wait, gone, failed, spare where a person has
+    detached the instance, or replace where a cause that has joined calls for another instance first.
+    """
+    record = read(run.instance, ports)
+    return turn_in_storm(run, record, ports) or _drain(run, record, ports)
+
+
+def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
+    situation = survey_or_evict(record, ports, Need.WORK)
+    if not situation.looked and _decides_now(situation, ports):
+        situation = survey_or_evict(situation.record, ports)
+    announced = _is_only_announced(run, situation.record, ports.clock.now())
+    run = replace(run, version=situation.record.version)
+    if situation.ended:
+        return replace(run, next=Next.GONE, why=f"EC2 says {situation.state}")
+    if decisions.left_its_group(situation.record, situation.instance, situation.lifecycle):
+        return replace(run, next=Next.SPARE, why="it was detached from its group, and nothing else ends it")
+    if decisions.is_detached(situation.record, situation.instance, situation.lifecycle):
+        situation = replace(situation, policy=decisions.without_deletions(situation.policy))
+    joined = decisions.back_to_replacement(
+        situation.record,
+        situation.group,
+        situation.policy,
+        situation.lifecycle,
+        hook_guards=bool(situation.our_hooks),
+        now=ports.clock.now(),
+    )
+    if joined:
+        return replace(run, next=Next.REPLACE, why=joined)
+    started = situation.record.times.get("draining") or ports.clock.now()
+    times = {"begun": started, **situation.record.times, "draining": started}
+    situation = replace(situation, record=replace(situation.record, times=times))
+    until = deadlines.drain_end(situation.record, situation.policy.drain, started)
+    ports.claims.note(run.instance, times={"begun": started, "draining": started, "until": until})
+    situation = replace(situation, record=beat(situation, ports))
+    if announced:
+        return _sleep_on(run, situation, ports)
+    run = replace(run, look="")
+    try:
+        return _drain_node(run, situation, started, ports)
+    except (ClusterUnreachableError, ThrottledError) as error:
+        why = f"waiting for an answer, nothing is ended meanwhile: {error}"
+        return _pause(run, situation, started, why, ports, hint=10)
+
+
+def _is_only_announced(run: Run, record: TerminationRecord, now: datetime) -> bool:
+    """Whether this pause was ended by nothing but the word that a hook of ours holds the instance: its pods are looked
+    at when the pause would have ended.
+    """
+    joined = record.causes[-(record.version - run.version) :] if record.version > run.version else ()
+    only = all(cause.kind is CauseKind.ASG_TERMINATE and cause.hook_ours for cause in joined)
+    return bool(joined) and only and bool(run.look) and now + timedelta(seconds=1) < parse_instant(run.look)
+
+
+def _sleep_on(run: Run, situation: Situation, ports: Ports) -> Run:
+    now = ports.clock.now()
+    moments = [parse_instant(run.look), *_heartbeats(situation, now)]
+    pause = max(ceil((min(moments) - now).total_seconds()), 1)
+    return replace(run, next=Next.WAIT, pause=pause, why=run.why or "a hook of ours holds it")
+
+
+def _decides_now(situation: Situation, ports: Ports) -> bool:
+    """Whether this step may end in what must not follow from a stale fact: a detached node that returns to service,
+    pods that are deleted.
+    """
+    record, policy, now = situation.record, situation.policy.drain, ports.clock.now()
+    if decisions.is_detached(record, situation.instance, situation.lifecycle):
+        return True
+    started = record.times.get("draining") or now
+    return deadlines.may_delete(record, policy, started, now, ours_hold=situation.ours_hold)
+
+
+def replace_ahead(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
+    """The first step of a termination, in `replacing.py`."""
+    from leeward.termination.replacing import ask_for_replacement  # late: a drain goes on cold without the placement
+
+    return ask_for_replacement(run, call, ports)
+
+
+STEPS: Mapping[str, Step] = {
+    "replace": replace_ahead,
+    "drain": drain,
+    "give-back": give_back,
+    "remove-node": remove_node,
+}
+
+
+def _drain_node(run: Run, situation: Situation, started: datetime, ports: Ports) -> Run:
+    record = situation.record
+    kubernetes = ports.clusters.kubernetes(record.subject.cluster)
+    node = find_node(record, kubernetes)
+    if node is None:
+        return replace(run, next=Next.DRAINED, pause=0, why="no Node of the cluster stands for it: nothing to drain")
+    if only_surplus(record) and not node.marked and "terminating" not in record.times:
+        blocked = _blocked(plan_now(node, situation, started, kubernetes, ports))
+        if blocked:
+            return replace(run, next=Next.FAILED, why=f"another node pays, here pods are blocked: {blocked}"[:500])
+    try:
+        node = _marked(node, situation, started, kubernetes, ports)
+        awaited = target_deregistration.before_eviction(situation, started, node, ports)
+        if awaited is not None:
+            why = _tell(awaited, DEREGISTERING, node, situation, ports)
+            return _pause(run, situation, started, why, ports, hint=None, moments=[awaited.until])
+        plan, progress = work(node, situation, started, kubernetes, ports)
+    except ObjectGoneError:
+        return replace(run, next=Next.WAIT, pause=1, why="its Node was deleted meanwhile")
+    moved = {"moved": ports.clock.now()} if progress.moved else None
+    ports.claims.note(record.instance, times=moved, blocked_by=progress.blockers, evicted=progress.evicted)
+    if plan.drained:
+        return _emptied(run, situation, started, node, plan, ports)
+    return _unfinished(run, situation, started, node, plan, progress, ports)
+
+
+def _marked(node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports) -> Node:
+    """Mark the node. A mark that cannot be written (a webhook on nodes fails) is waited for, but not by an instance
+    that EC2 takes, nor past the drain's time: then the pods leave without it. Raises ObjectGoneError.
+    """
+    try:
+        return mark(node, situation.record, kubernetes, ports)
+    except (ClusterUnreachableError, ThrottledError):
+        now, policy = ports.clock.now(), situation.policy.drain
+        over = deadlines.out_of_time(situation.record, policy, started, now) is not None
+        if not (over or situation.record.has(*ABRUPT)):
+            raise
+        return node
+
+
+def _blocked(plan: DrainPlan) -> str:
+    """What would hold up a drain that nobody needs: one that cannot go through at once does not begin."""
+    held = [f"{going.pod.key}: {going.refusal.sentence}" for going in plan.evict if going.refusal]
+    return "; ".join(held + [f"{refused.pod.key}: {refused.why}" for refused in plan.refuse])
+
+
+def mark(node: Node, record: TerminationRecord, kubernetes: Kubernetes, ports: Ports) -> Node:
+    """Taint, cordon and take it out of load balancers, if it is not done, and note when. Raises ObjectGoneError."""
+    marked = kubernetes.mark(node, disruption_taint(ports.deployment), exclude=True)
+    ports.claims.note(record.instance, times={"tainted": ports.clock.now()}, node=node.name)
+    return marked
+
+
+def _tell(awaited: Awaited, reason: str, node: Node, situation: Situation, ports: Ports) -> str:
+    """Write down what is waited for, where people look; all of it in one sentence."""
+    record, why = situation.record, "; ".join(awaited.sentences)
+    ports.claims.note(record.instance, blocked_by=awaited.sentences)
+    kubernetes = ports.clusters.kubernetes(record.subject.cluster)
+    kubernetes.event(node, reason=reason, message=why[:1000], warning=False, now=ports.clock.now())
+    return why
+
+
+def _emptied(
+    run: Run,
+    situation: Situation,
+    started: datetime,
+    node: Node,
+    plan: DrainPlan,
+    ports: Ports,
+) -> Run:
+    """No pod is left that has to leave. Once it has settled, its volumes and its addresses have to be free as well."""
+    kubernetes = ports.clusters.kubernetes(situation.record.subject.cluster)
+    if situation.record.surges or situation.policy.drain.surge_single_replicas:
+        with suppress(ClusterUnreachableError, ThrottledError):  # the record keeps it, `remove_node` does it
+            put_back(run.instance, kubernetes, ports)
+    settled = _drained(run, situation, "every pod that has to leave has left", ports)
+    if settled.pause > 0:
+        return settled
+    volumes = volume_detachment.before_the_end(situation, started, node, plan, kubernetes, ports)
+    awaited = volumes or target_deregistration.before_the_end(situation, started, node, ports)
+    if awaited is None:
+        return settled
+    reason = DETACHING if volumes else DEREGISTERING
+    why = _tell(awaited, reason, node, situation, ports)
+    waits = _pause(run, situation, started, why, ports, hint=None, moments=[awaited.until])
+    return replace(waits, next=Next.DRAINED)
+
+
+def _drained(run: Run, situation: Situation, why: str, ports: Ports) -> Run:
+    """The settle time that is left, cut where a hook wants a heartbeat before its end: the pause leads back here."""
+    now = ports.clock.now()
+    record = situation.record
+    ports.claims.note(record.instance, times={"drained": now})
+    times = {"drained": now, **record.times}
+    pause = deadlines.settle_seconds(replace(record, times=times), situation.policy.drain, now)
+    for due in _heartbeats(situation, now):
+        pause = min(pause, max(ceil((due - now).total_seconds()), 1))
+    return replace(run, next=Next.DRAINED, pause=pause, why=why)
+
+
+def _unfinished(
+    run: Run,
+    situation: Situation,
+    started: datetime,
+    node: Node,
+    plan: DrainPlan,
+    progress: Progress,
+    ports: Ports,
+) -> Run:
+    now, policy = ports.clock.now(), situation.policy.drain
+    why = "; ".join(progress.blockers) or leaving(plan, progress)
+    deletes = policy.force and bool(plan.evict)
+    over = deadlines.out_of_time(situation.record, replace(policy, force=deletes), started, now)
+    if over is not None and not situation.looked:
+        situation = survey_or_evict(situation.record, ports)
+    kubernetes = ports.clusters.kubernetes(situation.record.subject.cluster)
+    if progress.blocked_by and not progress.moved and now >= moved_last(situation.record, started) + BLOCKED_AFTER:
+        message = f"cannot drain yet: {why}"[:1000]
+        kubernetes.event(node, reason="DrainBlocked", message=message, warning=True, now=now)
+    if over is None:
+        hint = None if progress.blocked_by else longest_grace(plan, now)
+        hint = 0 if progress.not_asked else hint
+        return _pause(run, situation, started, why, ports, hint=hint, moments=last_calls(plan))
+    # Each pod whose turn it is has been told to end, and has its own grace for that.
+    told = not progress.blocked_by and not progress.not_asked
+    if told and decisions.may_wait(situation.record, situation.lifecycle, situation.state, now):
+        return _pause(run, situation, started, f"{over}, but {why}", ports, hint=longest_grace(plan, now))
+    retains = situation.group is not None and situation.group.retains
+    record, lifecycle, state = situation.record, situation.lifecycle, situation.state
+    match decisions.after_time_out(record, lifecycle, state, now, deletes=deletes, retains=retains):
+        case Next.DRAINED:
+            kubernetes.event(node, reason="PodEvictionFailure", message=f"{over}: {why}", warning=True, now=now)
+            return _drained(run, situation, f"{over}, let go although {why}", ports)
+        case Next.FAILED:
+            return replace(run, next=Next.FAILED, why=f"PodEvictionFailure: {over}: {why}"[:500])
+        case _:
+            if deletes:
+                hint = 2 if progress.moved else None
+                return _pause(run, situation, started, f"{over}, deleting: {why}", ports, hint=hint)
+            kubernetes.event(node, reason="PodEvictionFailure", message=f"{over}: {why}", warning=True, now=now)
+            return _pause(run, situation, started, f"{over}, our hook holds it: {why}", ports, hint=None)
+
+
+def _pause(
+    run: Run,
+    situation: Situation,
+    started: datetime,
+    why: str,
+    ports: Ports,
+    *,
+    hint: float | None,
+    moments: Sequence[datetime] = (),
+) -> Run:
+    now, record = ports.clock.now(), situation.record
+    end = deadlines.drain_end(record, situation.policy.drain, started)
+    known = (end, detach_deadline(record, now), deadlines.release_at(record), *moments)
+    soon = [moment for moment in known if moment is not None and moment > now]
+    limits = [*_heartbeats(situation, now), *soon]
+    since = max((cause.at for cause in record.causes if cause.at <= now), default=started)
+    pause = decisions.pause_seconds(waited=now - max(started, since), hint=hint, limits=limits, now=now)
+    look = format_instant(now + timedelta(seconds=pause))
+    return replace(run, next=Next.WAIT, pause=pause, why=why[:500], look=look)
+
+
+def _heartbeats(situation: Situation, now: datetime) -> list[datetime]:
+    """When the hooks of ours that hold the instance need their next heartbeats."""
+    hooks = situation.our_hooks if situation.held else ()
+    return decisions.next_heartbeats(hooks, situation.record, situation.policy.interruption.heartbeat, now)

@@ -1,0 +1,284 @@
+"""Sending pods away: what one step does to the pods of a node, for as long as its own time lasts.
+
+Which pods leave how and in which wave is decided in `drain.py`; a pod that the policy gives a second replica first is
+`surging.py`'s; one whose eviction fails is `retries.py`'s. Every eviction and deletion has the pod's uid as its
+precondition: a repeat finds it done.
+
+Looks are paced: nothing changes on the node while the pods that were told to leave are stopping. The Eviction API
+alone decides whether a PodDisruptionBudget allows an eviction; budgets are read for the sentence that names what
+blocks, in the namespaces where something does."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from leeward.errors import ClusterUnreachableError, LeewardError, ThrottledError
+from leeward.model.blocked import Obstacle, Stage
+from leeward.model.drain_options import BY_POLICY
+from leeward.model.node import Node
+from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.model.termination import CauseKind
+from leeward.ports import EvictionRefusedError, Kubernetes, Ports
+from leeward.termination import deadlines
+from leeward.termination.budgets import refusal as refusal_of
+from leeward.termination.drain_plan import DrainPlan, Eviction, How, last_calls, plan_drain
+from leeward.termination.instance_state import Situation
+from leeward.termination.progress import Progress
+from leeward.termination.replica_surge import Surging
+from leeward.termination.retries import Retries
+
+WORK = timedelta(seconds=10)
+LONGEST_TURN = timedelta(seconds=20)  # the function ends after 55, and a request may take 12
+LOOK_AGAIN = (1.0, 2.0, 4.0)  # seconds between two looks, from the last pod that was told to leave; then as the last
+BLOCKED_PACE = 1  # the slowest of them where a pod is blocked
+PROMPT = timedelta(seconds=10)  # before the instance is released each second counts
+CLOCK = timedelta(seconds=2)  # deletion timestamps have whole seconds, and the API server a clock of its own
+SOON = timedelta(seconds=5)  # a pod that ends within it is waited for inside the step
+KEPT = timedelta(seconds=5)  # how long a step goes by the budgets that it has read
+VOLUNTARY = (CauseKind.EXPIRED, CauseKind.DRIFTED, CauseKind.EMPTY, CauseKind.UNDERUTILIZED)
+
+
+def work(
+    node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports
+) -> tuple[DrainPlan, Progress]:
+    """Evict and look again until the node is empty or the step's own time is used up. Raises ClusterUnreachableError
+    and ThrottledError where the pods cannot be listed; what a single pod runs into is noted in `blocked_by`.
+
+    The node counts as drained only by a consistent list.
+    """
+    step = _Step(node, situation, started, kubernetes, ports)
+    release = deadlines.release_at(situation.record)
+    stop = min(step.began + WORK, release or step.began + WORK)
+    there: set[str] | None = None
+    quiet, cached = 0, False  # quiet: looks since a pod was last told to leave
+    while True:
+        plan = step.look(cached=cached)
+        if plan.drained and cached:
+            plan = step.look()
+        if there is None:
+            step.put_back(plan)
+        left = {eviction.pod.uid for eviction in plan.evict}
+        step.progress.moved |= there is not None and bool(there - left)
+        there = left
+        if plan.drained:
+            step.progress.blocked_by.clear()
+            return plan, step.progress
+        asked = step.progress.evicted
+        step.take_turn(plan)
+        quiet = 0 if step.progress.evicted > asked else quiet + 1
+        now = ports.clock.now()
+        pause = step.pause(plan, quiet, now, release)
+        if now + timedelta(seconds=pause) >= stop or step.nothing_soon(plan, now):
+            return plan, step.progress
+        ports.clock.sleep(pause)
+        cached = any(one.pod.deletion is None or one.pod.deletion > ports.clock.now() for one in plan.evict)
+
+
+def turn(
+    node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports
+) -> tuple[DrainPlan, Progress]:
+    """One look at the node's pods and one turn of evictions, without waiting for what comes of it. Raises as `work`."""
+    step = _Step(node, situation, started, kubernetes, ports)
+    plan = step.look()
+    step.take_turn(plan)
+    return plan, step.progress
+
+
+def plan_now(node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports) -> DrainPlan:
+    """The verdict over the node's pods at this moment, with the budgets of their namespaces."""
+    return _Step(node, situation, started, kubernetes, ports).look(budgets=True)
+
+
+class _Step:
+    """One step's view of a node and what it did there."""
+
+    def __init__(
+        self, node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports
+    ) -> None:
+        self._node, self._situation, self._started = node, situation, started
+        self._kubernetes, self._clock = kubernetes, ports.clock
+        self._surging = Surging(situation, started, kubernetes, ports)
+        self._retries = Retries.after(situation.record.blocked_by)
+        self._budgets: dict[str, tuple[datetime, tuple[PodDisruptionBudget, ...]]] = {}  # by namespace
+        self._daemon_sets, self._asked_about = frozenset[str](), frozenset[str]()
+        self.began = ports.clock.now()
+        self.progress = Progress()
+
+    def look(self, *, cached: bool = False, budgets: bool = False) -> DrainPlan:
+        """List the node's pods and plan. `cached`: the API server may answer from its cache. `budgets`: read those of
+        every namespace that has a pod here, else only what was read for an eviction that was refused.
+        """
+        situation, now = self._situation, self._clock.now()
+        asked = situation.record.options or BY_POLICY
+        pods = self._kubernetes.pods_on(self._node.name, cached=cached)
+        self._know_daemon_sets(pods)
+        for namespace in sorted({pod.namespace for pod in pods if not pod.of_daemon_set}) if budgets else ():
+            self._budgets_in(namespace, now)
+        return plan_drain(
+            node=self._node,
+            pods=pods,
+            budgets=[budget for _, known in self._budgets.values() for budget in known],
+            daemon_sets=self._daemon_sets,
+            policy=situation.policy.drain,
+            now=now,
+            deadline=deadlines.node_deadline(
+                situation.record, situation.policy.drain, self._started, now, ours_hold=situation.ours_hold
+            ),
+            options=replace(asked, voluntary=situation.record.has(*VOLUNTARY)),
+        )
+
+    def pause(self, plan: DrainPlan, quiet: int, now: datetime, release: datetime | None) -> float:
+        """Seconds until the next look: 1, 2, 4 since a pod was last told to leave, at most 2 where a pod waits for
+        another to come back, 1 shortly before the instance is released, and never past the moment at which a pod is
+        deleted instead of evicted.
+        """
+        if release is not None and now + PROMPT >= release:
+            return LOOK_AGAIN[0]
+        slowest = BLOCKED_PACE if self.progress.blocked_by else len(LOOK_AGAIN) - 1
+        seconds = LOOK_AGAIN[min(quiet, slowest)]
+        end = deadlines.drain_end(self._situation.record, self._situation.policy.drain, self._started)
+        due = [moment for moment in (*last_calls(plan), end, release) if moment is not None and moment > now]
+        nearest = min(((moment - now).total_seconds() for moment in due), default=seconds)
+        return max(min(seconds, nearest), LOOK_AGAIN[0])
+
+    def _know_daemon_sets(self, pods: Iterable[Pod]) -> None:
+        """Which of the DaemonSets that these pods name exist; read where one is named that is not known."""
+        named = (f"{pod.namespace}/{pod.owner.name}" for pod in pods if pod.of_daemon_set and pod.owner)
+        wanted = frozenset(named)
+        if wanted - self._asked_about:
+            self._daemon_sets = self._kubernetes.daemon_sets(among=wanted)
+            self._asked_about |= wanted
+
+    def _budgets_in(self, namespace: str, now: datetime) -> tuple[PodDisruptionBudget, ...]:
+        """Those of one namespace, kept for some seconds."""
+        known = self._budgets.get(namespace)
+        if known is None or now >= known[0] + KEPT:
+            known = self._budgets[namespace] = (now, tuple(self._kubernetes.budgets(namespace)))
+        return known[1]
+
+    def put_back(self, plan: DrainPlan) -> None:
+        """Second replicas whose pod has left, or is on its way out."""
+        refused, staying = (one.pod for one in plan.refuse), (one.pod for one in plan.evict)
+        self._surging.no_longer_needed(pod for pod in (*refused, *staying) if pod.deletion is None)
+
+    def take_turn(self, plan: DrainPlan) -> None:
+        """Ask each pod whose turn it is to leave; one that cannot be sent away delays no other. A turn ends where the
+        instance is released: a slow API must not use up the time that the hooks need to be answered. A forced drain
+        goes on after that moment, in turns that begin later.
+        """
+        progress, release = self.progress, deadlines.release_at(self._situation.record)
+        progress.blocked_by = {refused.pod.key: (refused.why,) for refused in plan.refuse}
+        progress.not_asked = 0
+        began = self._clock.now()
+        over = began + LONGEST_TURN
+        if release is not None and began < release:
+            over = min(over, release)
+        for eviction in self._retries.in_order(plan.turn):
+            now = self._clock.now()
+            if eviction.pod.deletion is not None and not _ends_too_late(eviction, now):
+                progress.moved |= now <= eviction.pod.deletion
+            elif now >= over:
+                progress.not_asked += 1
+            else:
+                self._ask(eviction, now, release)
+
+    def nothing_soon(self, plan: DrainPlan, now: datetime) -> bool:
+        """Every pod still there is blocked, or slow: told to end a while ago, with its grace not over before this step.
+        Waiting inside the step would only burn time (a pod that stops quickly does so within the step that told it).
+        """
+        blocked = self.progress.blocked_by
+        return all(
+            (eviction.pod.key in blocked and self._retries.worn_out(eviction)) or self._is_slow(eviction, now)
+            for eviction in plan.turn
+        )
+
+    def _is_slow(self, eviction: Eviction, now: datetime) -> bool:
+        """Told to end a while ago, and with time left: the pause after this step is for it. Where no pod waits for
+        another to come back, one that an earlier step has told is left to the pause as well.
+        """
+        ends = eviction.pod.deletion
+        if ends is None:
+            return False
+        told = ends - timedelta(seconds=eviction.pod.grace_seconds)
+        if self.progress.blocked_by:
+            return told <= now - WORK and ends >= now + WORK
+        return (told < self.began - CLOCK or told <= now - WORK) and ends >= now + SOON
+
+    def _ask(self, eviction: Eviction, now: datetime, release: datetime | None) -> None:
+        waits = self._waits(eviction, now, release)
+        if waits:
+            self.progress.blocked_by[eviction.pod.key] = waits
+            return
+        try:
+            self._send_away(eviction, now)
+        except EvictionRefusedError as refusal:
+            self._note(eviction, refusal, release)
+        except (ClusterUnreachableError, ThrottledError) as error:  # whether it answers at all, the next list tells
+            self._note(eviction, EvictionRefusedError(_unanswered(error)), release)
+
+    def _waits(self, eviction: Eviction, now: datetime, release: datetime | None) -> tuple[str, ...]:
+        """What the pod waits for before it is asked: a pause after a failure, a budget, a second replica."""
+        failed = self._retries.waits(eviction, now, release)
+        if failed:
+            return (failed,)
+        deletes = eviction.how is How.DELETE or self._forces(now)
+        refused = () if deletes else self._retries.refused_with(eviction, now)
+        if refused:
+            return (eviction.refusal.sentence,) if eviction.refusal else refused
+        try:
+            waits = self._surging.waits_for(eviction)
+        except (ClusterUnreachableError, ThrottledError) as error:
+            waits = self._surging.cannot_tell(error)
+            self._retries.failed(eviction, waits or "", now)
+        return (waits,) if waits else ()
+
+    def _forces(self, now: datetime) -> bool:
+        """Whether pods are deleted where their eviction fails: by force, once the drain's time is over."""
+        record, policy = self._situation.record, self._situation.policy.drain
+        return policy.force and deadlines.out_of_time(record, policy, self._started, now) is not None
+
+    def _send_away(self, eviction: Eviction, now: datetime) -> None:
+        """By eviction as long as that goes; by force one that was blocked before is deleted without another try."""
+        pod, grace, forced = eviction.pod, eviction.grace_seconds, self._forces(now)
+        known = any(line.startswith(f"{pod.key}: ") for line in self._situation.record.blocked_by)
+        if eviction.how is How.DELETE or (forced and known):
+            self._kubernetes.delete_pod(pod, grace)
+        else:
+            try:
+                self._kubernetes.evict(pod, grace)
+            except (EvictionRefusedError, ClusterUnreachableError, ThrottledError):
+                if not forced:
+                    raise
+                self._kubernetes.delete_pod(pod, grace)
+        self.progress.moved = True
+        if pod.deletion is None:
+            self.progress.evicted += 1
+        self._retries.allowed(eviction)
+        self._surging.gone(pod)
+
+    def _note(self, eviction: Eviction, refusal: EvictionRefusedError, release: datetime | None) -> None:
+        """What the pod ran into; a budget is asked about no other pod until its pause is over."""
+        pod, now = eviction.pod, self._clock.now()
+        named = tuple(f"pdb {budget}" for budget in refusal.budgets)
+        known: tuple[str, ...] = ()
+        if named or refusal.permanent:
+            budgets: tuple[PodDisruptionBudget, ...] = ()
+            with suppress(LeewardError):  # they only give the sentence
+                budgets = self._budgets_in(pod.namespace, now)
+            forbids = refusal_of(pod, budgets)
+            known = (forbids.sentence,) if forbids else ()
+            self._retries.refused(eviction, refusal.budgets, budgets, now, release)
+        else:
+            self._retries.failed(eviction, str(refusal), now)
+        self.progress.blocked_by[pod.key] = known or named or (str(refusal),)
+
+
+def _unanswered(error: Exception) -> str:
+    return Obstacle(stage=Stage.SERVER, name="eviction", denies=False, said=str(error)).sentence
+
+
+def _ends_too_late(eviction: Eviction, now: datetime) -> bool:
+    """A pod told to end before the deadline came nearer: it is told again, with the time that is left."""
+    ends, left = eviction.pod.deletion, eviction.grace_seconds
+    return eviction.due and ends is not None and left is not None and ends > now + timedelta(seconds=left + 1)

@@ -1,0 +1,201 @@
+"""What a step knows before it decides: the record, the instance, its group, the hooks of ours and the policy."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from leeward.errors import InvalidInputError
+from leeward.model import well_known
+from leeward.model.group import TERMINATING, WARMED, Group, GroupFacts, LifecycleHook
+from leeward.model.instance import Instance
+from leeward.model.node import Node
+from leeward.model.seen import GONE, Seen, SeenGroup, SeenInstance
+from leeward.model.termination import CauseKind, TerminationRecord
+from leeward.policy.document import NodePolicy, Selector
+from leeward.policy.selection import is_ours, policy_for
+from leeward.ports import Kubernetes, Ports
+from leeward.termination.freshness import WAITING, Need, facts
+
+POOLED_AND_RUNNING = "Warmed:Running"
+FROM_THE_GROUP = (CauseKind.ASG_TERMINATE, CauseKind.STATE_CHANGE)  # what a return to the warm pool causes
+UNSELECTED = NodePolicy(name="(defaults)", selector=Selector())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """One instance as AWS sees it. `lifecycle` is the group's word, None when no group holds it. `listing`: the group
+    with its sizes and members, None where there is none or this step goes by facts of earlier looks; `looked`: EC2 and
+    Auto Scaling were both asked just now.
+    """
+
+    record: TerminationRecord
+    instance: Instance | None
+    group: GroupFacts | None
+    lifecycle: str | None
+    our_hooks: tuple[LifecycleHook, ...]
+    policy: NodePolicy
+    listing: Group | None = None
+    looked: bool = True
+
+    @property
+    def ended(self) -> bool:
+        """EC2 has ended it, no longer knows it, or has stopped it in its warm pool: nothing runs there any more."""
+        return self.instance is None or self.instance.ended or (self.pooled and self.instance.state == "stopped")
+
+    @property
+    def pooled(self) -> bool:
+        """The group has put it back into its warm pool, where it is stopped, hibernated, or runs on."""
+        return self.lifecycle is not None and self.lifecycle.startswith(WARMED)
+
+    @property
+    def state(self) -> str:
+        """EC2's word."""
+        return self.instance.state if self.instance else GONE
+
+    @property
+    def held(self) -> bool:
+        """The group holds it in Terminating:Wait until its hooks are answered."""
+        return self.lifecycle == WAITING
+
+    @property
+    def ours_hold(self) -> bool:
+        """A hook of ours holds it, so that another team's hook that continues ends nothing."""
+        return self.held and bool(self.our_hooks)
+
+
+def survey(record: TerminationRecord, ports: Ports, need: Need = Need.ALL) -> Situation:
+    """What is known, and where `freshness` says so what AWS says now: DescribeInstances, DescribeAutoScalingGroups and
+    hooks that are cached for a minute. A look is written into the record, for the steps that follow.
+
+    A group that no policy selects any more keeps the defaults for the run that has begun. A cause of the present
+    period that asks for force counts as `drain.force` of the policy.
+    """
+    known = facts(record, ports.clock.now(), need)
+    instance = _instance_of(record, known.instance) if known.instance else _ask_ec2(record, ports)
+    listing = None
+    policies = ports.clusters.policies(record.subject.cluster).policies
+    seen = known.group
+    if seen is None:
+        name = record.subject.group
+        listing = ports.groups.describe([name]).get(name) if name else None
+        seen = _seen_group(record, instance, listing, policies, ports)
+    seen_instance = known.instance or _seen_instance(instance, ports.clock.now())
+    fresh = Seen(instance=seen_instance, group=seen)
+    if known.instance is None or known.group is None:
+        ports.claims.saw(record.instance, fresh)
+    policy = policy_for(policies, seen.facts.name, seen.facts.tags) if seen.facts else None
+    return Situation(
+        record=replace(record, seen=fresh),
+        instance=instance,
+        group=listing or seen.facts,
+        lifecycle=seen.lifecycle,
+        our_hooks=of_ours(seen.hooks, record, policy, ports),
+        policy=_forced(policy or UNSELECTED) if record.forced else policy or UNSELECTED,
+        listing=listing,
+        looked=known.instance is None and known.group is None,
+    )
+
+
+def _ask_ec2(record: TerminationRecord, ports: Ports) -> Instance | None:
+    return ports.instances.describe([record.instance]).get(record.instance)
+
+
+def _seen_instance(instance: Instance | None, now: datetime) -> SeenInstance:
+    if instance is None:
+        return SeenInstance(at=now, state=GONE)
+    member = instance.group is not None
+    return SeenInstance(at=now, state=instance.state, member=member, networks=instance.networks)
+
+
+def _instance_of(record: TerminationRecord, seen: SeenInstance) -> Instance:
+    """The instance as far as a step of a termination needs it."""
+    subject = record.subject
+    return Instance(
+        id=subject.instance,
+        state=seen.state,
+        type=subject.instance_type,
+        zone=subject.zone,
+        subnet=subject.subnet,
+        capacity_type=subject.capacity_type,
+        tags={well_known.GROUP_TAG: subject.group} if seen.member and subject.group else {},
+        launched=datetime.min.replace(tzinfo=UTC),
+        networks=seen.networks,
+    )
+
+
+def _seen_group(
+    record: TerminationRecord,
+    instance: Instance | None,
+    listing: Group | None,
+    policies: Iterable[NodePolicy],
+    ports: Ports,
+) -> SeenGroup:
+    """Of its tags those that a policy may ask for: fifty long ones would not travel well."""
+    now = ports.clock.now()
+    lifecycle = _lifecycle(record, listing, instance, ports)
+    if listing is None:
+        return SeenGroup(at=now, facts=None, lifecycle=lifecycle)
+    asked = {key for policy in policies for key in policy.selector.tags}
+    hooks = tuple(hook for hook in ports.groups.hooks(listing.name) if hook.transition == TERMINATING)
+    return SeenGroup(
+        at=now,
+        facts=GroupFacts(
+            name=listing.name,
+            tags=_only(listing.tags, asked),
+            capacity_rebalance=listing.capacity_rebalance,
+            retains=listing.retains,
+        ),
+        lifecycle=lifecycle,
+        hooks=hooks,
+    )
+
+
+def _only(tags: Mapping[str, str], wanted: Iterable[str]) -> Mapping[str, str]:
+    return {key: tags[key] for key in wanted if key in tags}
+
+
+def _lifecycle(record: TerminationRecord, group: Group | None, instance: Instance | None, ports: Ports) -> str | None:
+    """The group's word. A group does not list the instances of its warm pool: one that has left the list, and runs or
+    stops all the same, is asked for by its id, which costs a call.
+    """
+    listed = group.lifecycle_of(record.instance) if group else None
+    left = group is not None and listed is None and instance is not None and not instance.ended
+    if not left or not record.has(*FROM_THE_GROUP):
+        return listed
+    found = ports.groups.lifecycle_of(record.instance)
+    return found[1] if found else None
+
+
+def of_ours(
+    hooks: Iterable[LifecycleHook], record: TerminationRecord, policy: NodePolicy | None, ports: Ports
+) -> tuple[LifecycleHook, ...]:
+    """Terminate hooks of a group that are ours to answer for this record; also those that have come straight to our
+    queue, by whatever topic.
+    """
+    announced = {cause.hook for cause in record.causes if cause.hook_ours}
+    return tuple(
+        hook
+        for hook in hooks
+        if hook.transition == TERMINATING and (hook.name in announced or is_ours(hook, policy, ports.queue_arns))
+    )
+
+
+def _forced(policy: NodePolicy) -> NodePolicy:
+    return replace(policy, drain=replace(policy.drain, force=True))
+
+
+def read(instance: str, ports: Ports) -> TerminationRecord:
+    """The record. Raises InvalidInputError for an instance that nobody claimed."""
+    record = ports.claims.read(instance)
+    if record is None:
+        raise InvalidInputError(f"{instance}: found no termination record, expected one: claim it first")
+    return record
+
+
+def find_node(record: TerminationRecord, kubernetes: Kubernetes) -> Node | None:
+    """The Node of the record's instance: by the name noted earlier, checked against the provider id, else among all."""
+    if record.subject.node:
+        node = kubernetes.node(record.subject.node)
+        if node is not None and node.instance_id == record.instance:
+            return node
+    return next((node for node in kubernetes.nodes() if node.instance_id == record.instance), None)

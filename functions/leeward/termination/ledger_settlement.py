@@ -1,0 +1,143 @@
+"""Closing the books on a termination: is the launch that was made for it paid for, and who pays otherwise?
+
+Every write keeps what was there first (who pays is decided once), and claiming the payer is idempotent by the debt's
+name: killed anywhere, it can be done again."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from leeward.model.group import Group
+from leeward.model.instance import cluster_of
+from leeward.model.termination import NOBODY, RETURNED, CauseKind, Status, Subject, TerminationRecord
+from leeward.ports import Ports
+from leeward.termination import capacity_ledger
+from leeward.termination.capacity_ledger import Ending
+from leeward.termination.execution import start
+from leeward.termination.instance_state import Situation, read
+
+
+def settle(situation: Situation, ports: Ports) -> str | None:
+    """Pay, forgive or pass on what this instance's end owes. None when the books are closed, else the sentence that
+    says what is waited for: the group's own word on how it parted with the instance, or the member that will pay.
+    """
+    record = situation.record
+    for debt in capacity_ledger.debts(record):
+        payer = _payer(debt, situation, ports)
+        if payer is None:
+            return (
+                f"the launch of {debt} is not paid for: the group has not said how it ended {record.instance}, or has "
+                "still to launch the member that can pay"
+            )
+        ports.claims.note(record.instance, payers={debt: payer})
+        if payer == record.instance:  # it pays for one; the next looks again
+            situation = replace(situation, record=read(record.instance, ports))
+    ask_payers(record, ports)
+    return None
+
+
+def ask_payers(record: TerminationRecord, ports: Ports) -> None:
+    """Claim whoever pays for this instance, where it does not itself; a repeat finds the claim."""
+    for debt, payer in capacity_ledger.passed_on(read(record.instance, ports)).items():
+        _ask(payer, debt, record, ports)
+
+
+def forgiven(record: TerminationRecord, debt: str, group: Group, ports: Ports) -> bool:
+    """Whether nothing is left to pay: somebody has made the group smaller since, or it may not become smaller."""
+    since = capacity_ledger.owed_since(record, debt)
+    if group.desired <= group.minimum or since is None:
+        return True
+    return capacity_ledger.shrunk_since(ports.groups.activities(group.name, since), since)
+
+
+def pays_itself_later(situation: Situation, ports: Ports) -> bool:
+    """Whether an instance that was given back owes what nobody else can be asked to pay: it is tried again later."""
+    record, group = situation.record, situation.listing
+    if group is None or situation.ended or not record.has(CauseKind.SURPLUS):
+        return False
+    kept = [debt for debt in capacity_ledger.debts(record) if not capacity_ledger.of_upgrade(debt)]
+    owed = [debt for debt in kept if not forgiven(record, debt, group, ports)]
+    return any(_another(record, debt, group, ports) == NOBODY for debt in owed)
+
+
+def _payer(debt: str, situation: Situation, ports: Ports) -> str | None:
+    """Who pays: this instance, another, nobody; None while the group has not spoken, or while no member is free to pay
+    and the group has still to launch one: forgiven then, it would stay one too large. A detached instance that runs on
+    waits for no launch.
+    """
+    record, group = situation.record, situation.listing
+    if group is None:
+        return NOBODY
+    if not situation.ended and situation.lifecycle is not None:  # given back: it stays, and so would the other
+        return _somebody_else(record, debt, group, ports)
+    since = min(
+        record.times.get("claimed", ports.clock.now()), capacity_ledger.owed_since(record, debt) or ports.clock.now()
+    )
+    activities = ports.groups.activities(group.name, since - capacity_ledger.MARGIN)
+    already_paid = record.instance in record.payers.values()
+    ended = record.times.get("terminated")
+    over = ended is not None and ports.clock.now() - ended > capacity_ledger.LATEST_WORD
+    match capacity_ledger.ending(record.instance, activities, _launched(debt, record, ports)):
+        case Ending.SHRUNK if not already_paid:
+            return record.instance
+        case Ending.UNKNOWN if not already_paid:
+            return NOBODY if over else None
+    payer = _somebody_else(record, debt, group, ports)
+    if payer != NOBODY or ended is None or over or not capacity_ledger.launches_yet(group):
+        return payer
+    return payer if forgiven(record, debt, group, ports) else None
+
+
+def _launched(debt: str, record: TerminationRecord, ports: Ports) -> datetime | None:
+    """When EC2 launched what was launched for this instance itself; None where EC2 knows none of it any more, and for
+    a debt taken over, whose launch is older than the question who pays.
+    """
+    if debt != record.surge_name or record.replacement is None:
+        return None
+    known = ports.instances.describe(record.replacement.launched)
+    return min((instance.launched for instance in known.values()), default=None)
+
+
+def give_back_debts(record: TerminationRecord, ports: Ports) -> None:
+    """What this instance was to pay for upgrades goes back to them: it was given back and is tried again much later."""
+    for debt in capacity_ledger.debts(record):
+        if capacity_ledger.of_upgrade(debt):
+            ports.claims.note(record.instance, payers={debt: RETURNED})
+
+
+def _somebody_else(record: TerminationRecord, debt: str, group: Group, ports: Ports) -> str:
+    """An upgrade chooses among its own old nodes, and knows itself who has changed the group's size."""
+    if capacity_ledger.of_upgrade(debt):
+        return RETURNED
+    return NOBODY if forgiven(record, debt, group, ports) else _another(record, debt, group, ports)
+
+
+def _another(record: TerminationRecord, debt: str, group: Group, ports: Ports) -> str:
+    """The youngest member that nobody is ending and that was not asked before; nobody where there is none."""
+    instances = ports.instances.describe(member.id for member in group.instances)
+    for member in capacity_ledger.candidates(group, instances):
+        known = ports.claims.read(member.id) if member.id != record.instance else record
+        if known is None or (known.status is Status.CLOSED and not capacity_ledger.was_asked(known, debt)):
+            return member.id
+    return NOBODY
+
+
+def _ask(payer: str, debt: str, record: TerminationRecord, ports: Ports) -> None:
+    """Claim the payer for the debt and start its termination."""
+    instance = ports.instances.describe([payer]).get(payer)
+    if instance is None:  # gone for so long that its own end has been settled
+        return
+    cluster = cluster_of(instance.tags, ports.clusters.names()) or record.subject.cluster
+    subject = Subject(
+        instance=payer,
+        cluster=cluster,
+        group=record.subject.group,
+        zone=instance.zone,
+        subnet=instance.subnet,
+        instance_type=instance.type,
+        capacity_type=instance.capacity_type,
+        state=instance.state,
+        networks=instance.networks,
+    )
+    claimed = ports.claims.claim(subject, capacity_ledger.surplus(debt, ports.clock.now()), ports.clock.now())
+    if claimed.status is Status.OPEN:
+        start(claimed, ports)

@@ -1,0 +1,51 @@
+"""Maintenance that lies far ahead waits for the disruption budgets of its node's policy."""
+
+from datetime import datetime
+
+from leeward.disruption.budgets import allowance, tightest
+from leeward.model.deadlines import detach_deadline
+from leeward.model.termination import CauseKind, TerminationRecord
+from leeward.ports import Ports
+from leeward.termination import decisions
+from leeward.termination.drain_step import mark
+from leeward.termination.instance_state import survey
+from leeward.termination.reconcile_result import Found
+
+
+def paced(record: TerminationRecord, now: datetime) -> bool:
+    """Whether the termination can wait: nothing but maintenance wants it, and that is more than a day away."""
+    only_far = all(cause.kind is CauseKind.SCHEDULED_CHANGE for cause in record.causes)
+    date = detach_deadline(record, now)
+    return only_far and date is not None and date - now > decisions.FAR_AHEAD
+
+
+def budget_left(record: TerminationRecord, ports: Ports, found: Found, now: datetime) -> bool:
+    """Whether the budgets of the node's policy, and those of its zone, allow one more; if so its node is marked at
+    once, so that the next one is counted against it. One that is marked already (a sweep died before the start) has its
+    place. An instance that has ended needs none: its record is only to be closed.
+    """
+    situation = survey(record, ports)
+    if situation.listing is None or situation.ended:
+        return True
+    members = {member.id: member.zone for member in situation.listing.instances}
+    kubernetes = ports.clusters.kubernetes(record.subject.cluster)
+    nodes = [node for node in kubernetes.nodes() if node.instance_id in members]
+    busy = {n.instance_id for n in nodes if n.marked or n.deleting or not n.ready} | set(found.restarted)
+    busy -= {record.instance}
+    left = tightest(
+        allowance(
+            situation.policy.disruption.budgets,
+            reason=None,
+            zone=zone,
+            total=sum(zone in {None, members[node.instance_id]} for node in nodes),
+            disrupting=sum(zone in {None, members.get(name)} for name in busy & members.keys()),
+            now=now,
+        )
+        for zone in (None, record.subject.zone)
+    )
+    if left is not None and left <= 0:
+        return False
+    for node in nodes:
+        if node.instance_id == record.instance:
+            mark(node, record, kubernetes, ports)
+    return True

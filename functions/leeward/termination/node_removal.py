@@ -1,0 +1,66 @@
+"""The steps after a drain that speak to Kubernetes: the node goes back into service, or its Node object is removed."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from leeward.model import well_known
+from leeward.model.node import disruption_taint
+from leeward.model.seen import GONE
+from leeward.model.termination import CauseKind
+from leeward.ports import Ports
+from leeward.termination import decisions, volume_detachment
+from leeward.termination.freshness import Need
+from leeward.termination.instance_state import POOLED_AND_RUNNING, find_node, read, survey
+from leeward.termination.replica_surge import put_back
+from leeward.termination.run import Next, Run
+
+
+def give_back(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """The node goes back into service: its pods did not leave in time, or nothing wants it gone any more. `finish`
+    closes the record. A Node that somebody has deleted keeps its mark: it is tried again, and takes no new pods.
+    """
+    record = read(run.instance, ports)
+    spared = run.next is Next.SPARE
+    kubernetes = ports.clusters.kubernetes(record.subject.cluster)
+    node = find_node(record, kubernetes)
+    why = "; ".join(record.blocked_by) or run.why or "pods did not leave in time"
+    if record.surges:
+        put_back(record.instance, kubernetes, ports)
+    if node is not None:
+        if spared or not (node.deleting and record.has(CauseKind.NODE_DELETED)):
+            kubernetes.unmark(node, disruption_taint(ports.deployment))
+        reason = "TerminationCalledOff" if spared else "PodEvictionFailure"
+        message = run.why if spared else why
+        kubernetes.event(node, reason=reason, message=message, warning=not spared, now=ports.clock.now())
+    return replace(run, next=Next.SPARED if spared else Next.GIVEN_BACK, why=run.why if spared else why[:500])
+
+
+def remove_node(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """Delete the Node object, with our finalizer where it carries it, only once EC2 says that the instance ends and its
+    volumes are free. Raises ClusterUnreachableError, so that the state machine tries again for a while. The run keeps
+    the version at which its hooks were answered: a hook that joins while the API server is away must send it round once
+    more.
+    """
+    situation = survey(read(run.instance, ports), ports, Need.WORK)
+    record = situation.record
+    if situation.lifecycle == POOLED_AND_RUNNING:
+        why = "it runs on in its warm pool: its Node stays tainted until the group takes it into service again"
+        return replace(run, next=Next.FINISH, why=why)
+    if not situation.ended:
+        return replace(run, next=Next.WAIT, pause=decisions.SHORTEST_PAUSE, why=f"EC2 says {situation.state}")
+    kubernetes = ports.clusters.kubernetes(record.subject.cluster)
+    node = find_node(record, kubernetes)
+    if record.surges:
+        put_back(record.instance, kubernetes, ports)
+    if node is not None:
+        waits = volume_detachment.before_removal(situation, node, kubernetes, ports)
+        if waits and situation.state != GONE and not situation.looked:
+            situation = survey(situation.record, ports)
+            waits = volume_detachment.before_removal(situation, node, kubernetes, ports)
+        if waits:
+            return replace(run, next=Next.WAIT, pause=decisions.SHORTEST_PAUSE, why=waits[:500])
+        kubernetes.release(node, well_known.FINALIZER)
+        kubernetes.delete_node(node)
+    ports.claims.note(record.instance, times={"removed": ports.clock.now()})
+    return replace(run, next=Next.FINISH, why=f"removed {node.name}" if node else "its Node was gone already")

@@ -1,0 +1,120 @@
+"""What is looked up before a replacement is placed: the facts of fn sync, free addresses, the node's pods, newcomers.
+
+Nothing here fails: whatever cannot be had is left out and named, because a node that EC2 takes in two minutes does not
+wait for a fact."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import TypeVar
+
+from leeward.errors import LeewardError
+from leeward.model.facts import ClusterFacts, FactKind
+from leeward.model.group import Group
+from leeward.model.instance import Instance
+from leeward.model.node import Node
+from leeward.model.subnet import Subnet
+from leeward.placement.replacement import Known, Leaving
+from leeward.ports import Ports
+from leeward.termination.instance_state import Situation, find_node
+
+JOINS_WITHIN = timedelta(minutes=15)  # an instance that is no Ready node by then never takes its addresses
+STAYING = ("Pending", "InService")
+NEEDED = (FactKind.SUBNETS, FactKind.INSTANCE_TYPES, FactKind.TEMPLATES, FactKind.NODES, FactKind.CNI)
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True, kw_only=True)
+class Look:
+    """What was found. `node` None: not there, or nobody could ask; `doubts`: what is old or missing, one sentence each.
+
+    `silent`: the cluster's API did not answer, and is not asked again in this step.
+    """
+
+    leaving: Leaving
+    known: Known
+    node: Node | None = None
+    doubts: list[str] = field(default_factory=list)
+    silent: bool = False
+
+
+def look(situation: Situation, group: Group, ports: Ports) -> Look:
+    """One read of the table, one DescribeSubnets, two or three calls of the cluster's API; one DescribeInstances where
+    members have been launched that are not Ready yet.
+    """
+    subject = situation.record.subject
+    leaving = Leaving(instance=subject.instance, zone=subject.zone, subnet=subject.subnet, type=subject.instance_type)
+    found = Look(leaving=leaving, known=Known(facts=ClusterFacts(), subnets=()))
+    facts = _facts(subject.cluster, found, ports)
+    found.known = Known(
+        facts=facts,
+        subnets=_subnets(group, facts, found, ports),
+        newcomers=_newcomers(group, subject.instance, facts, found, ports),
+        cni=situation.policy.cni,
+    )
+    _ask_the_cluster(situation, found, ports)
+    return found
+
+
+def _facts(cluster: str, found: Look, ports: Ports) -> ClusterFacts:
+    sheets = _try(lambda: ports.catalog.read(cluster), "the facts of fn sync", found)
+    facts = ClusterFacts.from_sheets(sheets or {})
+    now = ports.clock.now()
+    for kind in facts.stale(now, NEEDED):
+        minutes = int((now - facts.synced[kind]).total_seconds() // 60)
+        found.doubts.append(f"{kind.value} were last synced {minutes} min ago")
+    missing = facts.missing(NEEDED) if sheets is not None else ()
+    if missing:
+        found.doubts.append(f"never synced: {', '.join(kind.value for kind in missing)}")
+    return facts
+
+
+def _subnets(group: Group, facts: ClusterFacts, found: Look, ports: Ports) -> tuple[Subnet, ...]:
+    """With the addresses that are free now, else as they were when fn sync looked."""
+    live = _try(lambda: ports.network.subnets(group.subnets), "free addresses", found) if group.subnets else {}
+    known = live or {subnet.id: subnet for subnet in facts.subnets}
+    return tuple(known[name] for name in group.subnets if name in known)
+
+
+def _newcomers(group: Group, leaving: str, facts: ClusterFacts, found: Look, ports: Ports) -> tuple[Instance, ...]:
+    """Members that were launched and are no Ready nodes yet. Without counted nodes only those that still boot."""
+    counted = FactKind.NODES in facts.synced
+    names = [
+        member.id
+        for member in group.instances
+        if member.id != leaving
+        and member.id not in facts.ready
+        and member.lifecycle.startswith(STAYING if counted else STAYING[0])
+    ]
+    instances = (
+        _try(lambda: ports.instances.describe(names), "instances that are not Ready yet", found) if names else {}
+    )
+    since = ports.clock.now() - JOINS_WITHIN
+    fresh = (one for one in (instances or {}).values() if not one.ended and one.launched >= since)
+    return tuple(sorted(fresh, key=lambda one: one.id))
+
+
+def _ask_the_cluster(situation: Situation, found: Look, ports: Ports) -> None:
+    """The node and its pods; the volumes only where one of its pods has a claim."""
+    kubernetes = ports.clusters.kubernetes(situation.record.subject.cluster)
+    try:
+        node = find_node(situation.record, kubernetes)
+        pods = tuple(kubernetes.pods_on(node.name)) if node else ()
+    except LeewardError as error:
+        found.silent = True
+        found.doubts.append(f"the node is taken for a full one, its pods are not known: {error}")
+        return
+    claimed = any(pod.claims for pod in pods)
+    volumes = _try(kubernetes.volumes, "the zones of the pods' volumes", found) if claimed else ()
+    found.node = node
+    millicores = node.cpu if node else 0
+    found.leaving = replace(found.leaving, millicores=millicores, pods=pods, volumes=tuple(volumes or ()))
+
+
+def _try(ask: Callable[[], T], what: str, found: Look) -> T | None:
+    try:
+        return ask()
+    except LeewardError as error:
+        found.doubts.append(f"{what} could not be had: {error}")
+        return None

@@ -1,0 +1,276 @@
+"""The minute sweeper: finishes what no Catch can finish, and looks where no event is sent.
+
+Top-level time-outs, an operator's stop, data limits and runtime errors go uncaught, events are best effort, and a
+function can die between two calls. So, once a minute: Nodes whose instances are gone lose our finalizer, before all
+else; executions that should run but do not are started again, hooks of ours that nobody holds are claimed or answered,
+marks without a record come off, new nodes get what they have to carry, and nodes that are unhealthy or were deleted are
+claimed. Reading first and acting only on what is still true makes any number of sweeps the same as one."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from functools import partial
+
+from leeward.errors import LeewardError
+from leeward.finalizer.finalizers import keep_finalizers, let_go_of_the_gone
+from leeward.isolation import Executor, attempt, in_threads
+from leeward.model import well_known
+from leeward.model.group import WARMED
+from leeward.model.node import Node, disruption_taint
+from leeward.model.termination import Status, TerminationRecord, execution_name
+from leeward.ports import Ports
+from leeward.retry import patiently
+from leeward.sync.labels import label_nodes
+from leeward.termination.cluster_view import Sight
+from leeward.termination.execution import start
+from leeward.termination.hooks import settle_hooks, settle_launches
+from leeward.termination.maintenance_budget import budget_left, paced
+from leeward.termination.maximum_size import put_back
+from leeward.termination.reconcile_result import Found, apart
+from leeward.termination.records import read_records
+
+SECOND_SIGHT = timedelta(minutes=10)
+CLUSTERS = 32  # at a time
+NODES_SECONDS = 10.0  # for the nodes of a cluster and the finalizers of those that are gone
+KUBERNETES_SECONDS = 25.0  # for everything else that one sweep does in a cluster, of the function's 55
+
+__all__ = ["Found", "sweep_once"]
+
+
+def sweep_once(ports: Ports, each: Executor = in_threads) -> Found:
+    """One sweep over all clusters, side by side. A part that fails is named in `errors` and does not stop the others.
+
+    What needs no API server does not wait for one: hooks are heartbeaten and executions started again while the nodes
+    are read. Hooks come before everything that is done for one record after the other, which may take a storm's sweep
+    to its time-out: a hook that has timed out is lost, what else is left over is done a minute later.
+    """
+    found = Found()
+    served = ports.clusters.names()
+    records = attempt(lambda: _open_records(ports, found))
+    if isinstance(records, LeewardError):
+        each(lambda cluster: _nodes(cluster, ports.for_seconds(NODES_SECONDS), found), served, CLUSTERS)
+        raise records
+    running = _running(ports, found)
+    strays = [record for record in records.values() if record.subject.cluster not in served]
+    with apart("clusters that are not served any more", found):
+        _revive_all(strays, running, ports, found)
+    sweeps = tuple(_ClusterSweep(cluster=one, records=records, running=running, ports=ports) for one in served)
+    each(lambda one: one.run(each), sweeps, CLUSTERS)
+    for one in sweeps:
+        found.add(one.found)
+    return found
+
+
+@dataclass(slots=True, kw_only=True)
+class _ClusterSweep:
+    """One cluster's part of a sweep. `records`: the open ones of all clusters."""
+
+    cluster: str
+    records: Mapping[str, TerminationRecord]
+    running: frozenset[str]
+    ports: Ports
+    found: Found = field(default_factory=Found)
+
+    def run(self, each: Executor) -> None:
+        """What needs AWS alone beside the reading of the nodes, then the rest. Raises nothing."""
+        with apart(self.cluster, self.found):
+            seen: dict[str, Mapping[str, Node]] = {}
+            sight = self._sight()
+            each(lambda part: part(), (partial(self._without_nodes, sight), partial(self._read_nodes, seen)), 2)
+            if sight is not None:
+                self._with_nodes(replace(sight, nodes=seen.get(self.cluster)))
+
+    def _sight(self) -> Sight | None:
+        with apart(self.cluster, self.found):
+            return _look(self.cluster, None, self.records, self.ports)
+        return None
+
+    def _without_nodes(self, sight: Sight | None) -> None:
+        """Hooks first. Records are taken up also where policies or groups cannot be read."""
+        if sight is not None:
+            with apart(f"{self.cluster}: hooks", self.found):
+                settle_hooks(sight, self.running, self.ports, self.found)
+        now = self.ports.clock.now()
+        urgent = [record for record in self._own() if not paced(record, now)]
+        _revive_all(urgent, self.running, self.ports, self.found)
+
+    def _read_nodes(self, seen: dict[str, Mapping[str, Node]]) -> None:
+        nodes = _nodes(self.cluster, self.ports.for_seconds(NODES_SECONDS), self.found)
+        if nodes is not None:
+            seen[self.cluster] = nodes
+
+    def _with_nodes(self, sight: Sight) -> None:
+        ports, found = self.ports.for_seconds(KUBERNETES_SECONDS), self.found
+        settle_launches(sight, ports, found)
+        now = ports.clock.now()
+        _revive_all([record for record in self._own() if paced(record, now)], self.running, ports, found)
+        _sweep_cluster(sight, ports, found)
+
+    def _own(self) -> list[TerminationRecord]:
+        return [record for record in self.records.values() if record.subject.cluster == self.cluster]
+
+
+def _revive_all(records: Iterable[TerminationRecord], running: frozenset[str], ports: Ports, found: Found) -> None:
+    for record in records:
+        with apart(record.instance, found):
+            _revive(record, running, ports, found)
+
+
+def _nodes(cluster: str, ports: Ports, found: Found) -> Mapping[str, Node] | None:
+    """By instance, None while the API server is away. The first thing that is done with them is to let go of those that
+    a dead instance has left behind, also in a cluster that is paused: nobody else can.
+    """
+    nodes: Mapping[str, Node] | None = None
+    with apart(cluster, found):
+        nodes = {node.instance_id: node for node in ports.clusters.kubernetes(cluster).nodes()}
+    if nodes is not None:
+        with apart(f"{cluster}: finalizers", found):
+            found.let_go += let_go_of_the_gone(cluster, nodes, ports, found.note)
+    return nodes
+
+
+def _open_records(ports: Ports, found: Found) -> Mapping[str, TerminationRecord]:
+    """By instance. Each minute begins with another one, so that a sweep that dies early leaves no record behind for
+    good. Where they cannot be read the sweep ends: what is under way would be taken for what nobody does.
+    """
+    names = patiently(ports.claims.open_instances, ports.clock)
+    first = ports.clock.now().minute % len(names) if names else 0
+    records = read_records(names, ports, found).read
+    ordered = [records[name] for name in (*names[first:], *names[:first]) if name in records]
+    return {record.instance: record for record in ordered if record.status is Status.OPEN}
+
+
+def _running(ports: Ports, found: Found) -> frozenset[str]:
+    """Names of the open executions; none where they cannot be listed, and each is asked for then."""
+    with apart("executions", found):
+        return patiently(ports.executions.all_running, ports.clock)
+    return frozenset()
+
+
+def _revive(record: TerminationRecord, running: frozenset[str], ports: Ports, found: Found) -> None:
+    """Start the execution of an open record again, unless it runs, rests after a failure, or waits for a budget."""
+    now = ports.clock.now()
+    if execution_name(record.instance, record.attempt) in running or record.times.get("retry", now) > now:
+        return
+    if ports.executions.running(record.instance, record.attempt):  # begun after the list was made
+        return
+    if paced(record, now) and not budget_left(record, ports, found, now):
+        found.paced.append(record.instance)
+        return
+    start(record, ports)
+    found.restarted.append(record.instance)
+
+
+def _look(
+    cluster: str, nodes: Mapping[str, Node] | None, records: Mapping[str, TerminationRecord], ports: Ports
+) -> Sight:
+    return Sight(
+        cluster=cluster,
+        policies=patiently(lambda: ports.clusters.policies(cluster), ports.clock),
+        groups=tuple(patiently(lambda: ports.groups.of_clusters([cluster]), ports.clock)),
+        nodes=nodes,
+        records=records,
+    )
+
+
+def _sweep_cluster(sight: Sight, ports: Ports, found: Found) -> None:
+    """What is not a matter of minutes."""
+    cluster = sight.cluster
+    with apart(f"{cluster}: upgrades", found):
+        from leeward.upgrade.reconciler import (
+            sweep_upgrades,  # late: drains share this handler and start cold without it
+        )
+
+        found.restored += sweep_upgrades(sight.groups, ports, found.note)
+    with apart(f"{cluster}: maximum sizes", found):
+        _put_back_maxima(sight, ports, found)
+    in_round: frozenset[str] | None = None
+    with apart(f"{cluster}: rounds", found):
+        from leeward.disruption.sweep import sweep_round  # late, as above
+
+        in_round, begun = sweep_round(cluster, ports)
+        found.restarted += [begun] if begun else []
+    if sight.nodes is not None:
+        _sweep_nodes(sight, sight.nodes, in_round, ports, found)
+
+
+def _put_back_maxima(sight: Sight, ports: Ports, found: Found) -> None:
+    """Groups that replacements have raised, also those that no policy selects any more: one read for a hundred."""
+    for item in ports.maxima.read_all(group.name for group in sight.groups).values():
+        if not item.active:
+            continue
+        from leeward.upgrade.lease import held  # late, as above
+
+        with apart(item.group, found):
+            if put_back(item, sight.cluster, ports, lambda one: one.ended is None and held(one, ports)):
+                found.restored.append(item.group)
+
+
+def _sweep_nodes(
+    sight: Sight, nodes: Mapping[str, Node], in_round: frozenset[str] | None, ports: Ports, found: Found
+) -> None:
+    """What is done to nodes needs an API server that answers: without one nothing is ended. `in_round`: instances of
+    the open disruption round, whose nodes carry our mark before they are claimed; None: that could not be read.
+    """
+    cluster = sight.cluster
+    if not sight.policies.settings.paused:
+        with apart(f"{cluster}: labels", found):
+            found.labelled += label_nodes(cluster, sight.selected, nodes.values(), ports, found.note)
+    with apart(f"{cluster}: finalizers", found):
+        keep_finalizers(sight, ports, found)
+    with apart(f"{cluster}: kept nodes", found):
+        if any(well_known.KEPT_FOR in node.annotations for node in nodes.values()):
+            from leeward.disruption.scale_down_protection import sweep_kept_for_rounds  # late, as above
+            from leeward.upgrade.scale_down_protection import sweep_kept
+
+            found.restored += sweep_kept(cluster, nodes.values(), ports)
+            found.restored += sweep_kept_for_rounds(cluster, nodes.values(), ports)
+    with apart(f"{cluster}: repair", found):
+        from leeward.repair.scan import replace_unhealthy  # late, as above
+
+        replace_unhealthy(sight, nodes, ports, found)
+    if in_round is not None:
+        with apart(f"{cluster}: stale taints", found):
+            marked = [node for name, node in nodes.items() if node.taken_out and name not in in_round]
+            ours = [node for node in marked if not node.is_foreign(ports.deployment)]
+            _unmark_stale(ours, sight, ports, found)
+    foreign = sorted((node for node in nodes.values() if node.is_foreign(ports.deployment)), key=lambda node: node.name)
+    found.foreign += [f"{node.name}: {node.disrupted_by or 'no owner'}" for node in foreign]
+
+
+def _pooled(node: Node, sight: Sight, ports: Ports) -> bool:
+    """Whether a node that runs on in its warm pool keeps its taint: a group does not list such instances."""
+    if sight.group_of(node.instance_id) is not None:
+        return False
+    member = ports.groups.lifecycle_of(node.instance_id)
+    return member is not None and member[1].startswith(WARMED)
+
+
+def _unmark_stale(marked: Iterable[Node], sight: Sight, ports: Ports, found: Found) -> None:
+    """Take the taint of this deployment off nodes without an open record, at second sight: fn interruption may be about
+    to claim them. Idempotent: a repeat finds no taint.
+    """
+    for node in _unclaimed(marked, sight.records, ports, found):
+        with apart(node.name, found):
+            if _pooled(node, sight, ports):
+                continue
+            if ports.claims.once(f"stale-mark#{node.uid}", SECOND_SIGHT, ports.clock.now()):
+                continue
+            ports.clusters.kubernetes(sight.cluster).unmark(node, disruption_taint(ports.deployment))
+            found.unmarked.append(node.name)
+
+
+def _unclaimed(
+    marked: Iterable[Node], records: Mapping[str, TerminationRecord], ports: Ports, found: Found
+) -> Iterator[Node]:
+    candidates = [node for node in marked if node.instance_id not in records]
+    names = [node.instance_id for node in candidates]
+    instances = ports.instances.describe(names) if names else {}
+    claims = read_records(names, ports, found)
+    for node in candidates:
+        instance, record = instances.get(node.instance_id), claims.read.get(node.instance_id)
+        if node.instance_id in claims.unreadable:
+            continue
+        alive = instance is not None and instance.state == "running"
+        if alive and (record is None or record.status is Status.CLOSED):
+            yield node

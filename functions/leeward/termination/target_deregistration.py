@@ -1,0 +1,110 @@
+"""Leaving load balancers: who still sends requests to a node, and until when a drain waits for that to end.
+
+The label that excludes the node makes whoever registered it (AWS Load Balancer Controller, the cloud provider) take it
+out; nothing is deregistered here, because they would put it back. docs/designs/draining.md says what each kind of
+target means for a drain."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from leeward.errors import AwsUnreachableError, RetryableError, TerminalError
+from leeward.model.node import Node
+from leeward.model.target import Target, TargetKind
+from leeward.model.termination import TerminationRecord
+from leeward.model.times import format_instant
+from leeward.ports import Ports
+from leeward.termination import deadlines
+from leeward.termination.instance_state import Situation
+
+NOT_AWAITED = "DeregistrationNotAwaited"  # reason of an Event
+UNREACHED = "unreached"  # a time of the record
+UNREACHED_FOR = timedelta(seconds=30)  # about three calls with their retries
+ENDPOINT = "an interface endpoint for elasticloadbalancing, or a NAT gateway (docs/deploy.md)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Awaited:
+    """What a node waits for, one sentence each, and until when at the latest."""
+
+    what: tuple[str, ...]
+    until: datetime
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """As people read it."""
+        return tuple(f"{one}, until {format_instant(self.until)}" for one in self.what)
+
+
+def before_eviction(situation: Situation, started: datetime, node: Node, ports: Ports) -> Awaited | None:
+    """Targets that stand for the node itself (by instance id): requests come in by it for pods anywhere, and those
+    under way go on until it is deregistered. None: evict. What was waited for once is not asked again.
+    """
+    record, now = situation.record, ports.clock.now()
+    if "evicting" in record.times:
+        return None
+    policy = situation.policy.drain
+    until = deadlines.deregistered_by(record, policy, started, now, ours_hold=situation.ours_hold)
+    running = situation.instance is not None and situation.instance.state == "running"
+    if until is not None and now < until and running:
+        awaited = _awaited(situation, node, until, lambda target: target.kind is TargetKind.INSTANCE, ports)
+        if awaited is not None:
+            return awaited
+    ports.claims.note(record.instance, times={"evicting": now})
+    return None
+
+
+def before_the_end(situation: Situation, started: datetime, node: Node, ports: Ports) -> Awaited | None:
+    """Targets at the node's addresses that are still draining: their pods are gone, and while requests may be sent to
+    an address nobody else should get it. A pod that stays keeps its target, which is not waited for.
+    """
+    policy, now = situation.policy.drain, ports.clock.now()
+    until = deadlines.held_by(
+        situation.record, policy, policy.deregistration_timeout, started, now, ours_hold=situation.ours_hold
+    )
+    if now >= until:
+        return None
+    return _awaited(situation, node, until, lambda target: target.kind is TargetKind.IP and target.draining, ports)
+
+
+def _awaited(
+    situation: Situation, node: Node, until: datetime, counts: Callable[[Target], bool], ports: Ports
+) -> Awaited | None:
+    """Load balancers that answer with an error are asked again until the time is over. A permission that is missing, or
+    an API that is not reached for half a minute, must not make every drain wait for nothing: an Event says so, and the
+    drain goes on.
+    """
+    record, instance = situation.record, situation.instance
+    if instance is None:
+        return None
+    try:
+        there = [target for target in ports.load_balancers.targets(record.subject.cluster, instance) if counts(target)]
+    except AwsUnreachableError as error:
+        since = _unreached_since(record, ports)
+        if ports.clock.now() - since < UNREACHED_FOR:
+            return Awaited(
+                what=(f"the load balancers are not reached: {error}",), until=min(until, since + UNREACHED_FOR)
+            )
+        _give_notice(record, node, f"{error}; in a VPC a drain needs {ENDPOINT}", ports)
+        return None
+    except RetryableError as error:
+        return Awaited(what=(f"the load balancers do not answer: {error}",), until=until)
+    except TerminalError as error:
+        _give_notice(record, node, str(error), ports)
+        return None
+    return Awaited(what=tuple(sorted(target.named for target in there)), until=until) if there else None
+
+
+def _unreached_since(record: TerminationRecord, ports: Ports) -> datetime:
+    """When the API was first not reached in this termination, written once."""
+    since = record.times.get(UNREACHED)
+    if since is None:
+        since = ports.clock.now()
+        ports.claims.note(record.instance, times={UNREACHED: since})
+    return since
+
+
+def _give_notice(record: TerminationRecord, node: Node, why: str, ports: Ports) -> None:
+    kubernetes = ports.clusters.kubernetes(record.subject.cluster)
+    message = f"load balancers are not waited for: {why}"[:1000]
+    kubernetes.event(node, reason=NOT_AWAITED, message=message, warning=True, now=ports.clock.now())

@@ -1,0 +1,202 @@
+"""The upgrade's side of the capacity ledger: what the ends of old nodes have paid, and what is still owed.
+
+Decides from the upgrade's record and from the termination records of the old instances that it told to go. Each new
+node launched ahead is a debt of +1; one terminate-with-decrement of a named old node pays it
+(docs/designs/capacity-ledger.md, docs/designs/upgrade.md)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from leeward.model.group import ScalingActivity
+from leeward.model.termination import NOBODY, Outcome, Status, TerminationRecord
+from leeward.termination import capacity_ledger
+from leeward.termination.capacity_ledger import Ending
+from leeward.termination.decisions import RESTS, held_for_upgrade
+from leeward.upgrade.record import UpgradeRecord, cause_id, debt_name
+
+SECOND_SIGHT = timedelta(seconds=60)  # a launch may be seen in the group before anybody has written it down
+MOST_REMARKS, LONGEST_REMARK = 20, 500
+MOST_REASONS, LONGEST_REASON = 100, 300  # the ids of all failures are kept: an item of the table holds 400 KB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Books:
+    """The record with everything that is known to have ended. `unclaimed`: under way, yet not told to go: the step that
+    was to do it died. `failures`: old instance -> why its drain has failed, as far as news. `unforced`: those that were
+    told to go without force, which this start asks for.
+    """
+
+    record: UpgradeRecord
+    unclaimed: tuple[str, ...] = ()
+    failures: Mapping[str, str] = field(default_factory=dict)
+    unforced: tuple[str, ...] = ()
+
+
+def conclude(record: UpgradeRecord, terminations: Mapping[str, TerminationRecord]) -> Books:
+    """Look at every old instance that is under way. Run again on the result, it changes nothing."""
+    unclaimed: list[str] = []
+    failures: dict[str, str] = {}
+    unforced: list[str] = []
+    for old in list(record.under_way):
+        termination = terminations.get(old)
+        if termination is None or not _told(record, old, termination):
+            unclaimed.append(old)
+            continue
+        record = _paid(record, old, termination)
+        if termination.status is Status.CLOSED and termination.outcome is Outcome.TERMINATED:
+            record = replace(_left(record, old), finished=record.finished + 1)
+        elif _given_back(record, old, termination):
+            failures[old] = "; ".join(termination.blocked_by) or "its pods did not leave in time"
+            record = _failed(_left(record, old), old, failures[old])
+        elif record.asked.force and not termination.forced:
+            unforced.append(old)
+    return Books(record=record, unclaimed=tuple(unclaimed), failures=failures, unforced=tuple(unforced))
+
+
+def held_back(
+    record: UpgradeRecord, terminations: Mapping[str, TerminationRecord], time_out: timedelta, now: datetime
+) -> dict[str, str]:
+    """Old instances that their hook holds because pods have not left in time, and why (`update.terminate: first`). The
+    group was told already, so they cannot be given back: they end when the pods leave, or are told again with force.
+    """
+    found: dict[str, str] = {}
+    for old in record.under_way:
+        termination = terminations.get(old)
+        if termination is None or termination.status is Status.CLOSED or termination.forced:
+            continue
+        began = termination.times.get("draining", now)
+        if held_for_upgrade(termination) and now - began > time_out:
+            found[old] = "; ".join(termination.blocked_by) or "its pods did not leave in time"
+    return found
+
+
+def parted(
+    record: UpgradeRecord,
+    held: Mapping[str, TerminationRecord],
+    activities: Sequence[ScalingActivity],
+    now: datetime,
+) -> UpgradeRecord:
+    """What those whom their hook holds have paid, by the group's own word. Where a step died between telling the group
+    and writing down who pays, the termination finds it out at its end, which may never come. What the group does not
+    take off its size, or has said nothing of for long, is owed by nobody.
+    """
+    for old, termination in held.items():
+        debt = debt_of(record, old)
+        if debt is None:
+            continue
+        match capacity_ledger.ending(old, activities):
+            case Ending.SHRUNK:
+                record = replace(without(record, [debt]), gone=record.gone + 1)
+            case Ending.UNKNOWN if now - termination.times.get("terminating", now) <= capacity_ledger.LATEST_WORD:
+                continue
+            case _:
+                record = replace(record, debts={**record.debts, debt: ""})
+    return record
+
+
+def _told(record: UpgradeRecord, old: str, termination: TerminationRecord) -> bool:
+    """Both causes have joined: its own, and the debt where it has one to pay."""
+    debt = debt_of(record, old)
+    return termination.knows(cause_id(record, old)) and (
+        debt is None or termination.knows(capacity_ledger.DEBT + debt_name(debt, record.under_way[old]))
+    )
+
+
+def debt_of(record: UpgradeRecord, old: str) -> str | None:
+    """The new instance for which this old one pays, None where it goes without."""
+    return next((new for new, payer in record.debts.items() if payer == old), None)
+
+
+def _paid(record: UpgradeRecord, old: str, termination: TerminationRecord) -> UpgradeRecord:
+    debt = debt_of(record, old)
+    if debt is None:
+        return record
+    payer = termination.payers.get(debt_name(debt, record.under_way[old]))
+    if payer is None:
+        return record
+    if payer == old:
+        return replace(without(record, [debt]), gone=record.gone + 1)
+    if payer == NOBODY:
+        return remarked(without(record, [debt]), f"the launch of {debt} was forgiven when {old} ended")
+    return replace(record, debts={**record.debts, debt: ""})
+
+
+def _given_back(record: UpgradeRecord, old: str, termination: TerminationRecord) -> bool:
+    """Closed so; or kept open for a maintenance that lies ahead: it rests since a time-out after the upgrade had told
+    it to go, and a debt that it was to pay has come back.
+    """
+    if termination.status is Status.CLOSED:
+        return True
+    told = next(cause.at for cause in termination.all_causes if cause.id == cause_id(record, old))
+    rests = termination.times.get("retry", told) - RESTS >= told
+    return rests and debt_of(record, old) is None
+
+
+def _left(record: UpgradeRecord, old: str) -> UpgradeRecord:
+    """No longer under way; what it was to pay and has not is owed by nobody."""
+    under_way = {name: tag for name, tag in record.under_way.items() if name != old}
+    debts = {new: "" if payer == old else payer for new, payer in record.debts.items()}
+    return replace(record, under_way=under_way, debts=debts)
+
+
+def _failed(record: UpgradeRecord, old: str, why: str) -> UpgradeRecord:
+    """Its drain has failed once more. Reasons are kept of the latest nodes alone: they repeat each other."""
+    reasons = {name: said for name, said in record.reasons.items() if name != old}
+    latest = [*reasons.items(), (old, why[:LONGEST_REASON])][-MOST_REASONS:]
+    return replace(record, failed=(*record.failed, old), reasons=dict(latest))
+
+
+def not_told(record: UpgradeRecord, old: Iterable[str]) -> UpgradeRecord:
+    """They stay for now: nobody had told them to go yet."""
+    for one in old:
+        record = _left(record, one)
+    return record
+
+
+def dropped(record: UpgradeRecord, old: str) -> UpgradeRecord:
+    """It ended before anybody had told it to go."""
+    return replace(_left(record, old), finished=record.finished + 1)
+
+
+def without(record: UpgradeRecord, new: Iterable[str]) -> UpgradeRecord:
+    """The debts are paid, forgiven or handed on."""
+    gone = set(new)
+    return replace(
+        record,
+        debts={name: payer for name, payer in record.debts.items() if name not in gone},
+        places={name: zone for name, zone in record.places.items() if name not in gone},
+    )
+
+
+def remarked(record: UpgradeRecord, remark: str) -> UpgradeRecord:
+    """For people: what happened that they may wonder about."""
+    remark = remark[:LONGEST_REMARK]
+    if remark in record.remarks:
+        return record
+    return replace(record, remarks=(*record.remarks, remark)[-MOST_REMARKS:])
+
+
+def seen_sizes(
+    record: UpgradeRecord, *, desired: int, owed_by_others: int, shrunk: bool, now: datetime
+) -> UpgradeRecord:
+    """Has somebody else changed the group's size? Then what is left goes without decrement, and the size is not
+    restored (EKS leaves its scale-down phase at once when Cluster Autoscaler scales the group up). A smaller size,
+    which the group's history tells, was chosen by somebody who saw the larger one: nothing is taken off it.
+
+    `owed_by_others`: launches of other terminations in the group. A larger size is believed at second sight.
+    """
+    if record.others_scaled is not None or record.orders:
+        return record
+    explained = record.desired + len(record.debts) + record.raised + owed_by_others
+    grown = desired > explained
+    if not grown and not shrunk:
+        return replace(record, others_seen=None) if record.others_seen else record
+    if grown and not shrunk:
+        if record.others_seen is None:
+            return replace(record, others_seen=now)
+        if now - record.others_seen < SECOND_SIGHT:
+            return record
+    what = "made it smaller" if shrunk else f"scaled it up: desired is {desired}, {explained} are explained"
+    remark = f"others {what}; the rest goes without decrement and the size stays"
+    return remarked(replace(without(record, record.unassigned), others_scaled=now), remark)

@@ -1,0 +1,278 @@
+"""How an upgrade ends: scaled down and restored, undone, turned round into a rollback, or failed with a record that the
+next start takes up. In every branch AZRebalance is resumed and the maximum size put back, as soon as it can be."""
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from leeward.errors import ObjectGoneError
+from leeward.model import well_known
+from leeward.model.node import Node
+from leeward.model.termination import Status, TerminationRecord
+from leeward.ports import Ports
+from leeward.termination import capacity_ledger
+from leeward.upgrade.budget_arbitration import still_allowed
+from leeward.upgrade.capacity_ledger import conclude, debt_of, held_back, parted, remarked, without
+from leeward.upgrade.cluster_constraints import has_to_leave
+from leeward.upgrade.group_sequence import begin_next
+from leeward.upgrade.lease import read, written
+from leeward.upgrade.members import Age, Member
+from leeward.upgrade.record import UpgradeRecord, Wish, execution_name
+from leeward.upgrade.rollout import adopted
+from leeward.upgrade.run import Next, Run
+from leeward.upgrade.scale_down_protection import let_go
+from leeward.upgrade.scene import Scene, look, measured
+from leeward.upgrade.settling import nodes_finish, settled
+from leeward.upgrade.stalled import MOST_NAMED
+from leeward.upgrade.surge_orders import fulfil
+from leeward.upgrade.templates import points_at
+from leeward.upgrade.termination_requests import ask_to_pay, tell
+
+REBALANCE = "AZRebalance"
+ERRORS = {
+    Next.BLOCKED: "PreflightBlocked",
+    Next.CREATION_FAILURE: "NodeCreationFailure",
+    Next.EVICTION_FAILURE: "PodEvictionFailure",
+    Next.CANARY_FAILURE: "CanaryFailure",
+    Next.UPDATE_FAILURE: "NodegroupUpdateFailure",
+}
+
+
+def scale_down(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """Only where a surplus is left: a new node whose debt no old node has paid. The emptiest new node is asked to go
+    for it, and from then on the termination of that node answers for the size.
+    """
+    record = fulfil(read(run, ports), ports)
+    scene = look(record, ports)
+    record = _adopted(record, scene, ports)
+    if record.others_scaled is not None and record.debts:
+        record = written(without(record, record.debts), ports)
+    record = _hand_on(record, scene, scene.preflight.members, ports)
+    return settled(run, record, scene, ports)
+
+
+def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """Abort: old nodes that were not told to go serve again, those on their way finish, as many new nodes go as nobody
+    has paid for, those without pods first, and the group launches as before.
+    """
+    record = fulfil(read(run, ports), ports)
+    scene = look(record, ports)
+    record = _adopted(record, scene, ports)
+    ends = ports.claims.read_all(record.under_way)
+    books = conclude(record, ends)
+    if books.record != record:
+        record = written(books.record, ports)
+    record, untold = still_allowed(record, books.unclaimed, scene.preflight, ports)
+    tell(record, untold, scene, ports)
+    if record.previous is not None and not points_at(scene.group, record.previous, ports):
+        assert record.previous.template is not None  # what a rollback returns to has one
+        ports.group_changes.point_at(scene.group, record.previous.template)
+    record = _rollback_aborted(record, ports)
+    stay = [one for one in scene.preflight.old if one.instance.id not in record.under_way]
+    uncordon((one.node for one in stay if one.node is not None), record, ports)
+    held = held_back(record, ends, scene.policy.drain.timeout, ports.clock.now())
+    if len(record.under_way) > len(held):
+        return nodes_finish(run, record, held, scene, ports)
+    if held:
+        record = _parted(record, {old: ends[old] for old in held}, ports)
+        record = remarked(record, f"{', '.join(sorted(held))} end when their pods leave: the group was told already")
+    record = _hand_on(record, scene, scene.preflight.members, ports)
+    return settled(run, record, scene, ports)
+
+
+def _rollback_aborted(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
+    """An abort returns to what the group launched before: for a rollback that is the version it was to leave."""
+    wanted, before = record.target.template, record.previous.template if record.previous is not None else None
+    if not record.rolling_back or wanted is None or before is None:
+        return record
+    remark = (
+        f"the rollback was aborted: {record.group} launches {before.told}, the version that was rolled back from; to "
+        f"finish it: leeward upgrade start {record.group} --launch-template-version {wanted.version}"
+    )
+    found = remarked(record, remark)
+    return written(found, ports) if found != record else record
+
+
+def turn_round(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """Rollback: the same workflow with the previous version as the target. Who is old and who is new turns round by
+    itself; debts stay what they are. Killed after the write, the step finds nothing more to turn.
+    """
+    record = read(run, ports)
+    if record.wish is not Wish.ROLLBACK or record.previous is None:
+        return replace(run, next=Next.POINT, why="turned round")
+    group = ports.groups.describe([record.group])[record.group]
+    turned = replace(
+        record,
+        target=record.previous,
+        previous=record.target,
+        wish=Wish.RUN,
+        rolling_back=not record.rolling_back,
+        prepared=True,
+        checked=True,
+        cordoned=False,
+        failed=(),
+        reasons={},
+        error="",
+        proven=None,
+        phase_since=None,
+        why="",
+    )
+    if not record.in_sizes:
+        turned = replace(measured(turned, group, ports), others_scaled=None, others_seen=None)
+    written(turned, ports)
+    return replace(
+        run, next=Next.POINT, why=f"back to {record.previous.template.told if record.previous.template else ''}"
+    )
+
+
+def restore(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """AZRebalance and the maximum size as before, nothing cordoned by us any more, the record closed. Nobody looks for
+    cordons afterwards: a list that is seconds old might lack one that a step has just set.
+    """
+    record = read(run, ports)
+    scene = look(record, ports)
+    members = {one.id for one in scene.group.instances}  # those too that were put into Standby meanwhile
+    nodes = ports.clusters.kubernetes(record.cluster).nodes()
+    uncordon((node for node in nodes if node.instance_id in members), record, ports)
+    record = give_back_group(record, ports)
+    how = Next.ABORTED if record.wish is Wish.ABORT else Next.ROLLED_BACK if record.rolling_back else Next.UPGRADED
+    target = f", {record.target.template.told}" if record.target.template else ""
+    why = f"{record.finished} nodes replaced, {len(scene.preflight.members)} members{target}"
+    then = begin_next(record, ports) if how is Next.UPGRADED else ""
+    out = "" if how is Next.ABORTED else _left_out(scene)
+    said = "; ".join(part for part in (why, out, then, *record.remarks) if part)
+    left = () if how is not Next.UPGRADED else record.then
+    written(replace(record, ended=ports.clock.now(), error="", why=said[:500], then=left), ports)
+    return replace(run, next=how, why=said)
+
+
+def _left_out(scene: Scene) -> str:
+    """Name the old instances that stay: one may have been put into Standby or protected after pre-flight."""
+    out = scene.preflight.left_out
+    told = ", ".join(f"{one.instance.id} {one.absence.value}" for one in out[:MOST_NAMED])
+    more = f" and {len(out) - MOST_NAMED} more" if len(out) > MOST_NAMED else ""
+    return f"not upgraded: {told}{more}" if out else ""
+
+
+def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
+    """The record says what failed and stays for the next start: new nodes serve, the group launches the new version."""
+    record = give_back_group(read(run, ports), ports)
+    error = ERRORS.get(run.next) or str(call.get("error") or "UpgradeFailure")
+    why = run.why if run.next in ERRORS else f"{error}: {call.get('cause') or ''}"
+    onward = run.next if run.next in ERRORS else Next.FAILED
+    written(replace(record, ended=ports.clock.now(), error=f"{error}: {why}"[:1000], why=why[:500]), ports)
+    return replace(run, next=onward, why=why)
+
+
+def go_on(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """The history of this execution is nearly full: the next one takes the lease. Its name follows from the record, so
+    that asking twice starts one.
+    """
+    record = read(run, ports)
+    attempt = record.attempt + 1
+    while not ports.upgrade_executions.start(
+        execution_name(record.group, attempt),
+        {"v": 1, "group": record.group, "attempt": attempt, "after": run.execution},
+    ):
+        attempt += 1
+    return replace(run, next=Next.CONTINUED, why=f"execution {execution_name(record.group, attempt)} goes on")
+
+
+STEPS = {
+    "scale-down": scale_down,
+    "undo": undo,
+    "turn-round": turn_round,
+    "restore": restore,
+    "note-failure": note_failure,
+    "continue": go_on,
+}
+
+
+def give_back_group(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
+    """Keep no node from Cluster Autoscaler, resume AZRebalance, put back the maximum size where that can be. The calls
+    come first: what is written down as ours is undone again by whoever comes next, the sweeper at the latest.
+    """
+    let_go(record, ports)
+    if record.suspended:
+        ports.group_changes.resume(record.group, REBALANCE)
+    back = record.raised_maximum and (
+        _others_chose_more(record, ports) or ports.group_changes.put_back_maximum(record.group, record.maximum)
+    )
+    if not (record.suspended or back):
+        return record
+    raised = record.raised_maximum and not back
+    return replace(record, suspended=False, raised_maximum=raised, raised_to=record.raised_to if raised else 0)
+
+
+def _others_chose_more(record: UpgradeRecord, ports: Ports) -> bool:
+    """Somebody has set a maximum size above what we had raised it to: it is theirs and stays."""
+    group = ports.groups.describe([record.group]).get(record.group)
+    return group is not None and 0 < record.raised_to < group.maximum
+
+
+def uncordon(nodes: Iterable[Node], record: UpgradeRecord, ports: Ports) -> None:
+    """Undo our cordons, and nobody else's."""
+    kubernetes = ports.clusters.kubernetes(record.cluster)
+    for node in nodes:
+        if {well_known.CORDONED_FOR, well_known.EXCLUDED_FOR} & node.annotations.keys():
+            with suppress(ObjectGoneError):
+                kubernetes.uncordon(node)
+
+
+def _parted(record: UpgradeRecord, held: Mapping[str, TerminationRecord], ports: Ports) -> UpgradeRecord:
+    """The group's history is asked only while one of them is to pay: nobody else will say it before their end."""
+    if not any(debt_of(record, old) for old in held):
+        return record
+    activities = ports.groups.activities(record.group, record.began - capacity_ledger.MARGIN)
+    found = parted(record, held, activities, ports.clock.now())
+    return written(found, ports) if found != record else record
+
+
+def _hand_on(
+    record: UpgradeRecord, scene: Scene, among: list[Member] | tuple[Member, ...], ports: Ports
+) -> UpgradeRecord:
+    """Each debt that nobody pays to a named node: new ones and those launched ahead before others, the emptiest first;
+    chosen and written down, then asked. Where the desired size is what it was, somebody took back what was launched.
+    """
+    if record.unassigned and scene.group.desired <= record.desired:
+        what = f"{', '.join(record.unassigned)}: launched ahead, and the desired size is no larger than it was"
+        record = written(remarked(without(record, record.unassigned), what), ports)
+    taken = set(record.debts.values())
+    free = sorted(
+        (one for one in among if one.instance.id not in taken and _may_go(one, record) and not _leaving(one, ports)),
+        key=lambda one: (one.age is Age.OLD and one.instance.id not in record.debts, _pods(scene, one), one.name),
+    )
+    payers = dict(zip(record.unassigned, (one.instance.id for one in free), strict=False))
+    if payers:
+        record = written(replace(record, debts={**record.debts, **payers}), ports)
+    asked = {new: payer for new, payer in record.debts.items() if payer and payer not in record.under_way}
+    for new, payer in asked.items():
+        ask_to_pay(record, new, payer, scene, ports)
+    if not asked:
+        return record
+    remark = f"{', '.join(sorted(asked.values()))} were asked to go for launches that no old node was left to pay"
+    return written(remarked(without(record, asked), remark), ports)
+
+
+def _adopted(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
+    """Instances for which the desired size was raised may come after the last drain."""
+    found = adopted(record, scene)
+    return written(found, ports) if found != record else record
+
+
+def _may_go(member: Member, record: UpgradeRecord) -> bool:
+    """A person's protection from scale-in holds; what the upgrade has launched it may terminate."""
+    return not member.instance.protected or member.instance.id in record.debts
+
+
+def _leaving(member: Member, ports: Ports) -> bool:
+    """Somebody is ending it already."""
+    termination = ports.claims.read(member.instance.id)
+    return termination is not None and termination.status is Status.OPEN
+
+
+def _pods(scene: Scene, member: Member) -> int:
+    if member.node is None:
+        return 0
+    return sum(has_to_leave(pod) for pod in scene.preflight.world.pods_on(member.node.name))

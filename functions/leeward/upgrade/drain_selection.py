@@ -1,0 +1,205 @@
+"""Which old nodes start next in a running upgrade of a self-managed group; new ones are launched by `ahead.py`.
+
+Decides from one look and from the record: an old node starts when a Ready new node of its zone is not paid for yet
+(docs/designs/upgrade.md)."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from leeward.upgrade.cluster_constraints import WaveNode
+from leeward.upgrade.members import Age, Member
+from leeward.upgrade.pod_capacity import Room
+from leeward.upgrade.preflight import Preflight, zone_of
+from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.surge_sizes import Strategy
+from leeward.upgrade.unavailable_nodes import busy_nodes
+from leeward.upgrade.wave_constraints import Limits
+from leeward.upgrade.waves import Order, next_nodes, plan_waves
+
+TRIES = 2  # of one node within one start
+LATE = timedelta(minutes=5)  # after its launch, for a new node that is not Ready
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """An old instance whose turn has come, and the new one for which it pays, empty where the group replaces it."""
+
+    old: str
+    debt: str = ""
+
+
+def waiting(preflight: Preflight, record: UpgradeRecord) -> tuple[Member, ...]:
+    """Old members that nobody has told to go yet: what ends for another reason is waited for."""
+    return tuple(
+        one
+        for one in preflight.old
+        if one.instance.id not in record.under_way and not (one.node is not None and one.node.marked)
+    )
+
+
+def to_try(preflight: Preflight, record: UpgradeRecord) -> tuple[Member, ...]:
+    """Those of them that may be told now: one whose drain has failed twice in this start waits for the next."""
+    failures = Counter(record.failed)
+    return tuple(one for one in waiting(preflight, record) if failures[one.instance.id] < TRIES)
+
+
+def with_decrement(record: UpgradeRecord) -> bool:
+    """Whether each old node pays for a new one, launched ahead by name."""
+    return record.strategy is not Strategy.MINIMAL and record.others_scaled is None and not record.refusal
+
+
+def starts(
+    preflight: Preflight,
+    record: UpgradeRecord,
+    *,
+    at_most: int | None = None,
+    seed: int = 0,
+    room: Callable[[], Room] | None = None,
+) -> tuple[Start, ...]:
+    """Who is told to go now, beside those that are on their way. A node that is empty and settles holds nobody up.
+
+    `room`: the cluster as a scheduler sees it, asked for only where nodes could go before their successors are Ready.
+    """
+    candidates = {one.name: one for one in to_try(preflight, record)}
+    busy = busy_nodes(preflight, record)
+    lingering = {one.name for one in busy}  # pods of a Node that was deleted end with their own grace, not with EC2
+    bare = [one for one in candidates.values() if one.node is None and one.instance.id not in lingering]
+    ready = _ready_debts(preflight, record)
+    limits = preflight.limits
+    if with_decrement(record):
+        limits = replace(limits, per_zone=_covered(preflight, record, limits, busy, ready))
+    else:
+        left = limits.together - _missing(preflight, record)
+        at_most = max(left if at_most is None else min(left, at_most), 0)
+    booting = [new for new in record.unassigned if new not in ready] if room and with_decrement(record) else []
+    nodes: list[WaveNode] = []
+    if _any_may_go(preflight, record, candidates, busy, limits, [*ready, *booting]):
+        nodes = _preferred(preflight, candidates, seed)
+    chosen = next_nodes(nodes, busy, limits, preflight.rivalry)
+    if room is not None and booting:
+        going = [*busy, *(one for one in nodes if one.name in chosen)]
+        ready = [*ready, *booting]
+        chosen += _early(preflight, record, nodes, going, ready, room)
+    names = [*bare, *(candidates[name] for name in chosen)]
+    if at_most is not None:
+        names = names[:at_most]
+    return _with_debts(preflight, record, names, ready)
+
+
+def _any_may_go(
+    preflight: Preflight,
+    record: UpgradeRecord,
+    candidates: Collection[str],
+    busy: Sequence[WaveNode],
+    limits: Limits,
+    alive: Sequence[str],
+) -> bool:
+    """Whether one of them could, in whatever order they are asked: else nobody has to plan. `alive`: as in `_early`."""
+    if with_decrement(record):
+        limits = replace(limits, per_zone=_covered(preflight, record, preflight.limits, busy, alive))
+    nodes = [one for one in preflight.wave_nodes if one.name in candidates]
+    return bool(
+        next_nodes(nodes, busy, replace(limits, together=min(limits.together, len(busy) + 1)), preflight.rivalry)
+    )
+
+
+def _preferred(preflight: Preflight, candidates: Mapping[str, Member], seed: int) -> list[WaveNode]:
+    """Wave by wave."""
+    nodes = {one.name: one for one in preflight.wave_nodes if one.name in candidates}
+    order = Order(preflight.policy.update.order)
+    planned = plan_waves(nodes.values(), preflight.limits, preflight.rivalry, order=order, seed=seed)
+    return [nodes[name] for wave in planned for name in wave]
+
+
+def _early(
+    preflight: Preflight,
+    record: UpgradeRecord,
+    nodes: Sequence[WaveNode],
+    going: Sequence[WaveNode],
+    alive: Sequence[str],
+    room: Callable[[], Room],
+) -> tuple[str, ...]:
+    """Old nodes whose successors boot, and whose pods fit meanwhile on the new nodes that are Ready. `going`: those
+    that drain or are about to; `alive`: new instances that nobody pays for yet.
+    """
+    taken = {one.name for one in going}
+    limits = replace(preflight.limits, per_zone=_covered(preflight, record, preflight.limits, going, alive))
+    wanted = next_nodes([one for one in nodes if one.name not in taken], going, limits, preflight.rivalry)
+    if not wanted:
+        return ()
+    new = [one for one in preflight.members if one.age is Age.NEW]
+    if any(_is_late(preflight, one) for one in new):
+        return ()
+    serving = {one.node.name for one in new if one.node is not None and one.node.ready and not one.node.unschedulable}
+    return room().fitting(serving, [one.name for one in going], wanted)
+
+
+def _is_late(preflight: Preflight, new: Member) -> bool:
+    """It should have been Ready by now: until it is clear what is wrong, nobody goes before his successor is Ready."""
+    launched = preflight.world.instances.get(new.instance.id)
+    if launched is None or (new.node is not None and new.node.ready):
+        return False
+    return preflight.world.now - launched.launched > LATE
+
+
+def _ready_debts(preflight: Preflight, record: UpgradeRecord) -> list[str]:
+    """New instances that nobody pays for yet and whose node is Ready. One that is gone was replaced by its group: it
+    counts when no new node is still on its way.
+    """
+    new = {one.instance.id: one for one in preflight.members}
+    settled = all(one.node is not None and one.node.ready for one in new.values() if one.age is Age.NEW)
+    found = []
+    for name in record.unassigned:
+        member = new.get(name)
+        if settled if member is None else (member.node is not None and member.node.ready):
+            found.append(name)
+    return found
+
+
+def _covered(
+    preflight: Preflight, record: UpgradeRecord, limits: Limits, busy: Sequence[WaveNode], ready: Sequence[str]
+) -> dict[str, int]:
+    """In each zone no more than Ready new nodes wait for there; those of zones where none may go serve anywhere."""
+    old = {zone_of(preflight.world, one) for one in to_try(preflight, record)}
+    places = Counter(record.places.get(new, "") for new in ready)
+    anywhere = sum(count for zone, count in places.items() if zone not in old)
+    at_work = Counter(one.zone for one in busy)
+    found = {zone: at_work[zone] + places[zone] + anywhere for zone in old}
+    return {zone: min(most, limits.per_zone.get(zone, most)) for zone, most in found.items()}
+
+
+def _missing(preflight: Preflight, record: UpgradeRecord) -> int:
+    """Members that the group has still to replace, or whose node is not Ready yet."""
+    there = sum(
+        one.instance.id not in record.under_way and (one.age is Age.OLD or (one.node is not None and one.node.ready))
+        for one in preflight.members
+    )
+    return max(preflight.group.desired - preflight.serving_left_out - there, 0)
+
+
+def _with_debts(
+    preflight: Preflight, record: UpgradeRecord, members: Sequence[Member], ready: Sequence[str]
+) -> tuple[Start, ...]:
+    """Who pays for what. Where LaunchInstances is refused the last old nodes pay, the others are replaced.
+
+    `ready`: new instances that nobody pays for, those that still boot behind the others.
+    """
+    if not with_decrement(record):
+        left = len(waiting(preflight, record))
+        free = list(record.unassigned) if record.refusal and record.others_scaled is None else []
+        found = []
+        for number, one in enumerate(members):
+            pays = free.pop() if free and left - number <= len(free) else ""
+            found.append(Start(old=one.instance.id, debt=pays))
+        return tuple(found)
+    old = {zone_of(preflight.world, one) for one in to_try(preflight, record)}
+    free, found = list(ready), []
+    for one in members:
+        mine = [new for new in free if record.places.get(new) == zone_of(preflight.world, one)]
+        strays = [new for new in free if record.places.get(new) not in old]
+        if pays := next(iter((*mine, *strays)), ""):
+            free.remove(pays)
+            found.append(Start(old=one.instance.id, debt=pays))
+    return tuple(found)

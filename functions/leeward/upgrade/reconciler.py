@@ -1,0 +1,72 @@
+"""What an upgrade's execution that was stopped, timed out or died could not give back: by the rule on how executions
+end, at once, and by the minute's sweep where that event was lost.
+
+A lease without an open execution holds nothing: AZRebalance is resumed, the maximum size put back where it can be. The
+record stays, and the next start goes on where it was. Nobody starts it by himself: who stopped it had a reason."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from leeward.errors import LeewardError, RecordChangedError
+from leeward.isolation import attempt, isolate_errors, reraise
+from leeward.model.group import Group
+from leeward.ports import Ports
+from leeward.upgrade.completion import give_back_group
+from leeward.upgrade.lease import held
+from leeward.upgrade.record import UpgradeRecord
+
+
+def sweep_upgrades(
+    groups: Iterable[Group], ports: Ports, note: Callable[[str, LeewardError], object] = reraise
+) -> list[str]:
+    """Names of groups that got something back: one read of the table for a hundred groups, one for each where that
+    fails. Groups that no policy selects are among them: an upgrade may have been started with that finding overridden,
+    or the policy has changed since. `note` takes a group that could not be handled and why; the others are.
+    """
+    found: list[str] = []
+    by_name = {group.name: group for group in groups}
+    records = attempt(lambda: ports.upgrades.read_all(by_name))
+    for name, group in by_name.items():
+        with isolate_errors(partial(note, name)):
+            record = ports.upgrades.read(name) if isinstance(records, LeewardError) else records.get(name)
+            found += _restored(record, group, ports)
+    return found
+
+
+def _restored(record: UpgradeRecord | None, group: Group, ports: Ports) -> list[str]:
+    if record is None or not _owes(record, group) or (record.ended is None and held(record, ports)):
+        return []
+    restored = give_back_group(record, ports)
+    return [group.name] if restored != record and ports.upgrades.write(restored) is not None else []
+
+
+def ended_badly(detail: Mapping[str, Any], ports: Ports) -> str:
+    """One execution ended with FAILED, TIMED_OUT or ABORTED: what was done, in a sentence. Delivered twice it does
+    nothing more. Raises RecordChangedError while others write the record.
+    """
+    name, status = str(detail.get("name") or ""), str(detail.get("status") or "")
+    record = ports.upgrades.read(_group_of(detail))
+    if record is None or record.execution != name or record.ended is not None or held(record, ports):
+        return f"execution {name} ended with {status} and left nothing"
+    why = f"execution {name} ended with {status}: start the upgrade of {record.group} again, and it goes on"
+    if ports.upgrades.write(replace(give_back_group(record, ports), why=why)) is None:
+        raise RecordChangedError(f"upgrade of {record.group}: somebody has written at version {record.version}")
+    return why
+
+
+def _group_of(detail: Mapping[str, Any]) -> str:
+    """From the execution's input, empty where the event does not hold it; the sweep then finds the group."""
+    try:
+        given = json.loads(detail.get("input") or "{}")
+    except ValueError:
+        return ""
+    group = given.get("group") if isinstance(given, dict) else ""
+    return group if isinstance(group, str) else ""
+
+
+def _owes(record: UpgradeRecord, group: Group) -> bool:
+    """A maximum size goes back only once the desired size fits below it."""
+    return record.suspended or (record.raised_maximum and group.desired <= record.maximum)

@@ -1,0 +1,166 @@
+"""One turn of a running upgrade: close the books on what has ended, launch what comes ahead, tell old nodes to go.
+
+Everything is decided on one look, written into the record in one conditional write, and only then done. Killed before
+the write, nothing has happened; killed after it, the next turn finds in the record what was still to be done."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from leeward.model.launch_refusal import EVENT, sentence
+from leeward.ports import Ports
+from leeward.snapshot.gather import read_specs
+from leeward.upgrade import drain_selection
+from leeward.upgrade.budget_arbitration import still_allowed
+from leeward.upgrade.capacity_ledger import Books, conclude, dropped, held_back, seen_sizes
+from leeward.upgrade.control import Move, Permission
+from leeward.upgrade.gate import is_proven
+from leeward.upgrade.lease import written
+from leeward.upgrade.members import Age
+from leeward.upgrade.pause import allowed, with_canary
+from leeward.upgrade.pod_capacity import Room
+from leeward.upgrade.record import UpgradeRecord, tag_for
+from leeward.upgrade.scale_down_protection import keep
+from leeward.upgrade.scene import Scene, has_shrunk, look, owed_by_others
+from leeward.upgrade.status import zones_to_serve
+from leeward.upgrade.surge_launches import launches
+from leeward.upgrade.surge_orders import DESIRED_SIZE, fulfil, order
+from leeward.upgrade.termination_requests import force, tell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """What came of it. `exhausted`: INCREMENTAL has launched 2 x zones and a zone is still without a new node; `held`:
+    old instances that their hook holds, whose pods have not left in time, and why.
+    """
+
+    record: UpgradeRecord
+    scene: Scene
+    permission: Permission
+    told: int = 0
+    exhausted: bool = False
+    held: Mapping[str, str] = field(default_factory=dict)
+
+
+def take_turn(record: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
+    """`drains`: whether old nodes may be told to go, or new ones only launched."""
+    record = fulfil(record, ports)  # a launch whose answer got lost comes before every count
+    scene = look(record, ports)
+    ends = ports.claims.read_all(record.under_way)
+    books = conclude(record, ends)
+    found = _resized(adopted(_without_gone(books, scene), scene), scene, ports)
+    found = with_canary(found, scene, ports.clock.now())
+    permission = allowed(found, scene, ports)
+    unclaimed = [old for old in books.unclaimed if old in found.under_way]
+    exhausted = False
+    if permission.move is Move.GO:
+        found = _proven(found, scene, ports)
+        zones = launches(scene.preflight, found, rolling=found.proven is not None and permission.at_most is None)
+        exhausted = zones is None
+        found = order(found, scene, zones or (), ports)
+        if drains:
+            found, told = _begin(found, scene, permission.at_most, ports)
+            unclaimed += told
+    if found != record:
+        found = written(found, ports)
+    keep(found, scene, ports)
+    found = fulfil(_raise_instead(found, scene, ports), ports)
+    _announce_refusal(record, found, scene, ports)
+    found, unclaimed = still_allowed(found, unclaimed, scene.preflight, ports)
+    tell(found, unclaimed, scene, ports)
+    force(found, books.unforced, scene, ports)
+    held = held_back(found, ends, scene.policy.drain.timeout, ports.clock.now())
+    return Turn(record=found, scene=scene, permission=permission, told=len(unclaimed), exhausted=exhausted, held=held)
+
+
+def _begin(record: UpgradeRecord, scene: Scene, at_most: int | None, ports: Ports) -> tuple[UpgradeRecord, list[str]]:
+    """Write down who is told to go, and for which new node each pays."""
+
+    def room() -> Room:
+        nodes, pods = read_specs(ports.clusters.kubernetes(record.cluster))
+        return Room(nodes=nodes, pods=pods)
+
+    seed = int(record.began.timestamp())
+    chosen = drain_selection.starts(scene.preflight, record, at_most=at_most, seed=seed, room=room)
+    debts, under_way = dict(record.debts), dict(record.under_way)
+    for number, one in enumerate(chosen, record.started + 1):
+        under_way[one.old] = tag_for(record, number)
+        if one.debt:
+            debts[one.debt] = one.old
+    begun = replace(record, debts=debts, under_way=under_way, started=record.started + len(chosen))
+    return begun, [one.old for one in chosen]
+
+
+def _proven(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
+    """From when on more new nodes come ahead than the surge: those that the next turns need boot while the gate waits
+    for the last of the first.
+    """
+    preflight = scene.preflight
+    zones = zones_to_serve(preflight)
+    if record.proven is not None or not zones or not is_proven(preflight.members, zones, preflight.target.labels):
+        return record
+    return replace(record, proven=ports.clock.now())
+
+
+def _without_gone(books: Books, scene: Scene) -> UpgradeRecord:
+    """An old instance that was never told to go and that EC2 has ended meanwhile is gone by itself."""
+    record = books.record
+    for old in books.unclaimed:
+        instance = scene.instances.get(old)
+        if instance is None or instance.ended:
+            record = dropped(record, old)
+    return record
+
+
+def _resized(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
+    """The history is asked for shrinking, other terminations only when the group is larger than we can explain."""
+    if record.others_scaled is not None:
+        return record
+    desired = scene.group.desired
+    mine = record.desired + len(record.debts) + record.raised
+    others = owed_by_others(scene.group, ports) if desired > mine else 0
+    shrunk = has_shrunk(record, ports)
+    return seen_sizes(record, desired=desired, owed_by_others=others, shrunk=shrunk, now=ports.clock.now())
+
+
+def adopted(record: UpgradeRecord, scene: Scene) -> UpgradeRecord:
+    """Where the desired size was raised instead of launching by name, new members become the debts."""
+    if not record.raised:
+        return record
+    new = [
+        one.instance for one in scene.preflight.members if one.age is Age.NEW and one.instance.id not in record.debts
+    ][: record.raised]
+    return replace(
+        record,
+        raised=record.raised - len(new),
+        launched=record.launched + len(new),
+        debts={**record.debts, **{one.id: "" for one in new}},
+        places={**record.places, **{one.id: one.zone for one in new}},
+    )
+
+
+def _announce_refusal(before: UpgradeRecord, after: UpgradeRecord, scene: Scene, ports: Ports) -> None:
+    """Write the refusal as an Event of an old node, in the turn that met it. A repeat within ten minutes is one."""
+    node = next((old.node for old in scene.preflight.old if old.node is not None), None)
+    if after.refusal and after.refusal != before.refusal and node is not None:
+        text = sentence(after.group, after.refusal, DESIRED_SIZE)
+        kubernetes = ports.clusters.kubernetes(after.cluster)
+        kubernetes.event(node, reason=EVENT, message=text[:1000], warning=True, now=ports.clock.now())
+
+
+def _raise_instead(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
+    """LaunchInstances does not serve the group: its desired size is raised once, by what is still lacking."""
+    if not record.refusal or record.others_scaled is not None:
+        return record
+    if not record.wanted:
+        lacking = max(min(record.surge, len(scene.preflight.old)) - len(record.debts), 0)
+        group = ports.groups.describe([record.group])[record.group]
+        wanted = group.desired + lacking
+        above = record.raised_maximum or wanted > group.maximum
+        most = max(record.raised_to, wanted) if above else record.raised_to
+        record = written(
+            replace(record, wanted=wanted, raised=lacking, raised_maximum=above, raised_to=most),
+            ports,
+        )
+    if record.raised:
+        ports.group_changes.raise_to(record.group, desired=record.wanted, maximum=record.wanted)
+    return record

@@ -1,0 +1,58 @@
+"""New nodes of a running upgrade are kept from Cluster Autoscaler: they stand half empty until their pods have come.
+
+The annotation by which it leaves a node alone (its FAQ, "How can I prevent Cluster Autoscaler from scaling down a
+particular node?") is put on as soon as the Node exists, Ready or not, and comes off when the upgrade has ended in
+whatever way. A second annotation says for which group: what others have put on stays."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+from leeward.errors import LeewardError, ObjectGoneError
+from leeward.model import well_known
+from leeward.model.node import Node
+from leeward.ports import Kubernetes, Ports
+from leeward.upgrade.lease import held
+from leeward.upgrade.members import Age
+from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.scene import Scene
+
+
+def keep(record: UpgradeRecord, scene: Scene, ports: Ports) -> None:
+    """New members of the group stay. A repeat finds it done; with the first look at a node it is."""
+    kubernetes = ports.clusters.kubernetes(record.cluster)
+    for one in scene.preflight.members:
+        node = one.node
+        if one.age is Age.NEW and node is not None and well_known.SCALE_DOWN_DISABLED not in node.annotations:
+            with suppress(ObjectGoneError):
+                kubernetes.annotate(node, {well_known.SCALE_DOWN_DISABLED: "true", well_known.KEPT_FOR: record.group})
+
+
+def let_go(record: UpgradeRecord, ports: Ports) -> None:
+    """At an end, which nothing may hold up, a cluster that does not answer either: the sweep comes after it."""
+    with suppress(LeewardError):
+        kubernetes = ports.clusters.kubernetes(record.cluster)
+        _release(record.group, kubernetes.nodes(), kubernetes)
+
+
+def sweep_kept(cluster: str, nodes: Iterable[Node], ports: Ports) -> list[str]:
+    """Names of nodes that were kept for an upgrade which nobody works on any more, or of which nothing is known."""
+    kept = [
+        node
+        for node in nodes
+        if not node.annotations.get(well_known.KEPT_FOR, well_known.OF_ROUND).startswith(well_known.OF_ROUND)
+    ]
+    found: list[str] = []
+    for group in sorted({node.annotations[well_known.KEPT_FOR] for node in kept}):
+        record = ports.upgrades.read(group)
+        if record is None or record.ended is not None or not held(record, ports):
+            found += _release(group, kept, ports.clusters.kubernetes(cluster))
+    return found
+
+
+def _release(group: str, nodes: Iterable[Node], kubernetes: Kubernetes) -> list[str]:
+    """Names of those that were kept for the group, and are not any more."""
+    found = [node for node in nodes if node.annotations.get(well_known.KEPT_FOR) == group]
+    for node in found:
+        with suppress(ObjectGoneError):
+            kubernetes.annotate(node, {well_known.SCALE_DOWN_DISABLED: None, well_known.KEPT_FOR: None})
+    return [node.name for node in found]

@@ -1,0 +1,77 @@
+"""Launching new nodes ahead: ordered in the record first, then asked for, then written down as debts.
+
+One order asks for all the new nodes of one subnet: LaunchInstances is synchronous, and a hundred calls one after the
+other take longer than a boot. Each order has a number and a client token made of it, and its count is written down with
+it: asked twice, it is launched once. An order whose answer got lost is asked for again before anything else is decided.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from leeward.model.launch_refusal import sentence
+from leeward.ports import Ports
+from leeward.upgrade.capacity_ledger import remarked
+from leeward.upgrade.lease import written
+from leeward.upgrade.record import Order, UpgradeRecord, launch_token
+from leeward.upgrade.scene import Scene, described
+from leeward.upgrade.surge_placement import places_for
+
+DESIRED_SIZE = "the desired size is raised instead"
+MOST_AT_ONCE = 100  # instances of one LaunchInstances call (Auto Scaling API reference)
+
+
+def order(record: UpgradeRecord, scene: Scene, zones: Sequence[str], ports: Ports) -> UpgradeRecord:
+    """The record with orders for these zones, not yet written."""
+    orders = dict(record.orders)
+    number = record.ordered
+    wanted = Counter(places_for(scene, zones, ports, avoid=frozenset(record.short)))
+    for (zone, subnet), count in wanted.items():
+        for before in range(0, count, MOST_AT_ONCE):
+            number += 1
+            orders[str(number)] = str(Order(zone=zone, subnet=subnet, count=min(count - before, MOST_AT_ONCE)))
+    return replace(record, orders=orders, ordered=number)
+
+
+def fulfil(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
+    """Ask for every open order and write down what came of it."""
+    if not record.orders:
+        return record
+    record = _with_room(record, ports)
+    found: dict[str, str] = {}  # new instance -> zone
+    short: dict[str, str] = {}
+    refusal = ""
+    for number in sorted(record.orders, key=int):
+        order, token = Order.read(record.orders[number]), launch_token(record, number)
+        answer = ports.groups.launch(group=record.group, subnet=order.subnet, token=token, count=order.count)
+        found |= dict.fromkeys(answer.launched, order.zone)
+        if answer.no_capacity:
+            short[order.subnet] = f"{order.zone}: {answer.reason}"
+        elif not answer.owed:
+            refusal = answer.reason
+    return written(_noted(record, found, short, refusal), ports)
+
+
+def _with_room(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
+    """Others may have launched meanwhile: the maximum size makes room for what was ordered, and is put back later."""
+    group = described(record.group, ports)
+    wanted = group.desired + sum(order.count for order in record.ordered_now)
+    if wanted <= group.maximum:
+        return record
+    if not record.raised_maximum or wanted > record.raised_to:
+        record = written(replace(record, raised_maximum=True, raised_to=max(record.raised_to, wanted)), ports)
+    ports.group_changes.raise_to(record.group, maximum=wanted)
+    return record
+
+
+def _noted(record: UpgradeRecord, found: Mapping[str, str], short: Mapping[str, str], refusal: str) -> UpgradeRecord:
+    record = replace(
+        record,
+        orders={},
+        launched=record.launched + len(found),
+        debts={**record.debts, **dict.fromkeys(found, "")},
+        places={**record.places, **found},
+        short=dict(short),
+        refusal=refusal or record.refusal,
+    )
+    return remarked(record, sentence(record.group, refusal, DESIRED_SIZE)) if refusal else record

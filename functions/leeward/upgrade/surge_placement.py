@@ -1,0 +1,85 @@
+"""The subnet of a new node that comes ahead, in the zone of the old nodes that it replaces.
+
+Decides among the group's subnets in that zone by placement's own rules: free addresses less what has been promised,
+by lot among equals. Facts that cannot be had are left out, as for replacements."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from leeward.errors import LeewardError
+from leeward.model.facts import ClusterFacts
+from leeward.model.group import Group
+from leeward.model.subnet import Subnet
+from leeward.placement.random_choice import Lots
+from leeward.placement.replacement import Known, Leaving, plan_launch
+from leeward.ports import Ports
+from leeward.upgrade.members import Age, Member
+from leeward.upgrade.preflight import zone_of
+from leeward.upgrade.scene import Scene
+
+
+def places_for(
+    scene: Scene, zones: Sequence[str], ports: Ports, *, avoid: frozenset[str] = frozenset()
+) -> list[tuple[str, str]]:
+    """(zone, subnet) for each zone asked for, those left out that have no subnet with room. `avoid`: subnets that have
+    just lacked capacity, taken last.
+    """
+    facts, known = _facts(scene, ports), _subnets(scene.group, ports)
+    found: list[tuple[str, str]] = []
+    for zone in zones:
+        mine = [one for one in known if one.zone == zone]
+        mine = [one for one in mine if one.id not in avoid] or mine
+        option = _choose(scene, facts, mine, f"{scene.group.name}/{zone}/{len(found)}")
+        if option:
+            found.append((zone, option))
+            known = [_less(one, option) for one in known]
+    return found
+
+
+def _choose(scene: Scene, facts: ClusterFacts, subnets: Sequence[Subnet], seed: str) -> str | None:
+    """None where the zone has no subnet of the group with room for the node and its pods."""
+    if not subnets:
+        return None
+    model = _fullest(scene, subnets[0].zone)
+    if model is None:
+        return subnets[0].id
+    world = scene.preflight.world
+    node = model.node
+    instance = scene.instances.get(model.instance.id)
+    leaving = Leaving(
+        instance=model.instance.id,
+        zone=subnets[0].zone,
+        subnet=instance.subnet if instance else subnets[0].id,
+        type=model.instance.type or (instance.type if instance else ""),
+        millicores=node.cpu if node else 0,
+        pods=tuple(world.pods_on(node.name)) if node else (),
+    )
+    plan = plan_launch(
+        scene.group, leaving, Known(facts=facts, subnets=tuple(subnets), cni=scene.policy.cni), Lots(seed)
+    )
+    return plan.options[0].subnet if plan.options else None
+
+
+def _fullest(scene: Scene, zone: str) -> Member | None:
+    """The old node with the most pods in the zone: a new one has to hold at least as many."""
+    world = scene.preflight.world
+    old = [one for one in scene.preflight.members if one.age is Age.OLD and zone_of(world, one) == zone]
+    return max(old, key=lambda one: len(world.pods_on(one.node.name)) if one.node else -1, default=None)
+
+
+def _less(subnet: Subnet, taken: str) -> Subnet:
+    """A node has at least one address of its own from the moment it starts."""
+    return replace(subnet, free_ips=max(subnet.free_ips - 1, 0)) if subnet.id == taken else subnet
+
+
+def _facts(scene: Scene, ports: Ports) -> ClusterFacts:
+    try:
+        return ClusterFacts.from_sheets(ports.catalog.read(scene.preflight.world.cluster))
+    except LeewardError:
+        return ClusterFacts()
+
+
+def _subnets(group: Group, ports: Ports) -> list[Subnet]:
+    """With the addresses that are free now; of a group without subnets of its own there is none to name."""
+    live = ports.network.subnets(group.subnets) if group.subnets else {}
+    return [live[name] for name in group.subnets if name in live]

@@ -1,0 +1,94 @@
+"""Telling old instances to go: each is claimed for the upgrade and, where it pays for a new node, for that debt.
+
+Who goes and who pays is written into the upgrade's record before anything here is called; the causes' names follow
+from it, so that telling somebody twice is telling him once."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+from leeward.errors import ObjectGoneError
+from leeward.model.instance import Instance
+from leeward.model.termination import Cause, CauseKind, Status, Subject
+from leeward.ports import Ports
+from leeward.termination import capacity_ledger
+from leeward.termination.execution import start
+from leeward.upgrade.capacity_ledger import debt_of
+from leeward.upgrade.record import UpgradeRecord, cause_id, debt_name
+from leeward.upgrade.scene import Scene
+
+
+def tell(record: UpgradeRecord, old: Iterable[str], scene: Scene, ports: Ports) -> None:
+    """Cordon, take out of load balancers, claim for both causes, start. The order matters to nobody who reads later: a
+    termination that runs before the debt has joined gives the debt back.
+    """
+    kubernetes = ports.clusters.kubernetes(record.cluster)
+    nodes = {node.instance_id: node for node in scene.preflight.world.nodes}
+    for name in old:
+        instance = scene.instances.get(name)
+        if instance is None:
+            continue
+        if name in nodes:
+            with suppress(ObjectGoneError):  # its termination finds no Node, and nothing to drain
+                kubernetes.cordon(nodes[name], record.group, exclude=True)
+        for cause in _causes(record, name, ports):
+            claimed = ports.claims.claim(subject_of(instance, record), cause, ports.clock.now())
+        if claimed.status is Status.OPEN:
+            start(claimed, ports)
+
+
+def force(record: UpgradeRecord, old: Iterable[str], scene: Scene, ports: Ports) -> None:
+    """Those that are on their way without force are told so: their pods are deleted once their time is over."""
+    now = ports.clock.now()
+    for name in old:
+        instance = scene.instances.get(name)
+        if instance is None:
+            continue
+        reason = f"the upgrade of {record.group} was started again with force"
+        cause = Cause(id=f"{cause_id(record, name)}#force", kind=CauseKind.UPGRADE, at=now, reason=reason, force=True)
+        claimed = ports.claims.claim(subject_of(instance, record), cause, now)
+        if claimed.status is Status.OPEN:
+            start(claimed, ports)
+
+
+def ask_to_pay(record: UpgradeRecord, new: str, payer: str, scene: Scene, ports: Ports) -> None:
+    """Hand a debt that no old node is left to pay to one named node: it goes as any surplus does, and who pays in the
+    end is settled there.
+    """
+    instance = scene.instances.get(payer)
+    if instance is None:
+        return
+    now = ports.clock.now()
+    reason = f"the upgrade of {record.group} launched {new} ahead, and no old node is left to go for it"
+    cause = Cause(id=f"{capacity_ledger.DEBT}{new}/ahead", kind=CauseKind.SURPLUS, at=now, reason=reason)
+    claimed = ports.claims.claim(subject_of(instance, record), cause, now)
+    if claimed.status is Status.OPEN:
+        start(claimed, ports)
+
+
+def subject_of(instance: Instance, record: UpgradeRecord) -> Subject:
+    """As it is claimed."""
+    return Subject(
+        instance=instance.id,
+        cluster=record.cluster,
+        group=record.group,
+        zone=instance.zone,
+        subnet=instance.subnet,
+        instance_type=instance.type,
+        capacity_type=instance.capacity_type,
+        state=instance.state,
+        networks=instance.networks,
+    )
+
+
+def _causes(record: UpgradeRecord, old: str, ports: Ports) -> list[Cause]:
+    now = ports.clock.now()
+    target = record.target.template
+    reason = f"upgrade of {record.group}{f' to {target.told}' if target else ''}"
+    force = record.asked.force
+    found = [Cause(id=cause_id(record, old), kind=CauseKind.UPGRADE, at=now, reason=reason, force=force)]
+    debt = debt_of(record, old)
+    if debt is not None:
+        said = f"it pays for {debt}, which was launched ahead"
+        name = capacity_ledger.DEBT + debt_name(debt, record.under_way[old])
+        found.append(Cause(id=name, kind=CauseKind.SURPLUS, at=now, reason=said))
+    return found

@@ -1,0 +1,184 @@
+"""Nodes that are on their way together, and what they take of each limit: may one more go with them?
+
+Decides for one node after the other; which are asked, and in what order, is the planner's (`waves.py`). The names of
+budgets and workloads become bits of a number, so that most questions are one comparison: a plan of 500 nodes asks some
+hundred thousand."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from leeward.upgrade.cluster_constraints import Rivalry, WaveNode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Nodes that may be on their way at once. `per_zone`: of zones with a budget of their own; `one_zone`: all of them
+    in the same zone.
+    """
+
+    together: int
+    per_zone: Mapping[str, int] = field(default_factory=dict)
+    one_zone: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contender:
+    """A node, and what its pods take: `loads` of budgets, `replicas` of workloads with several, each by its number.
+
+    `budgets` and `workloads` are the bits of those, `uses_up` and `spends` of those that it leaves nothing of.
+    `allowed`: with nobody else on his way every budget allows something; `spared`: and a replica of each workload
+    serves on.
+    """
+
+    node: WaveNode
+    loads: Mapping[int, int]
+    replicas: Mapping[int, int]
+    budgets: int
+    workloads: int
+    uses_up: int
+    spends: int
+    allowed: bool
+    spared: bool
+
+
+class Contest:
+    """What nodes compete for (`Rivalry`), by number: `most` pods may leave at once under a budget, and of a workload
+    that has several `replicas`, `serving` serve.
+    """
+
+    def __init__(self, rivalry: Rivalry) -> None:
+        self._budgets = {name: number for number, name in enumerate(rivalry.allowed)}
+        self._workloads = {name: number for number, name in enumerate(rivalry.replicas)}
+        self.most = list(rivalry.allowed.values())
+        self.replicas = list(rivalry.replicas.values())
+        self.serving = [rivalry.serving.get(name, 0) for name in rivalry.replicas]
+
+    def of(self, nodes: Iterable[WaveNode]) -> list[Contender]:
+        """In the same order."""
+        return [self._contender(node) for node in nodes]
+
+    def _contender(self, node: WaveNode) -> Contender:
+        loads = {self._budget(name): load for name, load in node.budgets.items()}
+        known = self._workloads
+        replicas = {known[name]: load for name, load in node.workloads.items() if name in known}
+        return Contender(
+            node=node,
+            loads=loads,
+            replicas=replicas,
+            budgets=_bits(loads),
+            workloads=_bits(replicas),
+            uses_up=_bits(number for number, load in loads.items() if load >= self.most[number]),
+            spends=_bits(number for number, load in replicas.items() if load + 1 >= self.serving[number]),
+            allowed=all(load <= self.most[number] or self.most[number] > 0 for number, load in loads.items()),
+            spared=all(load < self.serving[one] or load >= self.replicas[one] for one, load in replicas.items()),
+        )
+
+    def _budget(self, name: str) -> int:
+        """One of which nothing is known allows nothing."""
+        number = self._budgets.setdefault(name, len(self.most))
+        if number == len(self.most):
+            self.most.append(0)
+        return number
+
+
+class Wave:
+    """What is on its way. `started`: who was added to those that were `busy` before."""
+
+    def __init__(self, limits: Limits, contest: Contest, busy: Sequence[Contender]) -> None:
+        self._limits, self._contest = limits, contest
+        self._count = 0
+        self._zone: str | None = None
+        self._zones: Counter[str] = Counter()
+        self._loads: dict[int, int] = {}  # pods, by the number of their budget
+        self._replicas: dict[int, int] = {}  # the same by that of their workload
+        self._used_up = self._under = 0  # bits of budgets that allow nothing more, and of those that anybody is under
+        self._spent = self._shared = 0  # of workloads of which nothing more may go, and of those of which anything does
+        self.started: dict[str, None] = {}
+        for one in busy:
+            self._take(one)
+
+    @property
+    def empty(self) -> bool:
+        """Nobody is on his way."""
+        return self._count == 0
+
+    @property
+    def full(self) -> bool:
+        """No more nodes, whichever."""
+        return self._count >= self._limits.together
+
+    def takes(self, one: Contender, *, stuck: bool = False) -> bool:
+        """Whether the node fits beside those that are on their way; `stuck`: also one whose pods cannot leave now. The
+        cheapest question comes first.
+        """
+        if one.budgets & self._used_up:
+            return False
+        if one.workloads & self._spent or not self._zone_is_open(one.node.zone):
+            return False
+        if not stuck and not (one.allowed and one.spared):
+            return False
+        return self._allows(one) and self._keeps_one(one)
+
+    def add(self, one: Contender) -> None:
+        """It goes."""
+        self.started[one.node.name] = None
+        self._take(one)
+
+    def _take(self, one: Contender) -> None:
+        self._count += 1
+        self._zone = one.node.zone
+        self._zones[one.node.zone] += 1
+        loads, replicas, contest = self._loads, self._replicas, self._contest
+        more = _added(loads, one.loads, one.budgets & self._under)
+        self._used_up |= one.uses_up | _bits(number for number in more if loads[number] >= contest.most[number])
+        more = _added(replicas, one.replicas, one.workloads & self._shared)
+        spent = (number for number in more if replicas[number] + 1 >= contest.serving[number])
+        self._spent |= one.spends | _bits(spent)
+        self._under |= one.budgets
+        self._shared |= one.workloads
+
+    def _zone_is_open(self, zone: str) -> bool:
+        if self._limits.one_zone and self._zone not in {None, zone}:
+            return False
+        most = self._limits.per_zone.get(zone)
+        return most is None or self._zones[zone] < most
+
+    def _allows(self, one: Contender) -> bool:
+        """Together with what is taken. By itself a node may hold more than a budget allows, if that is anything at all
+        (`Contender.allowed`).
+        """
+        taken, most = self._loads, self._contest.most
+        return all(taken[number] + one.loads[number] <= most[number] for number in _each(one.budgets & self._under))
+
+    def _keeps_one(self, one: Contender) -> bool:
+        """One replica serves outside the wave; where all of them are on one node, that cannot be had
+        (`Contender.spared`).
+        """
+        taken, serving = self._replicas, self._contest.serving
+        shared = _each(one.workloads & self._shared)
+        return all(taken[number] + one.replicas[number] < serving[number] for number in shared)
+
+
+def _added(taken: dict[int, int], loads: Mapping[int, int], known: int) -> list[int]:
+    """Add them; the numbers of `known` bits, of which something was taken before. Most are new, and put in at once."""
+    before = {number: taken[number] for number in _each(known)}
+    taken.update(loads)
+    for number, load in before.items():
+        taken[number] += load
+    return list(before)
+
+
+def _bits(numbers: Iterable[int]) -> int:
+    found = 0
+    for number in numbers:
+        found |= 1 << number
+    return found
+
+
+def _each(bits: int) -> Iterator[int]:
+    """The numbers, one by one."""
+    while bits:
+        number = bits.bit_length() - 1
+        yield number
+        bits ^= 1 << number

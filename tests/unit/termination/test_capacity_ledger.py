@@ -1,0 +1,133 @@
+"""The capacity ledger: what is owed, how a group parted with an instance, and who pays."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from leeward.model.group import GroupInstance, ScalingActivity
+from leeward.model.termination import NOBODY, Cause, CauseKind, Replacement, Status, TerminationRecord
+from leeward.termination import capacity_ledger
+from leeward.termination.capacity_ledger import Ending
+from tests.fakes.builders import GROUP, a_group, a_subject, an_instance
+from tests.fakes.clock import START
+
+I, OTHER = "i-0abc", "i-0def"  # noqa: E741
+WARNED = Cause(id="event-1", kind=CauseKind.SPOT_INTERRUPTION, at=START)
+# The first three are examples of the API reference and of the AWS knowledge centre.
+TERMINATED_WITH_DECREMENT = (
+    f"instance {I} was taken out of service in response to a user request, shrinking the capacity from 4 to 3."
+)
+DETACHED_WITH_DECREMENT = (
+    f"instance {I} was detached in response to a user request, shrinking the capacity from 4 to 3."
+)
+SCALED_IN = (
+    "At 2026-03-02T00:00:00Z a monitor alarm low in state ALARM triggered policy cpu changing the desired capacity "
+    "from 4 to 3.  At 2026-03-02T00:00:03Z an instance was taken out of service in response to a difference between "
+    "desired and actual capacity, shrinking the capacity from 4 to 3."
+)
+SCALED_OUT = "a user request update of AutoScalingGroup constraints changing the desired capacity from 3 to 4."
+TERMINATED = f"instance {I} was taken out of service in response to a user request."
+HEALTH = "an instance was taken out of service in response to an EC2 health check indicating it has been terminated."
+BALANCED = (
+    "instances were launched to balance instances in zones us-east-1b with other zones resulting in more than desired "
+    "number of instances in the group.  At 2026-03-02T00:00:03Z an instance was taken out of service in response to a "
+    "difference between desired and actual capacity, shrinking the capacity from 5 to 4."
+)
+
+
+def a_record(*, launched=(), causes=(WARNED,), payers=None, times=None):
+    return TerminationRecord(
+        subject=a_subject(I),
+        status=Status.OPEN,
+        attempt=1,
+        version=1,
+        causes=causes,
+        replacement=Replacement(launched=launched),
+        payers=payers or {},
+        times=times or {},
+    )
+
+
+def an_activity(cause, *, leaves=I, at=START):
+    return ScalingActivity(at=at, cause=cause, leaves=leaves)
+
+
+def test_without_a_launch_nothing_is_owed():
+    assert capacity_ledger.debts(a_record()) == ()
+
+
+def test_a_launch_is_owed_by_the_instance_for_which_it_was_made():
+    assert capacity_ledger.debts(a_record(launched=("i-0new",))) == (I,)
+
+
+def test_a_debt_taken_over_is_owed_too():
+    record = a_record(launched=("i-0new",), causes=(WARNED, capacity_ledger.surplus(OTHER, START)))
+    assert capacity_ledger.debts(record) == (I, OTHER)
+
+
+@pytest.mark.parametrize("payer", [I, OTHER, NOBODY])
+def test_a_debt_that_somebody_or_nobody_pays_is_no_longer_owed(payer):
+    assert capacity_ledger.debts(a_record(launched=("i-0new",), payers={I: payer})) == ()
+
+
+def test_only_what_another_has_to_pay_is_passed_on():
+    record = a_record(payers={I: I, OTHER: NOBODY, "i-0third": "i-0fourth"})
+    assert capacity_ledger.passed_on(record) == {"i-0third": "i-0fourth"}
+
+
+@pytest.mark.parametrize(
+    ("cause", "expected"),
+    [
+        (TERMINATED_WITH_DECREMENT, Ending.SHRUNK),
+        (DETACHED_WITH_DECREMENT, Ending.SHRUNK),
+        (TERMINATED, Ending.REPLACED),
+        (HEALTH, Ending.REPLACED),
+        (BALANCED, Ending.REPLACED),
+    ],
+)
+def test_how_a_group_parted_with_an_instance_is_read_from_its_own_sentence(cause, expected):
+    assert capacity_ledger.ending(I, [an_activity(cause)]) is expected
+
+
+def test_a_group_that_has_said_nothing_about_the_instance_leaves_it_open():
+    assert capacity_ledger.ending(I, [an_activity(TERMINATED_WITH_DECREMENT, leaves=OTHER)]) is Ending.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("cause", "expected"),
+    [(SCALED_IN, True), (SCALED_OUT, False), (BALANCED, False), (TERMINATED_WITH_DECREMENT, False)],
+)
+def test_a_smaller_desired_size_is_somebodys_wish_and_a_decrement_of_ours_is_not(cause, expected):
+    assert capacity_ledger.shrunk_since([an_activity(cause)], START) is expected
+
+
+def test_a_wish_from_before_the_launch_forgives_nothing():
+    assert not capacity_ledger.shrunk_since([an_activity(SCALED_IN, at=START - timedelta(seconds=1))], START)
+
+
+def test_the_youngest_member_that_stays_pays_first():
+    members = ["i-01", "i-02", "i-03", "i-04", "i-05"]
+    states = ["InService", "Pending", "Terminating:Wait", "Standby", "InService"]
+    group = replace(
+        a_group(GROUP),
+        instances=tuple(GroupInstance(id=m, zone="a", lifecycle=s) for m, s in zip(members, states, strict=True)),
+    )
+    ages = {m: replace(an_instance(m), launched=START + timedelta(hours=n)) for n, m in enumerate(members)}
+    ages["i-05"] = replace(ages["i-05"], state="shutting-down")
+    assert [member.id for member in capacity_ledger.candidates(group, ages)] == ["i-02", "i-01"]
+
+
+def test_a_debt_is_as_old_as_the_launch_or_as_its_passing_on():
+    launched, passed = START + timedelta(minutes=1), START + timedelta(minutes=2)
+    record = a_record(
+        causes=(WARNED, capacity_ledger.surplus(OTHER, passed)), times={"replacement": launched, "claimed": START}
+    )
+    assert capacity_ledger.owed_since(record, I) == launched
+    assert capacity_ledger.owed_since(record, OTHER) == passed
+
+
+def test_who_has_passed_a_debt_on_is_not_asked_for_it_again():
+    assert capacity_ledger.was_asked(a_record(payers={I: OTHER}), I)
+    assert capacity_ledger.was_asked(a_record(causes=(capacity_ledger.surplus(OTHER, START),)), OTHER)
+    assert not capacity_ledger.was_asked(a_record(), OTHER)

@@ -1,0 +1,43 @@
+"""Who pays for the launch that was made for an instance, by the group's own word on how it parted with it."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from leeward.model.termination import Cause, CauseKind, Replacement
+from leeward.termination.instance_state import read, survey
+from leeward.termination.ledger_settlement import settle
+from tests.fakes.builders import GROUP, a_group, a_subject, an_instance
+from tests.fakes.system import FakeSystem
+
+OLD, NEW, OTHER = "i-0abc", "i-0new", "i-0other"
+
+
+@pytest.fixture
+def system():
+    instances = [an_instance(OLD), an_instance(NEW), an_instance(OTHER)]
+    return FakeSystem(instances=instances, groups=[a_group(GROUP, OLD, NEW, OTHER)])
+
+
+def warned_and_replaced(system, *, decrement):
+    """A spot warning for OLD, the launch of NEW, and the end of OLD, `decrement` after the launch (timedelta)."""
+    now = system.clock.now()
+    warning = Cause(id="spot#1", kind=CauseKind.SPOT_INTERRUPTION, at=now, deadline=now + timedelta(minutes=2))
+    system.claims.claim(a_subject(OLD), warning, now)
+    system.instances.put(replace(system.instances.known[NEW], launched=now - decrement))
+    system.claims.note(OLD, replacement=Replacement(launched=(NEW,)), times={"replacement": now})
+    system.groups.terminate(instance=OLD, decrement=True)
+    return survey(read(OLD, system.ports), system.ports)
+
+
+def test_a_decrement_after_the_launch_pays_for_it(system):
+    assert settle(warned_and_replaced(system, decrement=timedelta(seconds=30)), system.ports) is None
+    assert system.claims.records[OLD].payers == {OLD: OLD}
+
+
+def test_an_owner_s_decrement_from_before_the_launch_leaves_it_to_the_youngest_member(system):
+    situation = warned_and_replaced(system, decrement=timedelta(seconds=-4))
+    assert settle(situation, system.ports) is None
+    assert system.claims.records[OLD].payers == {OLD: NEW}
+    assert system.claims.records[NEW].has(CauseKind.SURPLUS)
