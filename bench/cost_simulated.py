@@ -9,7 +9,7 @@ from typing import Any
 from bench.cost_bill import Bill
 from bench.upgrade_fleet import BenchFleet, BenchGroup
 from leeward.model.termination import Status, TerminationRecord
-from leeward.notifications.events import tidings
+from leeward.notifications.events import events_of_change
 from leeward.policy.document import ClusterPolicies, ClusterSettings, DrainPolicy, NodePolicy, Selector
 from simulation import fleets
 from simulation.aws import events
@@ -159,7 +159,7 @@ def _watch_table(world: World, count: Count) -> None:
 
     def written(record: TerminationRecord) -> TerminationRecord:
         before = claims.records.get(record.instance)
-        news = tidings(before, record, world.timeline.instant())
+        news = events_of_change(before, record, world.timeline.instant())
         count.changes.append((world.timeline.now(), len(news)))
         return put(record)
 

@@ -8,7 +8,7 @@ from constructs import Construct
 
 from infra import names
 from infra.alarms import Alarms
-from infra.function import FunctionShape, KubernetesAccess, LeewardFunction, Surroundings
+from infra.function import FunctionDefaults, FunctionShape, KubernetesAccess, LeewardFunction
 from infra.rules import execution_rule
 from infra.schedule import call_every
 from infra.service_permissions import ROUND_MACHINE
@@ -51,7 +51,7 @@ DISRUPT = FunctionShape(
 class Disruption(Construct):
     """disruption-round and what belongs to it."""
 
-    def __init__(self, scope: Construct, *, root: Path, surroundings: Surroundings, alarms: Alarms) -> None:
+    def __init__(self, scope: Construct, *, root: Path, surroundings: FunctionDefaults, alarms: Alarms) -> None:
         super().__init__(scope, "Disruption")
         self.decide = LeewardFunction(self, DECIDE, surroundings)
         self.disrupt = LeewardFunction(self, DISRUPT, surroundings)

@@ -28,7 +28,7 @@ class KubernetesAccess(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class FunctionDefaults:
     """What every function of one deployment shares."""
 
     settings: Settings
@@ -57,7 +57,7 @@ class FunctionShape:
 class LeewardFunction(Construct):
     """A function, its log group and its role."""
 
-    def __init__(self, scope: Construct, shape: FunctionShape, surroundings: Surroundings) -> None:
+    def __init__(self, scope: Construct, shape: FunctionShape, surroundings: FunctionDefaults) -> None:
         super().__init__(scope, f"{shape.name.capitalize()}Function")
         self.shape, self.names = shape, surroundings.settings.names
         name = self.names.function(shape.name)

@@ -7,7 +7,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.alarms import Alarms, Threshold
-from infra.function import FunctionShape, KubernetesAccess, LeewardFunction, Surroundings
+from infra.function import FunctionDefaults, FunctionShape, KubernetesAccess, LeewardFunction
 from infra.names import TERMINATION, Names
 from infra.queue import InterruptionQueue
 from infra.rules import RULES, STATE_CHANGE, EventRule, execution_rule
@@ -45,7 +45,7 @@ class Interruption(Construct):
     """Everything between an event and the start of an execution."""
 
     def __init__(
-        self, scope: Construct, *, queue: InterruptionQueue, surroundings: Surroundings, alarms: Alarms
+        self, scope: Construct, *, queue: InterruptionQueue, surroundings: FunctionDefaults, alarms: Alarms
     ) -> None:
         super().__init__(scope, "Interruption")
         settings = surroundings.settings

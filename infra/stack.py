@@ -12,7 +12,7 @@ from infra.asset import Asset
 from infra.dashboard import operators_dashboard
 from infra.disruption import Disruption
 from infra.findings import accept
-from infra.function import Surroundings, function_environment
+from infra.function import FunctionDefaults, function_environment
 from infra.interruption import TIMEOUT, Interruption
 from infra.policies import policy_parameters
 from infra.queue import InterruptionQueue
@@ -72,7 +72,7 @@ class LeewardStack(Stack):
 
     def _surroundings(
         self, settings: Settings, asset: Asset, scopes: Scopes, table: dynamodb.Table, queue: InterruptionQueue
-    ) -> Surroundings:
+    ) -> FunctionDefaults:
         environment = function_environment(
             self,
             scopes,
@@ -81,7 +81,7 @@ class LeewardStack(Stack):
             dead_letters=queue.dead_letters.queue_url,
         )
         code = lambda_.Code.from_asset(str(asset.folder), asset_hash=asset.digest)
-        return Surroundings(settings=settings, scopes=scopes, code=code, environment=environment)
+        return FunctionDefaults(settings=settings, scopes=scopes, code=code, environment=environment)
 
     def _outputs(self, queue: InterruptionQueue, dashboard: str) -> None:
         """What a person or a script asks for first."""

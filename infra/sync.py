@@ -4,7 +4,7 @@ subnet labels on nodes, and the facts that a placement needs in the table."""
 from constructs import Construct
 
 from infra.alarms import Alarms
-from infra.function import FunctionShape, KubernetesAccess, LeewardFunction, Surroundings
+from infra.function import FunctionDefaults, FunctionShape, KubernetesAccess, LeewardFunction
 from infra.schedule import call_every
 
 EVERY = 5  # minutes
@@ -25,7 +25,7 @@ SHAPE = FunctionShape(
 class Sync(Construct):
     """fn sync, its schedule and its alarm."""
 
-    def __init__(self, scope: Construct, *, surroundings: Surroundings, alarms: Alarms) -> None:
+    def __init__(self, scope: Construct, *, surroundings: FunctionDefaults, alarms: Alarms) -> None:
         super().__init__(scope, "Sync")
         self.function = LeewardFunction(self, SHAPE, surroundings)
         call_every(self, EVERY, self.function)

@@ -16,10 +16,10 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.alarms import Alarms, Threshold
-from infra.function import FunctionShape, LeewardFunction, Surroundings
+from infra.function import FunctionDefaults, FunctionShape, LeewardFunction
 from infra.names import Names
 from infra.scopes import Scopes
-from leeward.notifications.events import Turn
+from leeward.notifications.events import EventType
 
 SHAPE = FunctionShape(
     name="telling",
@@ -38,7 +38,9 @@ _TERMINATIONS = {"dynamodb": {"Keys": {"pk": {"S": [{"prefix": "termination#"}]}
 class Telling(Construct):
     """fn telling, what it reads, and the webhooks."""
 
-    def __init__(self, scope: Construct, *, table: dynamodb.Table, surroundings: Surroundings, alarms: Alarms) -> None:
+    def __init__(
+        self, scope: Construct, *, table: dynamodb.Table, surroundings: FunctionDefaults, alarms: Alarms
+    ) -> None:
         super().__init__(scope, "Telling")
         self.function = LeewardFunction(self, SHAPE, surroundings)
         self.undelivered = sqs.Queue(
@@ -166,7 +168,7 @@ def _rule(
         description=f"Terminations in cluster {cluster} are told to its webhook",
         event_pattern={
             "source": [names.prefix],
-            "detail-type": [turn.value for turn in Turn],
+            "detail-type": [turn.value for turn in EventType],
             "detail": {"cluster": [cluster]},
         },
         state="ENABLED",

@@ -8,7 +8,7 @@ from constructs import Construct
 from infra import names
 from infra.alarms import Alarms
 from infra.audit_log import hear_deletions
-from infra.function import FunctionShape, KubernetesAccess, LeewardFunction, Surroundings
+from infra.function import FunctionDefaults, FunctionShape, KubernetesAccess, LeewardFunction
 from infra.schedule import call_every
 from infra.service_permissions import STATE_MACHINE
 from infra.state_machine import MachineShape, machine
@@ -62,7 +62,7 @@ class Termination(Construct):
     """node-termination and what belongs to it."""
 
     def __init__(
-        self, scope: Construct, *, root: Path, table: dynamodb.Table, surroundings: Surroundings, alarms: Alarms
+        self, scope: Construct, *, root: Path, table: dynamodb.Table, surroundings: FunctionDefaults, alarms: Alarms
     ) -> None:
         super().__init__(scope, "Termination")
         self.terminate = LeewardFunction(self, TERMINATE, surroundings)

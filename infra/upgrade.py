@@ -6,7 +6,7 @@ from constructs import Construct
 
 from infra import names
 from infra.alarms import Alarms
-from infra.function import FunctionShape, KubernetesAccess, LeewardFunction, Surroundings
+from infra.function import FunctionDefaults, FunctionShape, KubernetesAccess, LeewardFunction
 from infra.rules import execution_rule
 from infra.service_permissions import UPGRADE_MACHINE
 from infra.state_machine import MachineShape, call_at_deaths, machine
@@ -37,7 +37,7 @@ UPGRADE = FunctionShape(
 class Upgrade(Construct):
     """node-group-upgrade and what belongs to it."""
 
-    def __init__(self, scope: Construct, *, root: Path, surroundings: Surroundings, alarms: Alarms) -> None:
+    def __init__(self, scope: Construct, *, root: Path, surroundings: FunctionDefaults, alarms: Alarms) -> None:
         super().__init__(scope, "Upgrade")
         self.function = LeewardFunction(self, UPGRADE, surroundings)
         values = {"UpgradeFunctionArn": self.function.function.function_arn}

@@ -31,9 +31,9 @@ from leeward.ports_disruption import RoundExecutions, Rounds
 from leeward.ports_sizes import Maxima
 from leeward.ports_upgrade import (
     Alarms,
-    Beforehand,
     GroupChanges,
     ManagedUpdates,
+    ServiceLimits,
     Templates,
     UpgradeExecutions,
     Upgrades,
@@ -202,7 +202,7 @@ class System:
             group_changes=cast(GroupChanges, FaultyPort(self.changes, "group changes", gate)),
             templates=cast(Templates, FaultyPort(self.templates, "templates", gate)),
             managed_updates=cast(ManagedUpdates, FaultyPort(self.managed_updates, "managed updates", gate)),
-            beforehand=cast(Beforehand, FaultyPort(self.beforehand, "beforehand", gate)),
+            beforehand=cast(ServiceLimits, FaultyPort(self.beforehand, "beforehand", gate)),
             alarms=cast(Alarms, FaultyPort(self.alarms, "alarms", gate)),
             upgrades=cast(Upgrades, FaultyPort(self.upgrades, "upgrades", gate)),
             upgrade_executions=cast(UpgradeExecutions, FaultyPort(upgrade_runs, "upgrade executions", gate)),

@@ -10,7 +10,7 @@ from leeward.model import well_known
 from leeward.model.group import GroupInstance
 from leeward.model.instance import instance_id_of
 from leeward.policy.selection import policy_for
-from leeward.upgrade.record import UpgradeRecord, Wish
+from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.surge_sizes import parallelism
 from local.cluster.objects import Obj, annotations_of, controller_of, name_of
 from simulation.facts import maximum_kept
@@ -47,7 +47,7 @@ class Pace:
         for name, record in sorted(view.upgrades.items()):
             idle = view.now - self._moved.get(name, view.now)
             runs = record.ended is None and record.execution in view.upgrading
-            if runs and record.wish is not Wish.PAUSE and idle > STUCK:
+            if runs and record.wish is not ControlRequest.PAUSE and idle > STUCK:
                 yield f"{name}: execution {record.execution} has got nowhere for {idle:.0f} s: {record.why}"
 
 
@@ -72,7 +72,7 @@ class Members:
         """Members that upgrades have left behind their target."""
         for name, record in sorted(view.upgrades.items()):
             wanted = record.target.template
-            if record.resumable or record.wish is Wish.ABORT or wanted is None:
+            if record.resumable or record.wish is ControlRequest.ABORT or wanted is None:
                 continue
             for member in view.groups[name].instances:
                 known = member.template

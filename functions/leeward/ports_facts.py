@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from leeward.model.instance_type import InstanceType
     from leeward.model.launch import LaunchSettings
     from leeward.model.nodegroup import Nodegroup
-    from leeward.model.reservation import Pool, Promise, Promises
+    from leeward.model.reservation import IpReservation, Pool, Promises
     from leeward.model.subnet import Subnet
 
 
@@ -61,7 +61,7 @@ class Catalog(Protocol):
         """Write down that spot capacity is short; a repeat writes the same, promises are left alone."""
         ...
 
-    def promise(self, cluster: str, instance: str, promise: Promise, *, after: int) -> bool:
+    def promise(self, cluster: str, instance: str, promise: IpReservation, *, after: int) -> bool:
         """Write one down; False when the version is not `after` any more, or what came back got lost: read again."""
         ...
 

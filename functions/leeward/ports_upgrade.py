@@ -105,7 +105,7 @@ class ManagedUpdates(Protocol):
         ...
 
 
-class Beforehand(Protocol):
+class ServiceLimits(Protocol):
     """What nobody but pre-flight asks: what runs beside a group, and what the account and the cluster allow. Any of it
     may be denied: what cannot be had is not judged.
     """

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from leeward.model.facts import FactKind, Sheet
-from leeward.model.reservation import Pool, Promise, Promises
+from leeward.model.reservation import IpReservation, Pool, Promises
 
 
 class SimCatalog:
@@ -30,7 +30,7 @@ class SimCatalog:
         """As they stand."""
         return self._promises.get(cluster, Promises())
 
-    def promise(self, cluster: str, instance: str, promise: Promise, *, after: int) -> bool:
+    def promise(self, cluster: str, instance: str, promise: IpReservation, *, after: int) -> bool:
         """Only at the version that the caller read."""
         there = self.promises(cluster)
         if there.version != after:

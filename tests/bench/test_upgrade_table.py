@@ -29,6 +29,7 @@ def a_row(nodes=100, ours=100.0, eks=250.0, **given):
             "ours": replace(NOTHING, seconds=ours),
             "eks": replace(NOTHING, seconds=eks),
             "kinder": eks,
+            "at_peak": None,
             "bound": ours,
             "cpu": 0.0,
             **given,
@@ -42,6 +43,7 @@ def test_both_sides_roll_the_fleet_and_only_ours_moves_no_pod_twice(capsys):
     assert found.ours.most_unavailable <= 3
     assert found.eks.moved_again > 0
     assert found.bound <= found.ours.seconds < found.eks.seconds
+    assert found.at_peak is None or found.at_peak.most_surge <= found.eks.most_surge
     shown(found)
     assert "6 nodes, maxUnavailable 50%" in capsys.readouterr().out
 
@@ -63,8 +65,9 @@ def test_an_execution_that_hands_over_to_another_is_not_the_end(monkeypatch):
         ({"bound": 79.0}, ["1.25 x the bound"]),
         ({"unavailable": "10%", "eks": 190.0, "bound": 90.0}, ["0.5 x EKS"]),
         ({"nodes": 20, "eks": 110.0}, []),
+        ({"at_peak": replace(NOTHING, seconds=150.0), "eks": 200.0}, ["0.7 x EKS at its own peak surge"]),
     ],
-    ids=["all are met", "cannot be met", "EKS", "the bound", "half of EKS", "a size without a target"],
+    ids=["all are met", "cannot be met", "EKS", "the bound", "half of EKS", "a size without a target", "at EKS' peak"],
 )
 def test_what_is_missed_is_said(given, missed):
     assert a_row(**given).missed == missed

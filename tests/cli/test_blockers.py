@@ -19,7 +19,7 @@ from leeward.model.termination import Cause, CauseKind
 from leeward.model.times import format_instant
 from leeward.policy.document import DrainPolicy
 from leeward.upgrade.members import Target
-from leeward.upgrade.record import UpgradeRecord, Wish
+from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.surge_sizes import Strategy
 from tests.cli.command import NOON, SMALL, a_snapshot
 from tests.fakes.builders import CLUSTER, a_group, a_node, a_policy, a_subject, an_instance, our_hook, policies
@@ -261,7 +261,7 @@ def test_live_a_node_that_an_upgrade_keeps_says_which_execution_and_until_when(k
 
 
 def test_live_a_paused_upgrade_keeps_it_without_an_end(kept):
-    until, fix = kept(wish=Wish.PAUSE)
+    until, fix = kept(wish=ControlRequest.PAUSE)
     assert until is None
     assert "leeward upgrade resume web-a" in fix
 

@@ -9,7 +9,7 @@ from leeward.cli import upgrade, upgrade_live
 from leeward.errors import InvalidInputError
 from leeward.model.launch import LaunchSource, LaunchTemplateRef
 from leeward.upgrade.members import Target
-from leeward.upgrade.record import UpgradeRecord, Wish
+from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.surge_sizes import Strategy
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, an_instance
 from tests.fakes.system import FakeSystem
@@ -108,7 +108,12 @@ def test_a_start_after_a_failure_takes_the_next_free_name(say, system):
 
 @pytest.mark.parametrize(
     ("action", "wish"),
-    [("pause", Wish.PAUSE), ("abort", Wish.ABORT), ("rollback", Wish.ROLLBACK), ("resume", Wish.RUN)],
+    [
+        ("pause", ControlRequest.PAUSE),
+        ("abort", ControlRequest.ABORT),
+        ("rollback", ControlRequest.ROLLBACK),
+        ("resume", ControlRequest.RUN),
+    ],
 )
 def test_a_wish_is_written_down_for_whoever_runs_it(say, system, action, wish):
     a_record(system)
@@ -141,7 +146,7 @@ def test_a_wish_without_an_upgrade_is_refused(leeward, system):
 
 def test_the_status_is_that_of_the_record_and_the_world(say, system):
     assert say("status", GROUP)["phase"] == "not-started"
-    a_record(system, wish=Wish.PAUSE)
+    a_record(system, wish=ControlRequest.PAUSE)
     found = say("status", GROUP)
     assert (found["phase"], found["nodes"]["old"]) == ("paused", 1)
 

@@ -10,7 +10,7 @@ from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.table import Table
 from leeward.model.facts import ClusterFacts, FactKind, Sheet, subnets_content, types_content
 from leeward.model.instance_type import Accelerator, InstanceType
-from leeward.model.reservation import Pool, Promise, Promises
+from leeward.model.reservation import IpReservation, Pool, Promises
 from leeward.model.subnet import Subnet
 from simulation.aws.catalog import SimCatalog
 from tests.contract.test_claims import make_table
@@ -81,7 +81,7 @@ def a_promise(at=NOW, **more):
         "ips": 20,
         "taken": 4000,
     }
-    return Promise(at=at, **{**how, **more})
+    return IpReservation(at=at, **{**how, **more})
 
 
 def test_without_promises_there_are_none(catalog):

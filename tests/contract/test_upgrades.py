@@ -13,7 +13,7 @@ from leeward.adapters.aws.upgrade_items import made, plain, upgrade_item, upgrad
 from leeward.adapters.aws.upgrades import DynamoUpgrades
 from leeward.model.launch import LaunchTemplateRef
 from leeward.upgrade.members import Target
-from leeward.upgrade.record import UpgradeRecord, Wish
+from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.surge_sizes import Strategy
 from simulation.aws.upgrades import SimUpgrades
 from tests.contract.test_claims import make_table
@@ -78,7 +78,7 @@ def test_only_who_read_the_newest_version_writes(upgrades):
     first = upgrades.write(a_record())
     second = upgrades.write(replace(first, gone=1))
     assert second.version == 2
-    assert upgrades.write(replace(first, wish=Wish.PAUSE)) is None
+    assert upgrades.write(replace(first, wish=ControlRequest.PAUSE)) is None
     assert upgrades.read("web-a") == second
 
 
@@ -88,7 +88,7 @@ def test_a_new_upgrade_begins_only_when_the_last_one_has_ended(upgrades):
     ended = upgrades.write(replace(first, ended=NOW))
     again = upgrades.write(a_record(began=NOW + timedelta(hours=1)))
     assert again == a_record(began=NOW + timedelta(hours=1), version=1)
-    assert upgrades.write(replace(ended, wish=Wish.ROLLBACK)) is None
+    assert upgrades.write(replace(ended, wish=ControlRequest.ROLLBACK)) is None
 
 
 def test_a_writer_of_an_earlier_upgrade_does_not_meet_the_same_version_of_a_later_one(upgrades):
@@ -101,7 +101,7 @@ def test_a_writer_of_an_earlier_upgrade_does_not_meet_the_same_version_of_a_late
 
 def test_one_that_has_ended_may_be_rolled_back(upgrades):
     ended = upgrades.write(a_record(ended=NOW))
-    assert upgrades.write(replace(ended, wish=Wish.ROLLBACK, ended=None)).version == 2
+    assert upgrades.write(replace(ended, wish=ControlRequest.ROLLBACK, ended=None)).version == 2
     assert upgrades.read("web-a").ended is None
 
 

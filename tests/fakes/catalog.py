@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from leeward.model.facts import FactKind, Sheet
-from leeward.model.reservation import Pool, Promise, Promises
+from leeward.model.reservation import IpReservation, Pool, Promises
 from simulation.aws.catalog import SimCatalog
 from tests.fakes.calls import Calls
 
@@ -31,7 +31,7 @@ class FakeCatalog(Calls):
         self._call("promises")
         return self._sheets.promises(cluster)
 
-    def promise(self, cluster: str, instance: str, promise: Promise, *, after: int) -> bool:
+    def promise(self, cluster: str, instance: str, promise: IpReservation, *, after: int) -> bool:
         """Only at the version that the caller read."""
         self._call("promise")
         return self._sheets.promise(cluster, instance, promise, after=after)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from leeward.errors import InvalidInputError
-from leeward.notifications.events import Turn
+from leeward.notifications.events import EventType
 from tests.infra.conftest import synthesize
 from tests.infra.event_pattern import matches
 
@@ -33,11 +33,11 @@ def told(tmp_path_factory):
     return deployment(tmp_path_factory.mktemp("webhook"))
 
 
-def event(cluster, turn=Turn.DETECTED, source="leeward"):
+def event(cluster, turn=EventType.DETECTED, source="leeward"):
     return {"source": source, "detail-type": turn.value, "detail": {"cluster": cluster}}
 
 
-@pytest.mark.parametrize("turn", Turn)
+@pytest.mark.parametrize("turn", EventType)
 def test_every_event_of_the_cluster_goes_to_its_webhook_and_no_other(told, turn):
     rule = told.named("AWS::Events::Rule")["leeward-blue-told"]
     assert matches(rule["EventPattern"], event("blue", turn))

@@ -9,7 +9,7 @@ from leeward.disruption.plan import plan_round
 from leeward.drift.detect import drift_of
 from leeward.model import well_known
 from leeward.model.launch import LaunchSettings
-from leeward.model.launch_attributes import Look
+from leeward.model.launch_attributes import LaunchAttributes
 from leeward.policy.document import DesiredNode, Requirement
 from tests.properties.test_disruption import EXAMPLES, fleets
 from tests.unit.disruption.fleet import ROOM, ZONES, a_fleet, a_policy, rules
@@ -19,7 +19,9 @@ from tests.unit.disruption.fleet import ROOM, ZONES, a_fleet, a_policy, rules
 def drifting(draw):
     """One group and what it launches now, nodes from other times, a policy that asks for labels, types and zones."""
     teams, kinds = st.sampled_from(["a", "b"]), st.lists(st.sampled_from(sorted(ROOM)), min_size=1, unique=True)
-    looks = st.builds(Look, security_groups=st.sampled_from([None, ("sg-1",), ("sg-2",)]), monitoring=st.booleans())
+    looks = st.builds(
+        LaunchAttributes, security_groups=st.sampled_from([None, ("sg-1",), ("sg-2",)]), monitoring=st.booleans()
+    )
     launches = st.builds(
         LaunchSettings,
         image=st.sampled_from(["", "ami-1", "ami-2"]),

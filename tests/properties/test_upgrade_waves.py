@@ -10,7 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget
-from leeward.upgrade.cluster_constraints import BudgetIndex, Rivalry, WaveNode, budget_key, rivalry, wave_node
+from leeward.upgrade.cluster_constraints import (
+    BudgetIndex,
+    ClusterConstraints,
+    WaveNode,
+    budget_key,
+    rivalry,
+    wave_node,
+)
 from leeward.upgrade.wave_constraints import Limits
 from leeward.upgrade.waves import Order, next_nodes, plan_waves
 
@@ -271,5 +278,5 @@ def test_work_grows_with_the_fleet_and_not_with_its_square():
     ]
     nodes = joined(random.Random(1), 1000, pods, budgets, 3)
     assert Counting.asked <= 400
-    waves = plan_waves(nodes, Limits(together=100), Rivalry(allowed={budget_key(one): 2 for one in budgets}))
+    waves = plan_waves(nodes, Limits(together=100), ClusterConstraints(allowed={budget_key(one): 2 for one in budgets}))
     assert sum(map(len, waves)) == 1000

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from leeward.model.termination import Outcome, Status
-from leeward.notifications.events import Turn, tidings
+from leeward.notifications.events import EventType, events_of_change
 from simulation.case import Case
 
 
@@ -16,7 +16,7 @@ def told(request):
     found, put = [], world.claims._put
 
     def written(record):
-        found.extend(tidings(world.claims.records.get(record.instance), record, world.timeline.instant()))
+        found.extend(events_of_change(world.claims.records.get(record.instance), record, world.timeline.instant()))
         return put(record)
 
     world.claims._put = written
@@ -27,22 +27,22 @@ def told(request):
 def test_every_record_is_told_from_its_first_cause_to_its_end(told):
     world, found = told
     turns = {}
-    for tiding in found:
-        turns.setdefault(tiding.record.instance, []).append(tiding.turn)
+    for event in found:
+        turns.setdefault(event.record.instance, []).append(event.turn)
     assert len(world.records) >= 3
     for instance, record in world.records.items():
-        assert turns[instance][0] is Turn.DETECTED
-        assert turns[instance].count(Turn.DETECTED) == len(record.all_causes)
+        assert turns[instance][0] is EventType.DETECTED
+        assert turns[instance].count(EventType.DETECTED) == len(record.all_causes)
         if record.status is Status.CLOSED and record.outcome is Outcome.TERMINATED:
-            assert turns[instance][-1] is Turn.FINISHED
+            assert turns[instance][-1] is EventType.FINISHED
 
 
 def test_no_two_events_have_one_id_and_every_one_can_be_told(told):
     _, found = told
-    ids = Counter(tiding.id for tiding in found if tiding.turn is not Turn.BLOCKED)  # the same pods may block again
+    ids = Counter(event.id for event in found if event.turn is not EventType.BLOCKED)  # the same pods may block again
     assert ids
     assert max(ids.values()) == 1
-    for tiding in found:
-        detail = tiding.detail()
+    for event in found:
+        detail = event.detail()
         assert detail["execution"].startswith(detail["instance"])
         assert detail["causes"]

@@ -11,7 +11,7 @@ from leeward.policy.document import Reason
 from leeward.snapshot.cluster import ClusterSnapshot
 
 
-class Spending:
+class BudgetUsage:
     """`take` and `shrink` spend, `copy` tries. A disrupted node counts against the budgets of every reason."""
 
     def __init__(self, left: Mapping[tuple[str, str, str | None], int | None], slack: Mapping[str, int]) -> None:
@@ -24,9 +24,9 @@ class Spending:
         left = {(one.policy, one.reason.value, one.zone): one.allowed for one in all_allowances(snapshot)}
         return cls(left, slack(snapshot))
 
-    def copy(self) -> "Spending":
+    def copy(self) -> "BudgetUsage":
         """To try in."""
-        return Spending(self._left, self._slack)
+        return BudgetUsage(self._left, self._slack)
 
     def why_not(self, candidate: Candidate, reason: Reason) -> str:
         """Which budget forbids the node now, empty when none does."""

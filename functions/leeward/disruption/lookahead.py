@@ -30,7 +30,7 @@ class Chosen:
     before_empty: bool = False
 
 
-class Ahead:
+class Lookahead:
     """Of one round. `empty`: the nodes that emptiness would delete; `near`: what later commands may launch."""
 
     def __init__(

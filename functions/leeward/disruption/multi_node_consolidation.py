@@ -11,7 +11,7 @@ nodes could go by itself, that saves as much and disturbs less, so that it is pr
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from leeward.disruption.budget_usage import Spending
+from leeward.disruption.budget_usage import BudgetUsage
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.node_sets import affordable, best_sets
 from leeward.disruption.proposals import Miss, Proposal, deleted, replaced, suits, with_zones
@@ -117,7 +117,7 @@ class _Taking:
 
     def __init__(self, found: Round, target: Target | None) -> None:
         self._found, self._target = found, target
-        self._spending: Spending = found.spending.copy()
+        self._spending: BudgetUsage = found.spending.copy()
         if target is not None:
             self._spending.resize(target.group, 1)
         self.taken: list[Candidate] = []

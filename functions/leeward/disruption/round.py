@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from functools import cached_property
 
-from leeward.disruption.budget_usage import Spending
+from leeward.disruption.budget_usage import BudgetUsage
 from leeward.disruption.candidates import Candidate, candidates
 from leeward.disruption.free_capacity import is_leaving, specs_by_free_capacity
 from leeward.disruption.targets import targets
@@ -32,7 +32,7 @@ class Round:
         self.more = more
         found, self.why_not = candidates(snapshot)
         self.candidates: Mapping[str, Candidate] = found
-        self.spending = Spending.of(snapshot)
+        self.spending = BudgetUsage.of(snapshot)
 
     def within(self, more: Callable[[], bool]) -> "Round":
         """The same look, what was found out about it included, with another time for tries."""
@@ -40,7 +40,7 @@ class Round:
         same.more = more
         return same
 
-    def after(self, spending: Spending) -> "Round":
+    def after(self, spending: BudgetUsage) -> "Round":
         """What is tried after a command of this round: in the same world, with what may be spent then."""
         later = copy(self)
         later.spending = spending

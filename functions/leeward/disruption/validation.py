@@ -6,7 +6,7 @@ dropped, for the others do not depend on them; any other command holds as a whol
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from leeward.disruption.budget_usage import Spending
+from leeward.disruption.budget_usage import BudgetUsage
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import Command, Decision, MethodName, Plan, Replacement, Verdict
 from leeward.disruption.methods import ORDER, Method
@@ -51,7 +51,7 @@ class _Check:
 
     def __init__(self, found: Round, method: Method) -> None:
         self._found, self._method = found, method
-        self._spending: Spending = found.spending.copy()
+        self._spending: BudgetUsage = found.spending.copy()
         priced = method.name is MethodName.CONSOLIDATION
         self._targets = {one.group: one for one in targets(found.snapshot, priced=priced)[0]}
 
@@ -88,7 +88,7 @@ class _Check:
             return None, "a group would fall below its MinSize"
         return self._placed(command, nodes, trial)
 
-    def _placed(self, command: Command, nodes: Sequence[Candidate], trial: Spending) -> tuple[Command | None, str]:
+    def _placed(self, command: Command, nodes: Sequence[Candidate], trial: BudgetUsage) -> tuple[Command | None, str]:
         coming: tuple[Replacement, ...] = ()
         if command.decision is Decision.DELETE:
             removal = without(self._found, nodes)

@@ -11,9 +11,9 @@ from leeward.model import well_known
 from leeward.model.node import Node
 from leeward.model.termination import Cause, CauseKind, Status
 from leeward.ports import Ports
-from leeward.termination.cluster_view import Sight, doubtful
+from leeward.termination.cluster_view import ClusterView, doubtful
 from leeward.termination.execution import start
-from leeward.termination.reconcile_result import Found, apart
+from leeward.termination.reconcile_result import ReconcileResult, apart
 from leeward.termination.subject import subject_of
 
 
@@ -36,7 +36,7 @@ def let_go_of_the_gone(
     return released
 
 
-def keep_finalizers(sight: Sight, ports: Ports, found: Found) -> None:
+def keep_finalizers(sight: ClusterView, ports: Ports, found: ReconcileResult) -> None:
     """Deleted nodes first: somebody waits for them."""
     kubernetes = ports.clusters.kubernetes(sight.cluster)
     for node in to_carry_out(sight):
@@ -55,7 +55,7 @@ def keep_finalizers(sight: Sight, ports: Ports, found: Found) -> None:
             found.held.append(node.name)
 
 
-def carry_out(node: Node, sight: Sight, ports: Ports) -> list[str]:
+def carry_out(node: Node, sight: ClusterView, ports: Ports) -> list[str]:
     """Claim the instance and start its termination; answers it. The group replaces it, unless somebody has scaled it
     down meanwhile: a deleted Node says that this machine is to go, not that fewer are wanted.
 

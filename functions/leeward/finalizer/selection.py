@@ -9,7 +9,7 @@ from leeward.model import well_known
 from leeward.model.group import RETAINED
 from leeward.model.instance import Instance
 from leeward.model.node import Node
-from leeward.termination.cluster_view import Sight
+from leeward.termination.cluster_view import ClusterView
 
 
 def gone(node: Node, instances: Mapping[str, Instance]) -> bool:
@@ -27,13 +27,13 @@ def carries(node: Node) -> bool:
     return well_known.FINALIZER in node.finalizers
 
 
-def wanted(node: Node, sight: Sight) -> bool:
+def wanted(node: Node, sight: ClusterView) -> bool:
     """Whether its group's policy asks for the finalizer."""
     policy = sight.policy_of(sight.group_of(node.instance_id)) if node.instance_id else None
     return policy is not None and policy.finalizer
 
 
-def to_hold(sight: Sight) -> tuple[Node, ...]:
+def to_hold(sight: ClusterView) -> tuple[Node, ...]:
     """Nodes that are to get it; none in a paused cluster, none that is being deleted, or on its way out already."""
     if sight.policies.settings.paused:
         return ()
@@ -41,7 +41,7 @@ def to_hold(sight: Sight) -> tuple[Node, ...]:
     return tuple(n for n in candidates if not (carries(n) or n.deleting or n.marked) and wanted(n, sight))
 
 
-def to_release(sight: Sight) -> tuple[Node, ...]:
+def to_release(sight: ClusterView) -> tuple[Node, ...]:
     """Nodes that carry it although no policy asks for it (any more), but for those whose deletion we have begun to
     carry out.
     """
@@ -49,7 +49,7 @@ def to_release(sight: Sight) -> tuple[Node, ...]:
     return tuple(node for node in carrying if not (node.deleting and node.instance_id in sight.records))
 
 
-def to_carry_out(sight: Sight) -> tuple[Node, ...]:
+def to_carry_out(sight: ClusterView) -> tuple[Node, ...]:
     """Nodes that somebody has deleted and that our finalizer keeps: they are drained and their instances ended. Not
     those whose group retains the instance: another team may need it, and `leeward drain` ends it.
     """
@@ -60,6 +60,6 @@ def to_carry_out(sight: Sight) -> tuple[Node, ...]:
     return tuple(node for node in ours if not _retained(node, sight))
 
 
-def _retained(node: Node, sight: Sight) -> bool:
+def _retained(node: Node, sight: ClusterView) -> bool:
     group = sight.group_of(node.instance_id)
     return group is not None and group.lifecycle_of(node.instance_id) == RETAINED

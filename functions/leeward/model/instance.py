@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 from leeward.model import well_known
-from leeward.model.launch_attributes import Look
+from leeward.model.launch_attributes import LaunchAttributes
 from leeward.model.times import as_instant
 
 ENDED = frozenset({"shutting-down", "terminated"})
@@ -38,7 +38,7 @@ class Instance:
     ips: int = 0
     networks: tuple[str, ...] = ()
     image: str = ""
-    look: Look = field(default_factory=Look)
+    look: LaunchAttributes = field(default_factory=LaunchAttributes)
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -55,7 +55,7 @@ class Instance:
             ips=sum(len(one.get("PrivateIpAddresses", ())) for one in raw.get("NetworkInterfaces", ())),
             networks=tuple(_networks(raw.get("NetworkInterfaces", ()))),
             image=raw.get("ImageId") or "",
-            look=Look.of_instance(raw),
+            look=LaunchAttributes.of_instance(raw),
         )
 
     @property

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from leeward.model.launch_attributes import Look
+from leeward.model.launch_attributes import LaunchAttributes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ class LaunchSettings:
     volumes: Mapping[str, int] = field(default_factory=dict)
     efas: int = 0
     spot: bool = False
-    look: Look = field(default_factory=Look)
+    look: LaunchAttributes = field(default_factory=LaunchAttributes)
     devices: str = ""
 
     @classmethod
@@ -147,6 +147,6 @@ def _both(raw: Mapping[str, Any]) -> dict[str, Any]:
         "instance_type": raw.get("InstanceType") or "",
         "user_data": raw.get("UserData") or "",
         "volumes": {device: int(size) for device, size in sizes.items() if size},
-        "look": Look.of_template(raw),
+        "look": LaunchAttributes.of_template(raw),
         "devices": json.dumps(list(mappings), sort_keys=True),
     }

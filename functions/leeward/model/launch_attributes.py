@@ -6,7 +6,7 @@ from typing import Any, Self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class LaunchAttributes:
     """Each None where nothing tells. `security_groups` by id, sorted; `profile`: the instance profile's name;
     `metadata`: MetadataOptions as EC2 spells them; `tags` of the instance; `monitoring`: detailed.
     """

@@ -21,7 +21,7 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Promise:
+class IpReservation:
     """In place of an instance that leaves `left` with `millicores`, one is launched in `subnet` that takes `ips`.
 
     `taken`: thousandths of a core that the new one brings. `launched` empty: not yet, or nobody has written it down.
@@ -53,19 +53,19 @@ class Promises:
     """
 
     version: int = 0
-    by_instance: Mapping[str, Promise] = field(default_factory=dict)
+    by_instance: Mapping[str, IpReservation] = field(default_factory=dict)
     short: Mapping[Pool, datetime] = field(default_factory=dict)
 
     def short_at(self, now: datetime) -> frozenset[Pool]:
         """Where spot capacity is short at this moment."""
         return frozenset(pool for pool, until in self.short.items() if until > now)
 
-    def others(self, instance: str, now: datetime) -> tuple[Promise, ...]:
+    def others(self, instance: str, now: datetime) -> tuple[IpReservation, ...]:
         """Those that still count for somebody else."""
         found = self.by_instance.items()
         return tuple(one for name, one in sorted(found) if name != instance and now - one.at < LASTS)
 
-    def with_one(self, instance: str, promise: Promise) -> dict[str, Promise]:
+    def with_one(self, instance: str, promise: IpReservation) -> dict[str, IpReservation]:
         """With this one too; what is past is dropped."""
         kept = {name: one for name, one in self.by_instance.items() if promise.at - one.at < LASTS}
         return {**kept, instance: promise}

@@ -20,7 +20,7 @@ MOST_BLOCKERS = 50  # an event holds 256 KiB, and nobody reads more
 LONGEST_WHY = 1000
 
 
-class Turn(StrEnum):
+class EventType(StrEnum):
     """The `detail-type` of an event (docs/operations.md lists them)."""
 
     DETECTED = "Node Termination Detected"  # something wants the node gone, or one more thing does
@@ -31,10 +31,10 @@ class Turn(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tiding:
+class NodeTerminationEvent:
     """One event. `id` is the same whenever the same change is read again; `at` is when it was written."""
 
-    turn: Turn
+    turn: EventType
     id: str
     at: datetime
     record: TerminationRecord
@@ -67,37 +67,43 @@ class Tiding:
         }
 
 
-def tidings(before: TerminationRecord | None, after: TerminationRecord, at: datetime) -> tuple[Tiding, ...]:
+def events_of_change(
+    before: TerminationRecord | None, after: TerminationRecord, at: datetime
+) -> tuple[NodeTerminationEvent, ...]:
     """What is new in the record, in the order in which it happened; nothing for progress that nobody waits for."""
     return tuple(_detected(before, after, at)) + tuple(_turns(before, after, at))
 
 
-def _detected(before: TerminationRecord | None, after: TerminationRecord, at: datetime) -> Iterator[Tiding]:
+def _detected(
+    before: TerminationRecord | None, after: TerminationRecord, at: datetime
+) -> Iterator[NodeTerminationEvent]:
     for cause in after.causes:
         if before is None or not before.knows(cause.id):
-            yield _tiding(Turn.DETECTED, after, at, cause.id, why=cause.reason, causes=(cause,))
+            yield _event(EventType.DETECTED, after, at, cause.id, why=cause.reason, causes=(cause,))
 
 
-def _turns(before: TerminationRecord | None, after: TerminationRecord, at: datetime) -> Iterator[Tiding]:
+def _turns(before: TerminationRecord | None, after: TerminationRecord, at: datetime) -> Iterator[NodeTerminationEvent]:
     old_times = before.times if before and before.attempt == after.attempt else {}
     if "draining" in after.times and "draining" not in old_times:
-        yield _tiding(Turn.STARTED, after, at, "", why=", ".join(cause.kind.value for cause in after.causes))
+        yield _event(EventType.STARTED, after, at, "", why=", ".join(cause.kind.value for cause in after.causes))
     if _blocked_pods(after) - _blocked_pods(before):
         pods = ",".join(sorted(_blocked_pods(after)))
-        yield _tiding(Turn.BLOCKED, after, at, pods, why="; ".join(after.blocked_by)[:LONGEST_WHY])
+        yield _event(EventType.BLOCKED, after, at, pods, why="; ".join(after.blocked_by)[:LONGEST_WHY])
     if "retry" in after.times and after.times["retry"] != old_times.get("retry"):
         again = format_instant(after.times["retry"])
-        yield _tiding(Turn.FAILED, after, at, again, why=f"{after.failure or 'it did not end'}; tried again at {again}")
+        yield _event(
+            EventType.FAILED, after, at, again, why=f"{after.failure or 'it did not end'}; tried again at {again}"
+        )
     if after.status is Status.CLOSED and (before is None or before.status is Status.OPEN):
         yield _closed(after, at)
 
 
-def _closed(record: TerminationRecord, at: datetime) -> Tiding:
+def _closed(record: TerminationRecord, at: datetime) -> NodeTerminationEvent:
     if record.outcome is Outcome.GIVEN_BACK and record.failure:
-        return _tiding(Turn.FAILED, record, at, "closed", why=record.failure)
+        return _event(EventType.FAILED, record, at, "closed", why=record.failure)
     spared = "nothing wants it gone any more: it is in service again"
     gone = "the instance is gone and its hooks are answered"
-    return _tiding(Turn.FINISHED, record, at, "", why=spared if record.outcome is Outcome.GIVEN_BACK else gone)
+    return _event(EventType.FINISHED, record, at, "", why=spared if record.outcome is Outcome.GIVEN_BACK else gone)
 
 
 def _blocked_pods(record: TerminationRecord | None) -> frozenset[str]:
@@ -108,13 +114,21 @@ def _blocked_pods(record: TerminationRecord | None) -> frozenset[str]:
     return frozenset(pod for line in lines if (pod := BlockedLine.read(line).pod) is not None)
 
 
-def _tiding(
-    turn: Turn, record: TerminationRecord, at: datetime, what: str, *, why: str, causes: tuple[Cause, ...] | None = None
-) -> Tiding:
+def _event(
+    turn: EventType,
+    record: TerminationRecord,
+    at: datetime,
+    what: str,
+    *,
+    why: str,
+    causes: tuple[Cause, ...] | None = None,
+) -> NodeTerminationEvent:
     word = turn.name.lower()
     digest = f"-{sha256(what.encode()).hexdigest()[:12]}" if what else ""
     name = f"{execution_name(record.instance, record.attempt)}-{word}{digest}"
-    return Tiding(turn=turn, id=name, at=at, record=record, causes=record.causes if causes is None else causes, why=why)
+    return NodeTerminationEvent(
+        turn=turn, id=name, at=at, record=record, causes=record.causes if causes is None else causes, why=why
+    )
 
 
 def _cause(cause: Cause) -> dict[str, Any]:

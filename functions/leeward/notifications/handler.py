@@ -10,7 +10,7 @@ from leeward.adapters.aws.event_bus import EventBridgeBus
 from leeward.adapters.aws.record_stream import RecordChange, UnreadableChange, changes_of
 from leeward.errors import LeewardError
 from leeward.isolation import isolate_errors
-from leeward.notifications.events import SOURCE, Tiding, tidings
+from leeward.notifications.events import SOURCE, NodeTerminationEvent, events_of_change
 from leeward.telemetry import Telemetry
 
 EVENTS_TOLD = "EventsTold"
@@ -30,15 +30,15 @@ def handle(event: Mapping[str, Any], _context: object) -> dict[str, int]:
     the batch again, and who listens knows an event that comes twice by its `detail.id`.
     """
     changes, unreadable = changes_of(event)
-    found: list[Tiding] = []
+    found: list[NodeTerminationEvent] = []
     for change in changes:
         with isolate_errors(partial(_unreadable, unreadable, change)):
-            found += tidings(change.before, change.after, change.at)
+            found += events_of_change(change.before, change.after, change.at)
     for one in unreadable:
         telemetry.error("a record that cannot be read tells nothing", {"key": one.key, "why": one.why})
     bus().tell(found)
-    for tiding in found:
-        telemetry.info(tiding.turn.value, {"id": tiding.id, "instance": tiding.record.instance, "why": tiding.why})
+    for made in found:
+        telemetry.info(made.turn.value, {"id": made.id, "instance": made.record.instance, "why": made.why})
     telemetry.count({EVENTS_TOLD: len(found), CHANGES_UNREADABLE: len(unreadable)})
     return {"told": len(found)}
 

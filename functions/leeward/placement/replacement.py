@@ -13,7 +13,7 @@ from leeward.model.group import Group
 from leeward.model.instance import Instance
 from leeward.model.instance_type import InstanceType
 from leeward.model.pod import Pod
-from leeward.model.reservation import Pool, Promise
+from leeward.model.reservation import IpReservation, Pool
 from leeward.model.subnet import Subnet
 from leeward.model.termination import LaunchOption, LaunchPlan
 from leeward.placement.accounting import Accounting, Demand, accounting_of, demand_of
@@ -49,7 +49,7 @@ class Known:
     facts: ClusterFacts
     subnets: tuple[Subnet, ...]
     newcomers: tuple[Instance, ...] = ()
-    promises: tuple[Promise, ...] = ()
+    promises: tuple[IpReservation, ...] = ()
     short: frozenset[Pool] = frozenset()
     cni: Mapping[str, str] = field(default_factory=dict)
 
@@ -75,9 +75,9 @@ def plan_launch(group: Group, leaving: Leaving, known: Known, chance: Chance) ->
     return LaunchPlan(options=options, nowhere=nowhere)
 
 
-def promise_of(option: LaunchOption, group: Group, leaving: Leaving, known: Known, now: datetime) -> Promise:
+def promise_of(option: LaunchOption, group: Group, leaving: Leaving, known: Known, now: datetime) -> IpReservation:
     """What the option will take, and what the leaving node gives up, for others to see."""
-    return Promise(
+    return IpReservation(
         at=now,
         left=leaving.zone,
         millicores=_own_cores(leaving, known.facts),
@@ -183,7 +183,7 @@ def _own_cores(leaving: Leaving, facts: ClusterFacts) -> int:
     return leaving.millicores or _type_cores(leaving.type, facts)
 
 
-def _unseen(known: Known) -> list[Promise]:
+def _unseen(known: Known) -> list[IpReservation]:
     """Promises whose instance is not among the newcomers: those count for themselves."""
     seen = {newcomer.id for newcomer in known.newcomers}
     return [promise for promise in known.promises if promise.launched not in seen]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from leeward.model.node import Node
 from leeward.policy.document import RepairPolicy
-from leeward.repair.node_health import Checkup
+from leeward.repair.node_health import NodeHealth
 from leeward.repair.unhealthy_conditions import ails
 
 FEWEST_OF_A_ZONE = 2  # of a zone with one node nobody can tell an outage from a broken node
@@ -39,7 +39,7 @@ class Storms:
     cluster: Share
 
     @classmethod
-    def of(cls, checkup: Checkup) -> "Storms":
+    def of(cls, checkup: NodeHealth) -> "Storms":
         """Nodes whose instances are gone count nowhere; those that are being repaired count as unhealthy."""
         alive = [node for node in checkup.nodes if not checkup.gone(node)]
         zones: dict[str, list[bool]] = {}
@@ -52,7 +52,7 @@ class Storms:
             cluster=Share.of(ails(node, checkup) for node in alive),
         )
 
-    def why_not(self, node: Node, rules: RepairPolicy, checkup: Checkup) -> str:
+    def why_not(self, node: Node, rules: RepairPolicy, checkup: NodeHealth) -> str:
         """Which guard holds the node's repair back, empty when none does."""
         zone = checkup.zone_of(node)
         if self.all_not_ready and node.instance_id not in checkup.impaired:

@@ -16,7 +16,7 @@ from leeward.policy.selection import policy_for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checkup:
+class NodeHealth:
     """`groups` by name, all of the cluster; `instances` by id, at least of the nodes that are NotReady or impaired, as
     far as EC2 knows them; `impaired` by id; `claimed`: instances that a termination of ours is about.
     """

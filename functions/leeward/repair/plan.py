@@ -8,7 +8,7 @@ from leeward.disruption.command import Command, Decision, MethodName, Plan, Repl
 from leeward.disruption.command import Verdict as PlanVerdict
 from leeward.model.impairment import Impairment
 from leeward.model.node import Node
-from leeward.repair.node_health import Checkup
+from leeward.repair.node_health import NodeHealth
 from leeward.repair.verdicts import Act, Verdict, verdicts
 from leeward.snapshot.cluster import ClusterSnapshot
 
@@ -29,9 +29,9 @@ def repair_plan(snapshot: ClusterSnapshot, impaired: Mapping[str, Impairment]) -
     )
 
 
-def checkup_of(snapshot: ClusterSnapshot, impaired: Mapping[str, Impairment]) -> Checkup:
+def checkup_of(snapshot: ClusterSnapshot, impaired: Mapping[str, Impairment]) -> NodeHealth:
     """What the verdicts need of it."""
-    return Checkup(
+    return NodeHealth(
         now=snapshot.now,
         policies=snapshot.policies,
         nodes=snapshot.nodes,

@@ -11,11 +11,11 @@ from leeward.model.impairment import Impairment
 from leeward.model.node import Node
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
 from leeward.ports import Ports
-from leeward.repair.node_health import Checkup
+from leeward.repair.node_health import NodeHealth
 from leeward.repair.verdicts import Act, Verdict, verdicts
-from leeward.termination.cluster_view import Sight
+from leeward.termination.cluster_view import ClusterView
 from leeward.termination.execution import start
-from leeward.termination.reconcile_result import Found, apart
+from leeward.termination.reconcile_result import ReconcileResult, apart
 from leeward.termination.subject import subject_of
 
 SECOND_SIGHT = timedelta(minutes=10)
@@ -24,7 +24,7 @@ RESTS = timedelta(hours=1)  # a node that was given back is left to its owner fo
 EVENT = "UnhealthyNode"  # reason of the Event on the Node
 
 
-def replace_unhealthy(sight: Sight, nodes: Mapping[str, Node], ports: Ports, found: Found) -> None:
+def replace_unhealthy(sight: ClusterView, nodes: Mapping[str, Node], ports: Ports, found: ReconcileResult) -> None:
     """Claim and start, one after the other: each that is begun counts for the guards of the next sweep."""
     if sight.policies.settings.paused or not any(_repairs(sight)):
         return
@@ -36,16 +36,16 @@ def replace_unhealthy(sight: Sight, nodes: Mapping[str, Node], ports: Ports, fou
                 found.repaired += _replace(node, verdict, sight, checkup, ports)
 
 
-def _repairs(sight: Sight) -> tuple[bool, ...]:
+def _repairs(sight: ClusterView) -> tuple[bool, ...]:
     found = (sight.policy_of(group) for group in sight.selected)
     return tuple(policy.repair.enabled for policy in found if policy is not None)
 
 
-def _check_up(sight: Sight, nodes: Mapping[str, Node], ports: Ports) -> Checkup:
+def _check_up(sight: ClusterView, nodes: Mapping[str, Node], ports: Ports) -> NodeHealth:
     """EC2 is asked for those that are in doubt, and whose checks fail; nobody else is looked at."""
     impaired = {name: one for name, one in ports.instances.impaired().items() if name in nodes}
     suspects = sorted({name for name, node in nodes.items() if name and not node.ready} | impaired.keys())
-    return Checkup(
+    return NodeHealth(
         now=ports.clock.now(),
         policies=sight.policies,
         nodes=tuple(nodes.values()),
@@ -56,7 +56,7 @@ def _check_up(sight: Sight, nodes: Mapping[str, Node], ports: Ports) -> Checkup:
     )
 
 
-def _replace(node: Node, verdict: Verdict, sight: Sight, checkup: Checkup, ports: Ports) -> list[str]:
+def _replace(node: Node, verdict: Verdict, sight: ClusterView, checkup: NodeHealth, ports: Ports) -> list[str]:
     """The instance, once it is claimed. The cause is named by the attempt before: repeated, it adds nothing, and a node
     that was given back is claimed anew when it has rested.
     """
@@ -83,7 +83,7 @@ def _replace(node: Node, verdict: Verdict, sight: Sight, checkup: Checkup, ports
     return [instance.id]
 
 
-def _sure(node: Node, impaired: Mapping[str, Impairment], sight: Sight, ports: Ports) -> bool:
+def _sure(node: Node, impaired: Mapping[str, Impairment], sight: ClusterView, ports: Ports) -> bool:
     """At second sight, and after a read that no cache answers: the same node, still unhealthy since then."""
     if not _seen_before(node, ports):
         return False

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from leeward.model.node import Node
 from leeward.policy.document import RepairPolicy
-from leeward.repair.node_health import Checkup
+from leeward.repair.node_health import NodeHealth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,13 +21,13 @@ class Ailment:
     due: datetime | None
 
 
-def ailment(node: Node, rules: RepairPolicy, checkup: Checkup) -> Ailment | None:
+def ailment(node: Node, rules: RepairPolicy, checkup: NodeHealth) -> Ailment | None:
     """The one that is due first, None for a node that is well."""
     found = [one for one in (_not_ready(node, rules), _impaired(node, rules, checkup)) if one is not None]
     return min(found, key=lambda one: (one.due is None, one.due or checkup.now), default=None)
 
 
-def ails(node: Node, checkup: Checkup) -> bool:
+def ails(node: Node, checkup: NodeHealth) -> bool:
     """Whether the storm guards count it: its instance runs, and it is NotReady or fails a check, however long."""
     return not checkup.gone(node) and (not node.ready or node.instance_id in checkup.impaired)
 
@@ -49,7 +49,7 @@ def _not_ready(node: Node, rules: RepairPolicy) -> Ailment | None:
     return Ailment(what=f"NotReady{why}", since=since, due=since + rules.not_ready_after)
 
 
-def _impaired(node: Node, rules: RepairPolicy, checkup: Checkup) -> Ailment | None:
+def _impaired(node: Node, rules: RepairPolicy, checkup: NodeHealth) -> Ailment | None:
     found = checkup.impaired.get(node.instance_id)
     if found is None:
         return None

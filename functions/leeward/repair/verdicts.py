@@ -14,7 +14,7 @@ from leeward.model.group import Group
 from leeward.model.node import Node
 from leeward.policy.document import NodePolicy
 from leeward.repair.circuit_breaker import Storms
-from leeward.repair.node_health import Checkup
+from leeward.repair.node_health import NodeHealth
 from leeward.repair.unhealthy_conditions import Ailment, ailment, spoken
 
 IN_SERVICE = "InService"
@@ -41,13 +41,13 @@ class Verdict:
     gone: bool = False
 
 
-def verdicts(checkup: Checkup) -> Mapping[str, Verdict]:
+def verdicts(checkup: NodeHealth) -> Mapping[str, Verdict]:
     """One for every node, by name."""
     storms = Storms.of(checkup)
     return {node.name: _verdict(node, checkup, storms) for node in sorted(checkup.nodes, key=lambda node: node.name)}
 
 
-def _verdict(node: Node, checkup: Checkup, storms: Storms) -> Verdict:
+def _verdict(node: Node, checkup: NodeHealth, storms: Storms) -> Verdict:
     group = checkup.group_of(node)
     policy = checkup.policy_of(group)
     others = next(_why_not_ours(node, group, policy), "")
@@ -76,7 +76,7 @@ def _why_not_ours(node: Node, group: Group | None, policy: NodePolicy | None) ->
         yield f"no policy selects its group {group.name}"
 
 
-def _why_left(node: Node, policy: NodePolicy, checkup: Checkup) -> Iterator[str]:
+def _why_left(node: Node, policy: NodePolicy, checkup: NodeHealth) -> Iterator[str]:
     if checkup.policies.settings.paused:
         yield "the cluster is paused"
     if not policy.repair.enabled:
@@ -87,7 +87,7 @@ def _why_left(node: Node, policy: NodePolicy, checkup: Checkup) -> Iterator[str]
         yield "its Node object is being deleted"
 
 
-def _why_kept(node: Node, group: Group, checkup: Checkup) -> Iterator[str]:
+def _why_kept(node: Node, group: Group, checkup: NodeHealth) -> Iterator[str]:
     """Somebody is ending it, or wants it left alone."""
     if mark := mark_of(node):
         yield f"it is on its way out already (taint {mark})"
@@ -101,7 +101,7 @@ def _why_kept(node: Node, group: Group, checkup: Checkup) -> Iterator[str]:
         yield stays
 
 
-def _gone(node: Node, checkup: Checkup) -> Verdict:
+def _gone(node: Node, checkup: NodeHealth) -> Verdict:
     instance = checkup.instance_of(node)
     said = f"EC2 says its instance is {instance.state if instance else 'gone'}"
     if node.ready:
@@ -113,7 +113,7 @@ def _gone(node: Node, checkup: Checkup) -> Verdict:
     return Verdict(act=Act.REPLACE, reason=f"{said}: only its Node is left", gone=True)
 
 
-def _timed(found: Ailment, checkup: Checkup) -> Verdict | None:
+def _timed(found: Ailment, checkup: NodeHealth) -> Verdict | None:
     """None once it has lasted long enough."""
     if found.due is None or found.since is None:
         return Verdict(act=Act.WAIT, reason=f"{found.what}, since when is not told")
@@ -123,7 +123,7 @@ def _timed(found: Ailment, checkup: Checkup) -> Verdict | None:
     return None
 
 
-def _guarded(node: Node, policy: NodePolicy, found: Ailment, checkup: Checkup, storms: Storms) -> Verdict:
+def _guarded(node: Node, policy: NodePolicy, found: Ailment, checkup: NodeHealth, storms: Storms) -> Verdict:
     lasted = spoken(checkup.now - (found.since or checkup.now))
     held = storms.why_not(node, policy.repair, checkup)
     if held:

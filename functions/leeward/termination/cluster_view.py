@@ -13,7 +13,7 @@ from leeward.ports import Ports
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class ClusterView:
     """`nodes` by instance; None where the API server did not answer: nobody may take that for a cluster without nodes.
     `groups`: all that are tagged for the cluster. `records`: the open ones of all clusters, by instance.
     """

@@ -25,7 +25,7 @@ from leeward.termination.drain_plan import DrainPlan, last_calls
 from leeward.termination.eviction import plan_now, work
 from leeward.termination.freshness import Need
 from leeward.termination.heartbeats import beat
-from leeward.termination.instance_state import Situation, find_node, read
+from leeward.termination.instance_state import InstanceState, find_node, read
 from leeward.termination.node_removal import give_back, remove_node
 from leeward.termination.progress import Progress, leaving, longest_grace, moved_last
 from leeward.termination.prompt_eviction import survey_or_evict, turn_in_storm
@@ -95,14 +95,14 @@ def _is_only_announced(run: Run, record: TerminationRecord, now: datetime) -> bo
     return bool(joined) and only and bool(run.look) and now + timedelta(seconds=1) < parse_instant(run.look)
 
 
-def _sleep_on(run: Run, situation: Situation, ports: Ports) -> Run:
+def _sleep_on(run: Run, situation: InstanceState, ports: Ports) -> Run:
     now = ports.clock.now()
     moments = [parse_instant(run.look), *_heartbeats(situation, now)]
     pause = max(ceil((min(moments) - now).total_seconds()), 1)
     return replace(run, next=Next.WAIT, pause=pause, why=run.why or "a hook of ours holds it")
 
 
-def _decides_now(situation: Situation, ports: Ports) -> bool:
+def _decides_now(situation: InstanceState, ports: Ports) -> bool:
     """Whether this step may end in what must not follow from a stale fact: a detached node that returns to service,
     pods that are deleted.
     """
@@ -128,7 +128,7 @@ STEPS: Mapping[str, Step] = {
 }
 
 
-def _drain_node(run: Run, situation: Situation, started: datetime, ports: Ports) -> Run:
+def _drain_node(run: Run, situation: InstanceState, started: datetime, ports: Ports) -> Run:
     record = situation.record
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)
     node = find_node(record, kubernetes)
@@ -154,7 +154,7 @@ def _drain_node(run: Run, situation: Situation, started: datetime, ports: Ports)
     return _unfinished(run, situation, started, node, plan, progress, ports)
 
 
-def _marked(node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports) -> Node:
+def _marked(node: Node, situation: InstanceState, started: datetime, kubernetes: Kubernetes, ports: Ports) -> Node:
     """Mark the node. A mark that cannot be written (a webhook on nodes fails) is waited for, but not by an instance
     that EC2 takes, nor past the drain's time: then the pods leave without it. Raises ObjectGoneError.
     """
@@ -181,7 +181,7 @@ def mark(node: Node, record: TerminationRecord, kubernetes: Kubernetes, ports: P
     return marked
 
 
-def _tell(awaited: Awaited, reason: str, node: Node, situation: Situation, ports: Ports) -> str:
+def _tell(awaited: Awaited, reason: str, node: Node, situation: InstanceState, ports: Ports) -> str:
     """Write down what is waited for, where people look; all of it in one sentence."""
     record, why = situation.record, "; ".join(awaited.sentences)
     ports.claims.note(record.instance, blocked_by=awaited.sentences)
@@ -192,7 +192,7 @@ def _tell(awaited: Awaited, reason: str, node: Node, situation: Situation, ports
 
 def _emptied(
     run: Run,
-    situation: Situation,
+    situation: InstanceState,
     started: datetime,
     node: Node,
     plan: DrainPlan,
@@ -216,7 +216,7 @@ def _emptied(
     return replace(waits, next=Next.DRAINED)
 
 
-def _drained(run: Run, situation: Situation, why: str, ports: Ports) -> Run:
+def _drained(run: Run, situation: InstanceState, why: str, ports: Ports) -> Run:
     """The settle time that is left, cut where a hook wants a heartbeat before its end: the pause leads back here."""
     now = ports.clock.now()
     record = situation.record
@@ -230,7 +230,7 @@ def _drained(run: Run, situation: Situation, why: str, ports: Ports) -> Run:
 
 def _unfinished(
     run: Run,
-    situation: Situation,
+    situation: InstanceState,
     started: datetime,
     node: Node,
     plan: DrainPlan,
@@ -273,7 +273,7 @@ def _unfinished(
 
 def _pause(
     run: Run,
-    situation: Situation,
+    situation: InstanceState,
     started: datetime,
     why: str,
     ports: Ports,
@@ -292,7 +292,7 @@ def _pause(
     return replace(run, next=Next.WAIT, pause=pause, why=why[:500], look=look)
 
 
-def _heartbeats(situation: Situation, now: datetime) -> list[datetime]:
+def _heartbeats(situation: InstanceState, now: datetime) -> list[datetime]:
     """When the hooks of ours that hold the instance need their next heartbeats."""
     hooks = situation.our_hooks if situation.held else ()
     return decisions.next_heartbeats(hooks, situation.record, situation.policy.interruption.heartbeat, now)

@@ -23,7 +23,7 @@ from leeward.ports import EvictionRefusedError, Kubernetes, Ports
 from leeward.termination import deadlines
 from leeward.termination.budgets import refusal as refusal_of
 from leeward.termination.drain_plan import DrainPlan, Eviction, How, last_calls, plan_drain
-from leeward.termination.instance_state import Situation
+from leeward.termination.instance_state import InstanceState
 from leeward.termination.progress import Progress
 from leeward.termination.replica_surge import Surging
 from leeward.termination.retries import Retries
@@ -40,7 +40,7 @@ VOLUNTARY = (CauseKind.EXPIRED, CauseKind.DRIFTED, CauseKind.EMPTY, CauseKind.UN
 
 
 def work(
-    node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports
+    node: Node, situation: InstanceState, started: datetime, kubernetes: Kubernetes, ports: Ports
 ) -> tuple[DrainPlan, Progress]:
     """Evict and look again until the node is empty or the step's own time is used up. Raises ClusterUnreachableError
     and ThrottledError where the pods cannot be listed; what a single pod runs into is noted in `blocked_by`.
@@ -76,7 +76,7 @@ def work(
 
 
 def turn(
-    node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports
+    node: Node, situation: InstanceState, started: datetime, kubernetes: Kubernetes, ports: Ports
 ) -> tuple[DrainPlan, Progress]:
     """One look at the node's pods and one turn of evictions, without waiting for what comes of it. Raises as `work`."""
     step = _Step(node, situation, started, kubernetes, ports)
@@ -85,7 +85,9 @@ def turn(
     return plan, step.progress
 
 
-def plan_now(node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports) -> DrainPlan:
+def plan_now(
+    node: Node, situation: InstanceState, started: datetime, kubernetes: Kubernetes, ports: Ports
+) -> DrainPlan:
     """The verdict over the node's pods at this moment, with the budgets of their namespaces."""
     return _Step(node, situation, started, kubernetes, ports).look(budgets=True)
 
@@ -94,7 +96,7 @@ class _Step:
     """One step's view of a node and what it did there."""
 
     def __init__(
-        self, node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports
+        self, node: Node, situation: InstanceState, started: datetime, kubernetes: Kubernetes, ports: Ports
     ) -> None:
         self._node, self._situation, self._started = node, situation, started
         self._kubernetes, self._clock = kubernetes, ports.clock

@@ -9,12 +9,12 @@ from leeward.model.termination import TerminationRecord
 from leeward.policy.document import NodePolicy
 from leeward.ports import Ports
 from leeward.termination import decisions
-from leeward.termination.instance_state import UNSELECTED, Situation
+from leeward.termination.instance_state import UNSELECTED, InstanceState
 
 AT_EVERY_CHANCE = timedelta(minutes=2)  # before a heartbeat is due: two sweeps may fail
 
 
-def beat(situation: Situation, ports: Ports, ahead: timedelta = timedelta()) -> TerminationRecord:
+def beat(situation: InstanceState, ports: Ports, ahead: timedelta = timedelta()) -> TerminationRecord:
     """Heartbeat the hooks of ours that hold the instance and need one within `ahead`; answers the record as it is then.
 
     A repeat finds the heartbeat in the record, and sends none before the next is due.

@@ -14,11 +14,11 @@ from leeward.model.termination import Cause, CauseKind, Outcome, Status, Termina
 from leeward.policy.selection import is_ours
 from leeward.ports import Ports
 from leeward.retry import patiently
-from leeward.termination.cluster_view import Sight
+from leeward.termination.cluster_view import ClusterView
 from leeward.termination.execution import start
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, keep_waiting
 from leeward.termination.instance_state import of_ours
-from leeward.termination.reconcile_result import Found, apart
+from leeward.termination.reconcile_result import ReconcileResult, apart
 from leeward.termination.records import read_records
 from leeward.termination.subject import subject_of
 
@@ -28,7 +28,7 @@ AGAIN_AFTER = 2.0  # seconds
 BOOTS_WITHIN = timedelta(minutes=15)  # as termination.landing and upgrades count: later it does not come any more
 
 
-def settle_hooks(sight: Sight, running: frozenset[str], ports: Ports, found: Found) -> None:
+def settle_hooks(sight: ClusterView, running: frozenset[str], ports: Ports, found: ReconcileResult) -> None:
     """The most urgent first: those whose time is known to run out, those of which nobody knows, launches where
     interruption handling is off. `running`: names of open executions. Needs no nodes, so that no heartbeat waits
     for an API server.
@@ -49,7 +49,7 @@ def settle_hooks(sight: Sight, running: frozenset[str], ports: Ports, found: Fou
             _answer_switched_off(sight, group, members, ports, found)
 
 
-def settle_launches(sight: Sight, ports: Ports, found: Found) -> None:
+def settle_launches(sight: ClusterView, ports: Ports, found: ReconcileResult) -> None:
     """Let launches go on whose nodes are Ready. The hooks of others are kept waiting for as long as a boot may take,
     and beyond that while the API server cannot say whether the node has joined. What was throttled is tried once more a
     moment later, all of a group after one pause: a short hook does not outlast two sweeps. An answer that is repeated
@@ -64,11 +64,11 @@ def settle_launches(sight: Sight, ports: Ports, found: Found) -> None:
 
 def _settle_members(
     ours: Sequence[LifecycleHook],
-    sight: Sight,
+    sight: ClusterView,
     group: Group,
     members: Sequence[GroupInstance],
     ports: Ports,
-    found: Found,
+    found: ReconcileResult,
 ) -> None:
     instances, again = _booting(sight, members, ports), list[GroupInstance]()
     for member in members:
@@ -86,12 +86,12 @@ def _settle_members(
 
 def _settle_member(
     ours: Sequence[LifecycleHook],
-    sight: Sight,
+    sight: ClusterView,
     group: Group,
     member: GroupInstance,
     instance: Instance | None,
     ports: Ports,
-    found: Found,
+    found: ReconcileResult,
 ) -> None:
     node = sight.node_of(member.id)
     if node is not None and node.ready:
@@ -110,7 +110,12 @@ def _in(lifecycle: str, groups: Sequence[Group]) -> Iterator[tuple[Group, list[G
 
 
 def _keep_waiting(
-    sight: Sight, group: Group, members: Sequence[GroupInstance], running: frozenset[str], ports: Ports, found: Found
+    sight: ClusterView,
+    group: Group,
+    members: Sequence[GroupInstance],
+    running: frozenset[str],
+    ports: Ports,
+    found: ReconcileResult,
 ) -> None:
     """A run that is under way heartbeats by itself, but may be held up for as long as its retries last."""
     hooks, policy = _hooks(group, ports) if members else (), sight.policy_of(group)
@@ -121,7 +126,9 @@ def _keep_waiting(
             keep_waiting(record, group.name, of_ours(hooks, record, policy, ports), policy, ports, ahead)
 
 
-def _settle_endings(ending: Mapping[str, Sequence[GroupInstance]], sight: Sight, ports: Ports, found: Found) -> None:
+def _settle_endings(
+    ending: Mapping[str, Sequence[GroupInstance]], sight: ClusterView, ports: Ports, found: ReconcileResult
+) -> None:
     """Members, by group, that had no open record when the sweep began: one may have been opened since."""
     names = [member.id for members in ending.values() for member in members]
     if not names:
@@ -137,13 +144,13 @@ def _settle_endings(ending: Mapping[str, Sequence[GroupInstance]], sight: Sight,
 
 
 def _settle_group(
-    sight: Sight,
+    sight: ClusterView,
     group: Group,
     orphans: Sequence[GroupInstance],
     instances: Mapping[str, Instance],
     records: Mapping[str, TerminationRecord],
     ports: Ports,
-    found: Found,
+    found: ReconcileResult,
 ) -> None:
     ours = _ours(TERMINATING, sight, group, ports)
     for member in orphans if ours else ():
@@ -163,7 +170,7 @@ def _adopted(
     instance: Instance,
     known: TerminationRecord | None,
     hooks: Sequence[LifecycleHook],
-    sight: Sight,
+    sight: ClusterView,
     group: Group,
     ports: Ports,
 ) -> TerminationRecord:
@@ -180,7 +187,7 @@ def _adopted(
 
 
 def _answer_switched_off(
-    sight: Sight, group: Group, members: Sequence[GroupInstance], ports: Ports, found: Found
+    sight: ClusterView, group: Group, members: Sequence[GroupInstance], ports: Ports, found: ReconcileResult
 ) -> None:
     """Launches where interruption handling is off go on at once; a drain that has begun is brought to its end."""
     ours = _ours(LAUNCHING, sight, group, ports) if _off(sight, group) else []
@@ -191,13 +198,13 @@ def _answer_switched_off(
                 _answer(ours, group, member, ports, found)
 
 
-def _booting(sight: Sight, members: Sequence[GroupInstance], ports: Ports) -> Mapping[str, Instance]:
+def _booting(sight: ClusterView, members: Sequence[GroupInstance], ports: Ports) -> Mapping[str, Instance]:
     """What EC2 says of members whose nodes are not Ready. Nothing is asked while the API server is away."""
     names = [member.id for member in members if (node := sight.node_of(member.id)) is None or not node.ready]
     return patiently(lambda: ports.instances.describe(names), ports.clock) if names and sight.nodes is not None else {}
 
 
-def _may_boot(hook: LifecycleHook, instance: Instance | None, sight: Sight, now: datetime) -> bool:
+def _may_boot(hook: LifecycleHook, instance: Instance | None, sight: ClusterView, now: datetime) -> bool:
     """Whether one more heartbeat ends within the time that a boot may take. A hook with a longer time-out of its own is
     not heartbeaten at all: its owner has said how long a boot may take. An API server that does not answer says
     nothing about the node, and must not end it.
@@ -207,7 +214,7 @@ def _may_boot(hook: LifecycleHook, instance: Instance | None, sight: Sight, now:
     return now + timedelta(seconds=hook.heartbeat_timeout) < instance.launched + BOOTS_WITHIN
 
 
-def _ours(transition: str, sight: Sight, group: Group, ports: Ports) -> list[LifecycleHook]:
+def _ours(transition: str, sight: ClusterView, group: Group, ports: Ports) -> list[LifecycleHook]:
     policy = sight.policy_of(group)
     return [
         hook
@@ -220,7 +227,7 @@ def _hooks(group: Group, ports: Ports) -> Sequence[LifecycleHook]:
     return patiently(lambda: ports.groups.hooks(group.name), ports.clock)
 
 
-def _off(sight: Sight, group: Group) -> bool:
+def _off(sight: ClusterView, group: Group) -> bool:
     """Interruption handling is off (docs/features.md, K16): hooks of ours are answered at once there."""
     settings, policy = sight.policies.settings, sight.policy_of(group)
     return settings.paused or not settings.interruption or policy is None or not policy.interruption.enabled
@@ -235,7 +242,9 @@ def _is_over(record: TerminationRecord | None, instance: Instance) -> bool:
     return record is not None and record.outcome is Outcome.TERMINATED and instance.state not in ("pending", "running")
 
 
-def _answer(hooks: Iterable[LifecycleHook], group: Group, member: GroupInstance, ports: Ports, found: Found) -> None:
+def _answer(
+    hooks: Iterable[LifecycleHook], group: Group, member: GroupInstance, ports: Ports, found: ReconcileResult
+) -> None:
     for hook in hooks:
         ports.groups.complete(group=group.name, hook=hook.name, instance=member.id, result=HookResult.CONTINUE)
         found.answered.append(member.id)

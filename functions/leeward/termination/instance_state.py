@@ -22,7 +22,7 @@ UNSELECTED = NodePolicy(name="(defaults)", selector=Selector())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class InstanceState:
     """One instance as AWS sees it. `lifecycle` is the group's word, None when no group holds it. `listing`: the group
     with its sizes and members, None where there is none or this step goes by facts of earlier looks; `looked`: EC2 and
     Auto Scaling were both asked just now.
@@ -63,7 +63,7 @@ class Situation:
         return self.held and bool(self.our_hooks)
 
 
-def survey(record: TerminationRecord, ports: Ports, need: Need = Need.ALL) -> Situation:
+def survey(record: TerminationRecord, ports: Ports, need: Need = Need.ALL) -> InstanceState:
     """What is known, and where `freshness` says so what AWS says now: DescribeInstances, DescribeAutoScalingGroups and
     hooks that are cached for a minute. A look is written into the record, for the steps that follow.
 
@@ -84,7 +84,7 @@ def survey(record: TerminationRecord, ports: Ports, need: Need = Need.ALL) -> Si
     if known.instance is None or known.group is None:
         ports.claims.saw(record.instance, fresh)
     policy = policy_for(policies, seen.facts.name, seen.facts.tags) if seen.facts else None
-    return Situation(
+    return InstanceState(
         record=replace(record, seen=fresh),
         instance=instance,
         group=listing or seen.facts,

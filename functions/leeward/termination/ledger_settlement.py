@@ -13,10 +13,10 @@ from leeward.ports import Ports
 from leeward.termination import capacity_ledger
 from leeward.termination.capacity_ledger import Ending
 from leeward.termination.execution import start
-from leeward.termination.instance_state import Situation, read
+from leeward.termination.instance_state import InstanceState, read
 
 
-def settle(situation: Situation, ports: Ports) -> str | None:
+def settle(situation: InstanceState, ports: Ports) -> str | None:
     """Pay, forgive or pass on what this instance's end owes. None when the books are closed, else the sentence that
     says what is waited for: the group's own word on how it parted with the instance, or the member that will pay.
     """
@@ -49,7 +49,7 @@ def forgiven(record: TerminationRecord, debt: str, group: Group, ports: Ports) -
     return capacity_ledger.shrunk_since(ports.groups.activities(group.name, since), since)
 
 
-def pays_itself_later(situation: Situation, ports: Ports) -> bool:
+def pays_itself_later(situation: InstanceState, ports: Ports) -> bool:
     """Whether an instance that was given back owes what nobody else can be asked to pay: it is tried again later."""
     record, group = situation.record, situation.listing
     if group is None or situation.ended or not record.has(CauseKind.SURPLUS):
@@ -59,7 +59,7 @@ def pays_itself_later(situation: Situation, ports: Ports) -> bool:
     return any(_another(record, debt, group, ports) == NOBODY for debt in owed)
 
 
-def _payer(debt: str, situation: Situation, ports: Ports) -> str | None:
+def _payer(debt: str, situation: InstanceState, ports: Ports) -> str | None:
     """Who pays: this instance, another, nobody; None while the group has not spoken, or while no member is free to pay
     and the group has still to launch one: forgiven then, it would stay one too large. A detached instance that runs on
     waits for no launch.

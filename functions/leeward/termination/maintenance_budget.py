@@ -9,7 +9,7 @@ from leeward.ports import Ports
 from leeward.termination import decisions
 from leeward.termination.drain_step import mark
 from leeward.termination.instance_state import survey
-from leeward.termination.reconcile_result import Found
+from leeward.termination.reconcile_result import ReconcileResult
 
 
 def paced(record: TerminationRecord, now: datetime) -> bool:
@@ -19,7 +19,7 @@ def paced(record: TerminationRecord, now: datetime) -> bool:
     return only_far and date is not None and date - now > decisions.FAR_AHEAD
 
 
-def budget_left(record: TerminationRecord, ports: Ports, found: Found, now: datetime) -> bool:
+def budget_left(record: TerminationRecord, ports: Ports, found: ReconcileResult, now: datetime) -> bool:
     """Whether the budgets of the node's policy, and those of its zone, allow one more; if so its node is marked at
     once, so that the next one is counted against it. One that is marked already (a sweep died before the start) has its
     place. An instance that has ended needs none: its record is only to be closed.

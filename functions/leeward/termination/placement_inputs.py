@@ -16,7 +16,7 @@ from leeward.model.node import Node
 from leeward.model.subnet import Subnet
 from leeward.placement.replacement import Known, Leaving
 from leeward.ports import Ports
-from leeward.termination.instance_state import Situation, find_node
+from leeward.termination.instance_state import InstanceState, find_node
 
 JOINS_WITHIN = timedelta(minutes=15)  # an instance that is no Ready node by then never takes its addresses
 STAYING = ("Pending", "InService")
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True, kw_only=True)
-class Look:
+class PlacementInputs:
     """What was found. `node` None: not there, or nobody could ask; `doubts`: what is old or missing, one sentence each.
 
     `silent`: the cluster's API did not answer, and is not asked again in this step.
@@ -39,13 +39,13 @@ class Look:
     silent: bool = False
 
 
-def look(situation: Situation, group: Group, ports: Ports) -> Look:
+def look(situation: InstanceState, group: Group, ports: Ports) -> PlacementInputs:
     """One read of the table, one DescribeSubnets, two or three calls of the cluster's API; one DescribeInstances where
     members have been launched that are not Ready yet.
     """
     subject = situation.record.subject
     leaving = Leaving(instance=subject.instance, zone=subject.zone, subnet=subject.subnet, type=subject.instance_type)
-    found = Look(leaving=leaving, known=Known(facts=ClusterFacts(), subnets=()))
+    found = PlacementInputs(leaving=leaving, known=Known(facts=ClusterFacts(), subnets=()))
     facts = _facts(subject.cluster, found, ports)
     found.known = Known(
         facts=facts,
@@ -57,7 +57,7 @@ def look(situation: Situation, group: Group, ports: Ports) -> Look:
     return found
 
 
-def _facts(cluster: str, found: Look, ports: Ports) -> ClusterFacts:
+def _facts(cluster: str, found: PlacementInputs, ports: Ports) -> ClusterFacts:
     sheets = _try(lambda: ports.catalog.read(cluster), "the facts of fn sync", found)
     facts = ClusterFacts.from_sheets(sheets or {})
     now = ports.clock.now()
@@ -70,14 +70,16 @@ def _facts(cluster: str, found: Look, ports: Ports) -> ClusterFacts:
     return facts
 
 
-def _subnets(group: Group, facts: ClusterFacts, found: Look, ports: Ports) -> tuple[Subnet, ...]:
+def _subnets(group: Group, facts: ClusterFacts, found: PlacementInputs, ports: Ports) -> tuple[Subnet, ...]:
     """With the addresses that are free now, else as they were when fn sync looked."""
     live = _try(lambda: ports.network.subnets(group.subnets), "free addresses", found) if group.subnets else {}
     known = live or {subnet.id: subnet for subnet in facts.subnets}
     return tuple(known[name] for name in group.subnets if name in known)
 
 
-def _newcomers(group: Group, leaving: str, facts: ClusterFacts, found: Look, ports: Ports) -> tuple[Instance, ...]:
+def _newcomers(
+    group: Group, leaving: str, facts: ClusterFacts, found: PlacementInputs, ports: Ports
+) -> tuple[Instance, ...]:
     """Members that were launched and are no Ready nodes yet. Without counted nodes only those that still boot."""
     counted = FactKind.NODES in facts.synced
     names = [
@@ -95,7 +97,7 @@ def _newcomers(group: Group, leaving: str, facts: ClusterFacts, found: Look, por
     return tuple(sorted(fresh, key=lambda one: one.id))
 
 
-def _ask_the_cluster(situation: Situation, found: Look, ports: Ports) -> None:
+def _ask_the_cluster(situation: InstanceState, found: PlacementInputs, ports: Ports) -> None:
     """The node and its pods; the volumes only where one of its pods has a claim."""
     kubernetes = ports.clusters.kubernetes(situation.record.subject.cluster)
     try:
@@ -112,7 +114,7 @@ def _ask_the_cluster(situation: Situation, found: Look, ports: Ports) -> None:
     found.leaving = replace(found.leaving, millicores=millicores, pods=pods, volumes=tuple(volumes or ()))
 
 
-def _try(ask: Callable[[], T], what: str, found: Look) -> T | None:
+def _try(ask: Callable[[], T], what: str, found: PlacementInputs) -> T | None:
     try:
         return ask()
     except LeewardError as error:

@@ -17,7 +17,7 @@ from leeward.termination import decisions
 from leeward.termination.drain_plan import DrainPlan
 from leeward.termination.eviction import turn
 from leeward.termination.freshness import Need
-from leeward.termination.instance_state import Situation, find_node, survey
+from leeward.termination.instance_state import InstanceState, find_node, survey
 from leeward.termination.progress import Progress, leaving
 from leeward.termination.run import Next, Run
 from leeward.termination.storm import evicts_alone, pause_seconds
@@ -45,7 +45,7 @@ def evict_promptly(record: TerminationRecord, ports: Ports) -> tuple[DrainPlan, 
 
 
 def _turn(
-    record: TerminationRecord, situation: Situation, started: datetime, ports: Ports
+    record: TerminationRecord, situation: InstanceState, started: datetime, ports: Ports
 ) -> tuple[DrainPlan, Progress] | None:
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)
     node = find_node(record, kubernetes)
@@ -76,7 +76,7 @@ def turn_in_storm(run: Run, record: TerminationRecord, ports: Ports) -> Run | No
     return replace(run, version=record.version, next=Next.WAIT, pause=pause, why=why[:500])
 
 
-def survey_or_evict(record: TerminationRecord, ports: Ports, need: Need = Need.ALL) -> Situation:
+def survey_or_evict(record: TerminationRecord, ports: Ports, need: Need = Need.ALL) -> InstanceState:
     """What is known, by `survey`. Where AWS throttles, the pods of an instance that EC2 takes are evicted before that
     is raised.
     """
@@ -94,6 +94,6 @@ def _policy(record: TerminationRecord, ports: Ports) -> NodePolicy | None:
     return next((policy for policy in known if policy.name == record.subject.policy), None)
 
 
-def _unseen(record: TerminationRecord, policy: NodePolicy) -> Situation:
+def _unseen(record: TerminationRecord, policy: NodePolicy) -> InstanceState:
     """What the record alone says."""
-    return Situation(record=record, instance=None, group=None, lifecycle=None, our_hooks=(), policy=policy)
+    return InstanceState(record=record, instance=None, group=None, lifecycle=None, our_hooks=(), policy=policy)

@@ -11,7 +11,7 @@ from leeward.isolation import isolate_errors
 
 
 @dataclass(slots=True)
-class Found:
+class ReconcileResult:
     """What one sweep mended, by instance or node; `errors` names what it could not look at.
 
     `let_go`: Nodes that lost our finalizer, `held`: those that got it; `repaired`: instances claimed because their
@@ -37,7 +37,7 @@ class Found:
         """One thing that went wrong."""
         self.errors.append(f"{what}: {type(error).__name__}: {error}")
 
-    def add(self, other: "Found") -> None:
+    def add(self, other: "ReconcileResult") -> None:
         """What another part of the same sweep has found."""
         for name in self.__slots__:
             getattr(self, name).extend(getattr(other, name))
@@ -48,7 +48,7 @@ class Found:
 
 
 @contextmanager
-def apart(what: str, found: Found) -> Iterator[None]:
+def apart(what: str, found: ReconcileResult) -> Iterator[None]:
     """Note what goes wrong with one thing, whatever it is, so that the others are still looked at."""
     with isolate_errors(partial(found.note, what)):
         yield

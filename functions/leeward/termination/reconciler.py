@@ -21,12 +21,12 @@ from leeward.model.termination import Status, TerminationRecord, execution_name
 from leeward.ports import Ports
 from leeward.retry import patiently
 from leeward.sync.labels import label_nodes
-from leeward.termination.cluster_view import Sight
+from leeward.termination.cluster_view import ClusterView
 from leeward.termination.execution import start
 from leeward.termination.hooks import settle_hooks, settle_launches
 from leeward.termination.maintenance_budget import budget_left, paced
 from leeward.termination.maximum_size import put_back
-from leeward.termination.reconcile_result import Found, apart
+from leeward.termination.reconcile_result import ReconcileResult, apart
 from leeward.termination.records import read_records
 
 SECOND_SIGHT = timedelta(minutes=10)
@@ -34,17 +34,17 @@ CLUSTERS = 32  # at a time
 NODES_SECONDS = 10.0  # for the nodes of a cluster and the finalizers of those that are gone
 KUBERNETES_SECONDS = 25.0  # for everything else that one sweep does in a cluster, of the function's 55
 
-__all__ = ["Found", "sweep_once"]
+__all__ = ["ReconcileResult", "sweep_once"]
 
 
-def sweep_once(ports: Ports, each: Executor = in_threads) -> Found:
+def sweep_once(ports: Ports, each: Executor = in_threads) -> ReconcileResult:
     """One sweep over all clusters, side by side. A part that fails is named in `errors` and does not stop the others.
 
     What needs no API server does not wait for one: hooks are heartbeaten and executions started again while the nodes
     are read. Hooks come before everything that is done for one record after the other, which may take a storm's sweep
     to its time-out: a hook that has timed out is lost, what else is left over is done a minute later.
     """
-    found = Found()
+    found = ReconcileResult()
     served = ports.clusters.names()
     records = attempt(lambda: _open_records(ports, found))
     if isinstance(records, LeewardError):
@@ -69,7 +69,7 @@ class _ClusterSweep:
     records: Mapping[str, TerminationRecord]
     running: frozenset[str]
     ports: Ports
-    found: Found = field(default_factory=Found)
+    found: ReconcileResult = field(default_factory=ReconcileResult)
 
     def run(self, each: Executor) -> None:
         """What needs AWS alone beside the reading of the nodes, then the rest. Raises nothing."""
@@ -80,12 +80,12 @@ class _ClusterSweep:
             if sight is not None:
                 self._with_nodes(replace(sight, nodes=seen.get(self.cluster)))
 
-    def _sight(self) -> Sight | None:
+    def _sight(self) -> ClusterView | None:
         with apart(self.cluster, self.found):
             return _look(self.cluster, None, self.records, self.ports)
         return None
 
-    def _without_nodes(self, sight: Sight | None) -> None:
+    def _without_nodes(self, sight: ClusterView | None) -> None:
         """Hooks first. Records are taken up also where policies or groups cannot be read."""
         if sight is not None:
             with apart(f"{self.cluster}: hooks", self.found):
@@ -99,7 +99,7 @@ class _ClusterSweep:
         if nodes is not None:
             seen[self.cluster] = nodes
 
-    def _with_nodes(self, sight: Sight) -> None:
+    def _with_nodes(self, sight: ClusterView) -> None:
         ports, found = self.ports.for_seconds(KUBERNETES_SECONDS), self.found
         settle_launches(sight, ports, found)
         now = ports.clock.now()
@@ -110,13 +110,15 @@ class _ClusterSweep:
         return [record for record in self.records.values() if record.subject.cluster == self.cluster]
 
 
-def _revive_all(records: Iterable[TerminationRecord], running: frozenset[str], ports: Ports, found: Found) -> None:
+def _revive_all(
+    records: Iterable[TerminationRecord], running: frozenset[str], ports: Ports, found: ReconcileResult
+) -> None:
     for record in records:
         with apart(record.instance, found):
             _revive(record, running, ports, found)
 
 
-def _nodes(cluster: str, ports: Ports, found: Found) -> Mapping[str, Node] | None:
+def _nodes(cluster: str, ports: Ports, found: ReconcileResult) -> Mapping[str, Node] | None:
     """By instance, None while the API server is away. The first thing that is done with them is to let go of those that
     a dead instance has left behind, also in a cluster that is paused: nobody else can.
     """
@@ -129,7 +131,7 @@ def _nodes(cluster: str, ports: Ports, found: Found) -> Mapping[str, Node] | Non
     return nodes
 
 
-def _open_records(ports: Ports, found: Found) -> Mapping[str, TerminationRecord]:
+def _open_records(ports: Ports, found: ReconcileResult) -> Mapping[str, TerminationRecord]:
     """By instance. Each minute begins with another one, so that a sweep that dies early leaves no record behind for
     good. Where they cannot be read the sweep ends: what is under way would be taken for what nobody does.
     """
@@ -140,14 +142,14 @@ def _open_records(ports: Ports, found: Found) -> Mapping[str, TerminationRecord]
     return {record.instance: record for record in ordered if record.status is Status.OPEN}
 
 
-def _running(ports: Ports, found: Found) -> frozenset[str]:
+def _running(ports: Ports, found: ReconcileResult) -> frozenset[str]:
     """Names of the open executions; none where they cannot be listed, and each is asked for then."""
     with apart("executions", found):
         return patiently(ports.executions.all_running, ports.clock)
     return frozenset()
 
 
-def _revive(record: TerminationRecord, running: frozenset[str], ports: Ports, found: Found) -> None:
+def _revive(record: TerminationRecord, running: frozenset[str], ports: Ports, found: ReconcileResult) -> None:
     """Start the execution of an open record again, unless it runs, rests after a failure, or waits for a budget."""
     now = ports.clock.now()
     if execution_name(record.instance, record.attempt) in running or record.times.get("retry", now) > now:
@@ -163,8 +165,8 @@ def _revive(record: TerminationRecord, running: frozenset[str], ports: Ports, fo
 
 def _look(
     cluster: str, nodes: Mapping[str, Node] | None, records: Mapping[str, TerminationRecord], ports: Ports
-) -> Sight:
-    return Sight(
+) -> ClusterView:
+    return ClusterView(
         cluster=cluster,
         policies=patiently(lambda: ports.clusters.policies(cluster), ports.clock),
         groups=tuple(patiently(lambda: ports.groups.of_clusters([cluster]), ports.clock)),
@@ -173,7 +175,7 @@ def _look(
     )
 
 
-def _sweep_cluster(sight: Sight, ports: Ports, found: Found) -> None:
+def _sweep_cluster(sight: ClusterView, ports: Ports, found: ReconcileResult) -> None:
     """What is not a matter of minutes."""
     cluster = sight.cluster
     with apart(f"{cluster}: upgrades", found):
@@ -194,7 +196,7 @@ def _sweep_cluster(sight: Sight, ports: Ports, found: Found) -> None:
         _sweep_nodes(sight, sight.nodes, in_round, ports, found)
 
 
-def _put_back_maxima(sight: Sight, ports: Ports, found: Found) -> None:
+def _put_back_maxima(sight: ClusterView, ports: Ports, found: ReconcileResult) -> None:
     """Groups that replacements have raised, also those that no policy selects any more: one read for a hundred."""
     for item in ports.maxima.read_all(group.name for group in sight.groups).values():
         if not item.active:
@@ -207,7 +209,7 @@ def _put_back_maxima(sight: Sight, ports: Ports, found: Found) -> None:
 
 
 def _sweep_nodes(
-    sight: Sight, nodes: Mapping[str, Node], in_round: frozenset[str] | None, ports: Ports, found: Found
+    sight: ClusterView, nodes: Mapping[str, Node], in_round: frozenset[str] | None, ports: Ports, found: ReconcileResult
 ) -> None:
     """What is done to nodes needs an API server that answers: without one nothing is ended. `in_round`: instances of
     the open disruption round, whose nodes carry our mark before they are claimed; None: that could not be read.
@@ -238,7 +240,7 @@ def _sweep_nodes(
     found.foreign += [f"{node.name}: {node.disrupted_by or 'no owner'}" for node in foreign]
 
 
-def _pooled(node: Node, sight: Sight, ports: Ports) -> bool:
+def _pooled(node: Node, sight: ClusterView, ports: Ports) -> bool:
     """Whether a node that runs on in its warm pool keeps its taint: a group does not list such instances."""
     if sight.group_of(node.instance_id) is not None:
         return False
@@ -246,7 +248,7 @@ def _pooled(node: Node, sight: Sight, ports: Ports) -> bool:
     return member is not None and member[1].startswith(WARMED)
 
 
-def _unmark_stale(marked: Iterable[Node], sight: Sight, ports: Ports, found: Found) -> None:
+def _unmark_stale(marked: Iterable[Node], sight: ClusterView, ports: Ports, found: ReconcileResult) -> None:
     """Take the taint of this deployment off nodes without an open record, at second sight: fn interruption may be about
     to claim them. Idempotent: a repeat finds no taint.
     """
@@ -261,7 +263,7 @@ def _unmark_stale(marked: Iterable[Node], sight: Sight, ports: Ports, found: Fou
 
 
 def _unclaimed(
-    marked: Iterable[Node], records: Mapping[str, TerminationRecord], ports: Ports, found: Found
+    marked: Iterable[Node], records: Mapping[str, TerminationRecord], ports: Ports, found: ReconcileResult
 ) -> Iterator[Node]:
     candidates = [node for node in marked if node.instance_id not in records]
     names = [node.instance_id for node in candidates]

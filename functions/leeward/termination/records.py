@@ -9,7 +9,7 @@ from leeward.isolation import attempt
 from leeward.model.termination import TerminationRecord
 from leeward.ports import Ports
 from leeward.retry import patiently
-from leeward.termination.reconcile_result import Found
+from leeward.termination.reconcile_result import ReconcileResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class Records:
     unreadable: frozenset[str] = field(default=frozenset())
 
 
-def read_records(instances: Sequence[str], ports: Ports, found: Found) -> Records:
+def read_records(instances: Sequence[str], ports: Ports, found: ReconcileResult) -> Records:
     """Those that are there, read together; one by one where one of them is malformed, which `found` then names. Raises
     the table's errors: what is under way must not be taken for what no execution handles.
     """

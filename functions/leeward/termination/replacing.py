@@ -21,8 +21,8 @@ from leeward.placement.verdict import NO_SUBNET_WITH_IPS
 from leeward.ports import Ports
 from leeward.termination import decisions, maximum_size
 from leeward.termination.freshness import Need
-from leeward.termination.instance_state import Situation, read
-from leeward.termination.placement_inputs import Look, look
+from leeward.termination.instance_state import InstanceState, read
+from leeward.termination.placement_inputs import PlacementInputs, look
 from leeward.termination.prompt_eviction import survey_or_evict
 from leeward.termination.run import Next, Notice, NoticeKind, Run
 
@@ -62,7 +62,7 @@ def ask_for_replacement(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     return replace(run, version=record.version, next=onward, why=why[:LONGEST_WHY], notices=asked.notices)
 
 
-def _may_launch(situation: Situation, ports: Ports) -> bool:
+def _may_launch(situation: InstanceState, ports: Ports) -> bool:
     """A launch depends on the group as it is now: its subnets, its sizes, its members."""
     record = situation.record
     now = ports.clock.now()
@@ -79,7 +79,7 @@ def told(record: TerminationRecord, replacement: Replacement) -> str:
     return f"launched {', '.join(replacement.launched)}{where}{why}"
 
 
-def _ask(situation: Situation, ports: Ports) -> Asked:
+def _ask(situation: InstanceState, ports: Ports) -> Asked:
     record, group = situation.record, situation.listing
     lifecycle = None if situation.ended else situation.lifecycle  # a launch for one that is gone is never paid
     wanted = decisions.wants_replacement(record, situation.group, situation.policy, lifecycle, ports.clock.now())
@@ -98,7 +98,7 @@ def _ask(situation: Situation, ports: Ports) -> Asked:
     return Asked(replacement=replacement, notices=notices)
 
 
-def _plan(record: TerminationRecord, group: Group, found: Look, ports: Ports) -> LaunchPlan:
+def _plan(record: TerminationRecord, group: Group, found: PlacementInputs, ports: Ports) -> LaunchPlan:
     """Placed against what others have just been promised, and promised itself before it is launched."""
     cluster = record.subject.cluster
     try:
@@ -121,7 +121,7 @@ def _plan(record: TerminationRecord, group: Group, found: Look, ports: Ports) ->
 def _keep_promise(
     record: TerminationRecord,
     group: Group,
-    found: Look,
+    found: PlacementInputs,
     chosen: LaunchOption | None,
     replacement: Replacement,
     ports: Ports,
@@ -185,14 +185,18 @@ def _lack(option: LaunchOption, ports: Ports) -> str | None:
     return f"{option.zone}: {option.subnet} has {subnet.free_ips} free by now, {option.ips} are needed"
 
 
-def _doubts(found: Look) -> tuple[Notice, ...]:
+def _doubts(found: PlacementInputs) -> tuple[Notice, ...]:
     if not found.doubts:
         return ()
     return (Notice(kind=NoticeKind.STALE_FACTS, text=f"placed on what is known: {'; '.join(found.doubts)}"),)
 
 
 def _tell(
-    situation: Situation, found: Look, chosen: LaunchOption | None, replacement: Replacement, ports: Ports
+    situation: InstanceState,
+    found: PlacementInputs,
+    chosen: LaunchOption | None,
+    replacement: Replacement,
+    ports: Ports,
 ) -> tuple[Notice, ...]:
     """Write Events and return notices: another zone, no place, or a group that LaunchInstances does not serve."""
     subject = situation.record.subject
@@ -221,8 +225,8 @@ def _write(
     about: Sequence[Node | Pod | None],
     reason: str,
     text: str,
-    found: Look,
-    situation: Situation,
+    found: PlacementInputs,
+    situation: InstanceState,
     ports: Ports,
     *,
     warning: bool,

@@ -15,7 +15,7 @@ from leeward.ports import Kubernetes, Ports
 from leeward.ports_cluster import Workloads
 from leeward.termination import deadlines
 from leeward.termination.drain_plan import Eviction, How
-from leeward.termination.instance_state import Situation, read
+from leeward.termination.instance_state import InstanceState, read
 
 LEFT_ALONE = "NotSurged"  # reason of the Event on a pod that goes without a second one
 ONE = 1  # replicas of a workload whose only pod leaves
@@ -55,7 +55,7 @@ def surged(lone: Iterable[Pod], kubernetes: Workloads) -> frozenset[str]:
 class Surging:
     """For one step. Asked about each pod before it is evicted, and told when that was done."""
 
-    def __init__(self, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports) -> None:
+    def __init__(self, situation: InstanceState, started: datetime, kubernetes: Kubernetes, ports: Ports) -> None:
         self._record, self._policy = situation.record, situation.policy.drain
         self._kubernetes, self._ports = kubernetes, ports
         now = ports.clock.now()

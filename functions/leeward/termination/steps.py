@@ -41,7 +41,7 @@ from leeward.termination.capacity_ledger import debts, only_surplus
 from leeward.termination.execution import start
 from leeward.termination.freshness import IN_SERVICE, RUNNING, TERMINATING, UNSETTLED, Need, instance_fact, seconds_left
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, beat
-from leeward.termination.instance_state import POOLED_AND_RUNNING, Situation, read, survey
+from leeward.termination.instance_state import POOLED_AND_RUNNING, InstanceState, read, survey
 from leeward.termination.ledger_settlement import ask_payers, forgiven, give_back_debts, pays_itself_later, settle
 from leeward.termination.maximum_size import put_back
 from leeward.termination.run import Next, Run
@@ -129,7 +129,7 @@ def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     return replace(run, why=why if asked else "it was already leaving")
 
 
-def _unusual(situation: Situation) -> bool:
+def _unusual(situation: InstanceState) -> bool:
     """The group's word is none that a termination usually meets: what follows from it is decided on a fresh look."""
     return situation.lifecycle is None or situation.lifecycle == RETAINED or situation.pooled
 
@@ -178,7 +178,7 @@ def _waited(record: TerminationRecord, now: datetime) -> timedelta:
     return now - since
 
 
-def _why_spared(situation: Situation, waited: timedelta) -> str:
+def _why_spared(situation: InstanceState, waited: timedelta) -> str:
     """Why it stays although its end is awaited, empty where it does not."""
     if situation.lifecycle is None and waited > decisions.DETACHED_AFTER:
         return "no group holds the instance any more: it was detached meanwhile"
@@ -188,7 +188,7 @@ def _why_spared(situation: Situation, waited: timedelta) -> str:
     return WHY_RETAINED if retained else ""
 
 
-def _came_back(situation: Situation) -> bool:
+def _came_back(situation: InstanceState) -> bool:
     """Whether EC2 has started it anew since the drain began, and its group serves with it: StartInstances renews the
     launch time of an instance that was stopped in its warm pool.
     """
@@ -209,7 +209,7 @@ def _hears_of_the_end(record: TerminationRecord, ports: Ports) -> bool:
     return False
 
 
-def _may_hold_unnoticed(situation: Situation) -> bool:
+def _may_hold_unnoticed(situation: InstanceState) -> bool:
     """EC2 has ended it, no hook of ours was completed, and no message has told whether one waits: it may be lost."""
     answered = "answered" in situation.record.times
     return situation.ended and bool(situation.our_hooks) and not (situation.held or answered)
@@ -220,7 +220,7 @@ def _until_unsure(record: TerminationRecord, now: datetime) -> int:
     return min(ceil(seconds_left(record, now)), ceil(UNSETTLED.total_seconds()))
 
 
-def _look_again(run: Run, situation: Situation) -> Run:
+def _look_again(run: Run, situation: InstanceState) -> Run:
     """After a pause: at the hooks, or for the Node that has not joined yet, every few seconds where EC2 takes it."""
     if not decisions.may_join_late(situation.record, situation.state):
         return replace(run, next=Next.WAIT)
@@ -261,7 +261,7 @@ def finish(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     return run if given_back else replace(run, next=Next.DONE)
 
 
-def _pays_later(situation: Situation | None, ports: Ports) -> bool:
+def _pays_later(situation: InstanceState | None, ports: Ports) -> bool:
     return situation is not None and pays_itself_later(situation, ports)
 
 
@@ -308,7 +308,7 @@ def _at_minimum(record: TerminationRecord, ports: Ports) -> bool:
     return group is not None and group.desired <= group.minimum
 
 
-def _forgive(situation: Situation, debt: str, ports: Ports) -> bool:
+def _forgive(situation: InstanceState, debt: str, ports: Ports) -> bool:
     """Whether nobody has to pay it any more; written down when that is so."""
     group = situation.listing
     if group is not None and not forgiven(situation.record, debt, group, ports):
@@ -317,7 +317,7 @@ def _forgive(situation: Situation, debt: str, ports: Ports) -> bool:
     return True
 
 
-def _answer(situation: Situation, hook: str, ports: Ports) -> bool:
+def _answer(situation: InstanceState, hook: str, ports: Ports) -> bool:
     assert situation.group is not None  # only a group holds an instance
     return ports.groups.complete(
         group=situation.group.name, hook=hook, instance=situation.record.instance, result=HookResult.CONTINUE

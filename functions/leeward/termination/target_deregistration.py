@@ -15,7 +15,7 @@ from leeward.model.termination import TerminationRecord
 from leeward.model.times import format_instant
 from leeward.ports import Ports
 from leeward.termination import deadlines
-from leeward.termination.instance_state import Situation
+from leeward.termination.instance_state import InstanceState
 
 NOT_AWAITED = "DeregistrationNotAwaited"  # reason of an Event
 UNREACHED = "unreached"  # a time of the record
@@ -36,7 +36,7 @@ class Awaited:
         return tuple(f"{one}, until {format_instant(self.until)}" for one in self.what)
 
 
-def before_eviction(situation: Situation, started: datetime, node: Node, ports: Ports) -> Awaited | None:
+def before_eviction(situation: InstanceState, started: datetime, node: Node, ports: Ports) -> Awaited | None:
     """Targets that stand for the node itself (by instance id): requests come in by it for pods anywhere, and those
     under way go on until it is deregistered. None: evict. What was waited for once is not asked again.
     """
@@ -54,7 +54,7 @@ def before_eviction(situation: Situation, started: datetime, node: Node, ports: 
     return None
 
 
-def before_the_end(situation: Situation, started: datetime, node: Node, ports: Ports) -> Awaited | None:
+def before_the_end(situation: InstanceState, started: datetime, node: Node, ports: Ports) -> Awaited | None:
     """Targets at the node's addresses that are still draining: their pods are gone, and while requests may be sent to
     an address nobody else should get it. A pod that stays keeps its target, which is not waited for.
     """
@@ -68,7 +68,7 @@ def before_the_end(situation: Situation, started: datetime, node: Node, ports: P
 
 
 def _awaited(
-    situation: Situation, node: Node, until: datetime, counts: Callable[[Target], bool], ports: Ports
+    situation: InstanceState, node: Node, until: datetime, counts: Callable[[Target], bool], ports: Ports
 ) -> Awaited | None:
     """Load balancers that answer with an error are asked again until the time is over. A permission that is missing, or
     an API that is not reached for half a minute, must not make every drain wait for nothing: an Event says so, and the

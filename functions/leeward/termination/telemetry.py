@@ -1,7 +1,7 @@
 """Log lines and metrics of the termination room, each name declared once (docs/operations.md lists them)."""
 
 from leeward.telemetry import Telemetry
-from leeward.termination.reconcile_result import Found
+from leeward.termination.reconcile_result import ReconcileResult
 from leeward.termination.run import Next, NoticeKind, Run
 
 NODES_TERMINATED = "NodesTerminated"
@@ -45,7 +45,7 @@ def stepped(step: str, result: Run) -> None:
     telemetry.count(counted)
 
 
-def swept(found: Found) -> None:
+def swept(found: ReconcileResult) -> None:
     """The sweep's own heartbeat, and what it had to mend."""
     telemetry.info("swept", found.to_json())
     for node in found.foreign:

@@ -13,7 +13,7 @@ from leeward.model.node import Node, Taint
 from leeward.ports import Kubernetes, Ports
 from leeward.termination import deadlines
 from leeward.termination.drain_plan import DrainPlan
-from leeward.termination.instance_state import Situation
+from leeward.termination.instance_state import InstanceState
 from leeward.termination.target_deregistration import Awaited
 from leeward.termination.volumes import HeldVolume, drain_volumes, held_volumes
 
@@ -22,7 +22,7 @@ SURE = "terminated"  # EC2's word for an instance that cannot write any more; `s
 
 
 def before_the_end(
-    situation: Situation, started: datetime, node: Node, plan: DrainPlan, kubernetes: Kubernetes, ports: Ports
+    situation: InstanceState, started: datetime, node: Node, plan: DrainPlan, kubernetes: Kubernetes, ports: Ports
 ) -> Awaited | None:
     """Volumes of pods that have left, until drain.volumeDetachTimeout from the last pod's end or the deadline. Not on a
     node that is not Ready: nobody there unmounts them, and they are free soonest when the instance has ended.
@@ -43,7 +43,7 @@ def before_the_end(
     return Awaited(what=tuple(there), until=until) if there else None
 
 
-def before_removal(situation: Situation, node: Node, kubernetes: Kubernetes, ports: Ports) -> str | None:
+def before_removal(situation: InstanceState, node: Node, kubernetes: Kubernetes, ports: Ports) -> str | None:
     """What keeps the Node of an instance that EC2 ends: its attachments. Once EC2 is sure the node is marked out of
     service, so that they are detached at once; without the Node nobody could say so, and it would last six minutes.
     None: remove it.

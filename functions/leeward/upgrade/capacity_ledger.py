@@ -21,7 +21,7 @@ MOST_REASONS, LONGEST_REASON = 100, 300  # the ids of all failures are kept: an 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Books:
+class LedgerView:
     """The record with everything that is known to have ended. `unclaimed`: under way, yet not told to go: the step that
     was to do it died. `failures`: old instance -> why its drain has failed, as far as news. `unforced`: those that were
     told to go without force, which this start asks for.
@@ -33,7 +33,7 @@ class Books:
     unforced: tuple[str, ...] = ()
 
 
-def conclude(record: UpgradeRecord, terminations: Mapping[str, TerminationRecord]) -> Books:
+def conclude(record: UpgradeRecord, terminations: Mapping[str, TerminationRecord]) -> LedgerView:
     """Look at every old instance that is under way. Run again on the result, it changes nothing."""
     unclaimed: list[str] = []
     failures: dict[str, str] = {}
@@ -51,7 +51,7 @@ def conclude(record: UpgradeRecord, terminations: Mapping[str, TerminationRecord
             record = _failed(_left(record, old), old, failures[old])
         elif record.asked.force and not termination.forced:
             unforced.append(old)
-    return Books(record=record, unclaimed=tuple(unclaimed), failures=failures, unforced=tuple(unforced))
+    return LedgerView(record=record, unclaimed=tuple(unclaimed), failures=failures, unforced=tuple(unforced))
 
 
 def held_back(

@@ -25,7 +25,7 @@ class WaveNode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rivalry:
+class ClusterConstraints:
     """What the nodes compete for. `allowed`: disruptions that each budget allows now; `replicas`: pods of each workload
     that has more than one, on whatever node; `serving`: those of them that serve now.
     """
@@ -106,7 +106,9 @@ def wave_node(
     )
 
 
-def rivalry(budgets: Iterable[PodDisruptionBudget], pods: Sequence[Pod], *, only_ready: bool = False) -> Rivalry:
+def rivalry(
+    budgets: Iterable[PodDisruptionBudget], pods: Sequence[Pod], *, only_ready: bool = False
+) -> ClusterConstraints:
     """Of the whole cluster. `only_ready`: in a running upgrade only replicas that are Ready serve; a plan takes all."""
     sizes: Counter[str] = Counter()
     serving: Counter[str] = Counter()
@@ -115,7 +117,7 @@ def rivalry(budgets: Iterable[PodDisruptionBudget], pods: Sequence[Pod], *, only
         if workload is not None and not (pod.finished or pod.deletion):
             sizes[workload] += 1
             serving[workload] += not only_ready or pod.ready
-    return Rivalry(
+    return ClusterConstraints(
         allowed={budget_key(budget): max(budget.disruptions_allowed, 0) for budget in budgets},
         replicas={workload: size for workload, size in sizes.items() if size > 1},
         serving={workload: serving[workload] for workload, size in sizes.items() if size > 1},

@@ -18,7 +18,7 @@ from leeward.upgrade.cluster_constraints import has_to_leave
 from leeward.upgrade.group_sequence import begin_next
 from leeward.upgrade.lease import read, written
 from leeward.upgrade.members import Age, Member
-from leeward.upgrade.record import UpgradeRecord, Wish, execution_name
+from leeward.upgrade.record import ControlRequest, UpgradeRecord, execution_name
 from leeward.upgrade.rollout import adopted
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.scale_down_protection import let_go
@@ -99,14 +99,14 @@ def turn_round(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     itself; debts stay what they are. Killed after the write, the step finds nothing more to turn.
     """
     record = read(run, ports)
-    if record.wish is not Wish.ROLLBACK or record.previous is None:
+    if record.wish is not ControlRequest.ROLLBACK or record.previous is None:
         return replace(run, next=Next.POINT, why="turned round")
     group = ports.groups.describe([record.group])[record.group]
     turned = replace(
         record,
         target=record.previous,
         previous=record.target,
-        wish=Wish.RUN,
+        wish=ControlRequest.RUN,
         rolling_back=not record.rolling_back,
         prepared=True,
         checked=True,
@@ -136,7 +136,13 @@ def restore(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     nodes = ports.clusters.kubernetes(record.cluster).nodes()
     uncordon((node for node in nodes if node.instance_id in members), record, ports)
     record = give_back_group(record, ports)
-    how = Next.ABORTED if record.wish is Wish.ABORT else Next.ROLLED_BACK if record.rolling_back else Next.UPGRADED
+    how = (
+        Next.ABORTED
+        if record.wish is ControlRequest.ABORT
+        else Next.ROLLED_BACK
+        if record.rolling_back
+        else Next.UPGRADED
+    )
     target = f", {record.target.template.told}" if record.target.template else ""
     why = f"{record.finished} nodes replaced, {len(scene.preflight.members)} members{target}"
     then = begin_next(record, ports) if how is Next.UPGRADED else ""

@@ -13,7 +13,7 @@ from leeward.model.times import format_instant
 from leeward.policy.document import ClusterSettings, UpdatePolicy
 from leeward.policy.durations import format_duration
 from leeward.upgrade.members import Age, Member
-from leeward.upgrade.record import UpgradeRecord, Wish
+from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.windows import is_open, opens
 
 
@@ -63,13 +63,13 @@ def permission(
     freezes hold neither an abort nor a rollback: these end what has begun.
     """
     match record.wish:
-        case Wish.ABORT:
+        case ControlRequest.ABORT:
             return Permission(move=Move.UNDO, why="the operator has asked to abort")
-        case Wish.ROLLBACK:
+        case ControlRequest.ROLLBACK:
             return Permission(move=Move.ROLL_BACK, why="the operator has asked to roll back")
-        case Wish.PAUSE:
+        case ControlRequest.PAUSE:
             return Permission(move=Move.HOLD, hold=Hold.PAUSED, why="paused by the operator")
-        case Wish.RUN:
+        case ControlRequest.RUN:
             return _running(record, update, settings, now, finished, alarms)
 
 
@@ -114,23 +114,23 @@ def _canary(
     return Permission(move=Move.HOLD, hold=Hold.CANARY, why=f"canary: {finished} of {canary.nodes} nodes finished")
 
 
-def wished(record: UpgradeRecord, wish: Wish) -> UpgradeRecord:
+def wished(record: UpgradeRecord, wish: ControlRequest) -> UpgradeRecord:
     """The record with the operator's wish; asked twice, it is the same. Raises InvalidInputError for a wish that makes
     no sense now: an upgrade that has ended well can only be rolled back, one that is being undone can only be.
     """
     if wish is record.wish:
         return record
     name = f"upgrade of {record.group}"
-    if wish is Wish.ROLLBACK and record.previous is None and record.target.nodegroup is not None:
+    if wish is ControlRequest.ROLLBACK and record.previous is None and record.target.nodegroup is not None:
         raise InvalidInputError(
             f"{name}: found no earlier version of a launch template of its own, expected one: EKS takes no managed "
             "node group back to an earlier Kubernetes version or release; make another node group of that version"
         )
-    if wish is Wish.ROLLBACK and record.previous is None:
+    if wish is ControlRequest.ROLLBACK and record.previous is None:
         raise InvalidInputError(f"{name}: found no earlier template version, expected one to roll back to")
-    if record.ended is not None and not record.error and wish is not Wish.ROLLBACK:
+    if record.ended is not None and not record.error and wish is not ControlRequest.ROLLBACK:
         raise InvalidInputError(f"{name}: found it ended at {format_instant(record.ended)}, expected one that runs")
-    if record.ended is None and record.wish in {Wish.ABORT, Wish.ROLLBACK}:
+    if record.ended is None and record.wish in {ControlRequest.ABORT, ControlRequest.ROLLBACK}:
         raise InvalidInputError(f"{name}: found {record.wish.value} under way, expected one that runs or is paused")
     return replace(record, wish=wish)
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from leeward.upgrade.cluster_constraints import WaveNode
 from leeward.upgrade.members import Age, Member
-from leeward.upgrade.pod_capacity import Room
+from leeward.upgrade.pod_capacity import PodCapacity
 from leeward.upgrade.preflight import Preflight, zone_of
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.surge_sizes import Strategy
@@ -56,7 +56,7 @@ def starts(
     *,
     at_most: int | None = None,
     seed: int = 0,
-    room: Callable[[], Room] | None = None,
+    room: Callable[[], PodCapacity] | None = None,
 ) -> tuple[Start, ...]:
     """Who is told to go now, beside those that are on their way. A node that is empty and settles holds nobody up.
 
@@ -119,7 +119,7 @@ def _early(
     nodes: Sequence[WaveNode],
     going: Sequence[WaveNode],
     alive: Sequence[str],
-    room: Callable[[], Room],
+    room: Callable[[], PodCapacity],
 ) -> tuple[str, ...]:
     """Old nodes whose successors boot, and whose pods fit meanwhile on the new nodes that are Ready. `going`: those
     that drain or are about to; `alive`: new instances that nobody pays for yet.

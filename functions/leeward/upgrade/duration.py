@@ -12,7 +12,7 @@ from statistics import median
 from leeward.model.instance import Instance
 from leeward.model.node import Node
 from leeward.model.pod import Pod
-from leeward.upgrade.cluster_constraints import Rivalry, WaveNode, has_to_leave
+from leeward.upgrade.cluster_constraints import ClusterConstraints, WaveNode, has_to_leave
 from leeward.upgrade.surge_sizes import Strategy
 
 BOOT_SECONDS = 90  # from launch to a node that has joined, where nothing was measured
@@ -39,7 +39,7 @@ def boot_seconds(nodes: Iterable[Node], instances: Mapping[str, Instance]) -> in
     return int(median(plausible)) if plausible else BOOT_SECONDS
 
 
-def drain_seconds(node: WaveNode, pods: Sequence[Pod], rivalry: Rivalry) -> int:
+def drain_seconds(node: WaveNode, pods: Sequence[Pod], rivalry: ClusterConstraints) -> int:
     """The longest grace of its pods and the start of the next one, for each turn that the scarcest budget needs."""
     leaving = [pod for pod in pods if has_to_leave(pod)]
     if not leaving:

@@ -15,12 +15,17 @@ from leeward.ports_upgrade import ManagedState
 from leeward.upgrade.control import wished
 from leeward.upgrade.group_sequence import following, known
 from leeward.upgrade.managed_controls import limits
-from leeward.upgrade.record import Asked, UpgradeRecord, Wish
+from leeward.upgrade.record import Asked, ControlRequest, UpgradeRecord
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.scene import described, fresh_record, policy_of
 
 READABLE = "/aws/service/eks/"  # public SSM parameters that the function's role may read (infra/scopes.py)
-ACTIONS = {"pause": Wish.PAUSE, "resume": Wish.RUN, "abort": Wish.ABORT, "rollback": Wish.ROLLBACK}
+ACTIONS = {
+    "pause": ControlRequest.PAUSE,
+    "resume": ControlRequest.RUN,
+    "abort": ControlRequest.ABORT,
+    "rollback": ControlRequest.ROLLBACK,
+}
 
 
 class LeaseLostError(RecordChangedError):
@@ -112,7 +117,7 @@ def _take(
     if record is not None and record.execution == run.execution and record.ended is None:
         return record  # this step was run before and its answer got lost
     attempt = record.attempt + 1 if record is not None else 1
-    if record is not None and (record.resumable or record.wish is Wish.ROLLBACK):
+    if record is not None and (record.resumable or record.wish is ControlRequest.ROLLBACK):
         again = replace(
             record, execution=run.execution, attempt=attempt, ended=None, error="", then=follows or record.then
         )
@@ -159,9 +164,9 @@ def _first(record: UpgradeRecord) -> Next:
     if record.target.nodegroup is not None:
         return Next.MANAGED
     match record.wish:
-        case Wish.ABORT:
+        case ControlRequest.ABORT:
             return Next.ABORT
-        case Wish.ROLLBACK:
+        case ControlRequest.ROLLBACK:
             return Next.ROLLBACK
         case _:
             return Next.CHECK

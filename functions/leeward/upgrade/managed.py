@@ -22,7 +22,7 @@ from leeward.upgrade.lease import read, written
 from leeward.upgrade.managed_controls import limits
 from leeward.upgrade.managed_ends import is_creation, is_eviction, why_no_nodes, why_pods_stay
 from leeward.upgrade.pause import HELD, seconds_until
-from leeward.upgrade.record import Asked, UpgradeRecord, Wish, update_token
+from leeward.upgrade.record import Asked, ControlRequest, UpgradeRecord, update_token
 from leeward.upgrade.rounds import wait_for_round
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.scene import Scene, described, look, policy_of
@@ -46,9 +46,9 @@ def start(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if record.update:
         return replace(run, next=Next.WAIT, why=f"update {record.update} goes on")
     wait_for_round(record, ports)
-    if record.wish is Wish.ABORT:
+    if record.wish is ControlRequest.ABORT:
         return replace(run, next=Next.RESTORE, why="aborted before EKS was asked for anything more")
-    if record.wish is Wish.ROLLBACK:
+    if record.wish is ControlRequest.ROLLBACK:
         record = written(_turned(record), ports)
     if record.prepared and _updating(record, ports):
         return _begin(run, record, ports)  # it was asked for, and the answer got lost
@@ -164,11 +164,11 @@ def _rolls(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports) -> Run:
 
 
 def _succeeded(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
-    if record.wish is Wish.ROLLBACK or not record.prepared:
+    if record.wish is ControlRequest.ROLLBACK or not record.prepared:
         return _next_one(run, record, f"update {record.update} has ended", ports)
-    if record.wish is not Wish.RUN:
+    if record.wish is not ControlRequest.RUN:
         late = f"{record.wish.value} came too late: EKS had finished update {record.update}"
-        record = remarked(replace(record, wish=Wish.RUN), late)
+        record = remarked(replace(record, wish=ControlRequest.RUN), late)
     written(replace(record, reasons={}, finished=sum(record.zones.values())), ports)
     return replace(run, next=Next.RESTORE, why=f"update {record.update} succeeded")
 
@@ -176,11 +176,11 @@ def _succeeded(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
 def _failed(run: Run, record: UpgradeRecord, update: ManagedUpdate, scene: Scene, ports: Ports) -> Run:
     """What the operator wants comes first, then force where the policy says so, else the failure by its name."""
     said = "; ".join(update.errors) or f"update {update.id} is {update.state.value}"
-    if record.wish is Wish.ABORT:
+    if record.wish is ControlRequest.ABORT:
         remark = f"EKS' update {update.id} failed: {said}: new nodes stay, old ones that are left stay as EKS left them"
         written(remarked(replace(record, reasons={}), remark), ports)
         return replace(run, next=Next.RESTORE, why=said)
-    if record.wish is Wish.ROLLBACK or not record.prepared:
+    if record.wish is ControlRequest.ROLLBACK or not record.prepared:
         return _next_one(run, record, said, ports)
     if is_eviction(update):
         why = why_pods_stay(update, scene)
@@ -197,7 +197,9 @@ def _failed(run: Run, record: UpgradeRecord, update: ManagedUpdate, scene: Scene
 def _next_one(run: Run, record: UpgradeRecord, said: str, ports: Ports) -> Run:
     """Back to the version before, or on to another target that a later start has asked for."""
     written(_afresh(record), ports)
-    return replace(run, next=Next.MANAGED, why=f"{said}: {'back' if record.wish is Wish.ROLLBACK else 'on'} from here")
+    return replace(
+        run, next=Next.MANAGED, why=f"{said}: {'back' if record.wish is ControlRequest.ROLLBACK else 'on'} from here"
+    )
 
 
 def _afresh(record: UpgradeRecord) -> UpgradeRecord:
@@ -214,7 +216,7 @@ def _turned(record: UpgradeRecord) -> UpgradeRecord:
         record,
         target=back,
         previous=replace(record.target, template=None),
-        wish=Wish.RUN,
+        wish=ControlRequest.RUN,
         rolling_back=not record.rolling_back,
         asked=Asked(template_version=back.source[1], force=record.asked.force),
         checked=True,

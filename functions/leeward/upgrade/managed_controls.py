@@ -1,12 +1,12 @@
 """What wishes about a managed node group have to wait for: EKS has no pause, and cancels no update of a node group
 (CancelUpdate serves rollbacks of Auto Mode clusters alone)."""
 
-from leeward.upgrade.record import UpgradeRecord, Wish
+from leeward.upgrade.record import ControlRequest, UpgradeRecord
 
 _LATER = {
-    Wish.PAUSE: "EKS cannot pause an update: nothing more is started when it has ended",
-    Wish.ABORT: "EKS cannot cancel the update of a node group: it is not tried again when it has ended",
-    Wish.ROLLBACK: "EKS cannot cancel the update of a node group: the way back begins when it has ended",
+    ControlRequest.PAUSE: "EKS cannot pause an update: nothing more is started when it has ended",
+    ControlRequest.ABORT: "EKS cannot cancel the update of a node group: it is not tried again when it has ended",
+    ControlRequest.ROLLBACK: "EKS cannot cancel the update of a node group: the way back begins when it has ended",
 }
 
 

@@ -1,4 +1,4 @@
-"""Room on the new nodes: which old nodes may go although the nodes that replace them still boot.
+"""PodCapacity on the new nodes: which old nodes may go although the nodes that replace them still boot.
 
 Decides by the scheduling rules (`leeward.scheduling`): every pod of such a node fits on new nodes that are Ready,
 beside all pods that are promised a place there already. So no pod waits for a node that boots, and full clusters go
@@ -14,7 +14,7 @@ from leeward.scheduling.world import World
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class PodCapacity:
     """The cluster as a scheduler sees it: all nodes, all pods that have not finished."""
 
     nodes: tuple[NodeSpec, ...]

@@ -19,7 +19,14 @@ from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.launchable import Launchable
 from leeward.termination.budgets import refusal
 from leeward.termination.lone_pods import lone_pods
-from leeward.upgrade.cluster_constraints import BudgetIndex, Rivalry, WaveNode, has_to_leave, rivalry, wave_node
+from leeward.upgrade.cluster_constraints import (
+    BudgetIndex,
+    ClusterConstraints,
+    WaveNode,
+    has_to_leave,
+    rivalry,
+    wave_node,
+)
 from leeward.upgrade.members import Absence, Age, LeftOut, Member, Target, left_out, members
 from leeward.upgrade.surge_sizes import Strategy, max_surge, most_extra, parallelism, rolled_by, surge
 from leeward.upgrade.wave_constraints import Limits
@@ -75,7 +82,7 @@ class Preflight:
     max_surge: int
     surge: int
     limits: Limits
-    rivalry: Rivalry
+    rivalry: ClusterConstraints
     wave_nodes: tuple[WaveNode, ...]
     pods: Mapping[str, tuple[Pod, ...]]
     index: BudgetIndex

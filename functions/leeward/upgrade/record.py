@@ -18,7 +18,7 @@ LONGEST_NAME = 80  # of an execution
 _STRANGE = re.compile(r"[^0-9A-Za-z_-]+")
 
 
-class Wish(StrEnum):
+class ControlRequest(StrEnum):
     """What the operator wants."""
 
     RUN = "run"
@@ -101,7 +101,7 @@ class UpgradeRecord:
     cluster: str = ""
     version: int = 0
     previous: Target | None = None
-    wish: Wish = Wish.RUN
+    wish: ControlRequest = ControlRequest.RUN
     launched: int = 0
     gone: int = 0
     finished: int = 0

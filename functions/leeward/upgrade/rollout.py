@@ -11,13 +11,13 @@ from leeward.ports import Ports
 from leeward.snapshot.gather import read_specs
 from leeward.upgrade import drain_selection
 from leeward.upgrade.budget_arbitration import still_allowed
-from leeward.upgrade.capacity_ledger import Books, conclude, dropped, held_back, seen_sizes
+from leeward.upgrade.capacity_ledger import LedgerView, conclude, dropped, held_back, seen_sizes
 from leeward.upgrade.control import Move, Permission
 from leeward.upgrade.gate import is_proven
 from leeward.upgrade.lease import written
 from leeward.upgrade.members import Age
 from leeward.upgrade.pause import allowed, with_canary
-from leeward.upgrade.pod_capacity import Room
+from leeward.upgrade.pod_capacity import PodCapacity
 from leeward.upgrade.record import UpgradeRecord, tag_for
 from leeward.upgrade.scale_down_protection import keep
 from leeward.upgrade.scene import Scene, has_shrunk, look, owed_by_others
@@ -75,9 +75,9 @@ def take_turn(record: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
 def _begin(record: UpgradeRecord, scene: Scene, at_most: int | None, ports: Ports) -> tuple[UpgradeRecord, list[str]]:
     """Write down who is told to go, and for which new node each pays."""
 
-    def room() -> Room:
+    def room() -> PodCapacity:
         nodes, pods = read_specs(ports.clusters.kubernetes(record.cluster))
-        return Room(nodes=nodes, pods=pods)
+        return PodCapacity(nodes=nodes, pods=pods)
 
     seed = int(record.began.timestamp())
     chosen = drain_selection.starts(scene.preflight, record, at_most=at_most, seed=seed, room=room)
@@ -101,7 +101,7 @@ def _proven(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
     return replace(record, proven=ports.clock.now())
 
 
-def _without_gone(books: Books, scene: Scene) -> UpgradeRecord:
+def _without_gone(books: LedgerView, scene: Scene) -> UpgradeRecord:
     """An old instance that was never told to go and that EC2 has ended meanwhile is gone by itself."""
     record = books.record
     for old in books.unclaimed:

@@ -19,7 +19,7 @@ from leeward.upgrade.eta import seconds_left
 from leeward.upgrade.gate import Gate, judge_gate, waited_for
 from leeward.upgrade.members import Age, Member
 from leeward.upgrade.preflight import Preflight, zone_of
-from leeward.upgrade.record import UpgradeRecord, Wish
+from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.surge_sizes import Strategy
 
 CLOCKS = timedelta(seconds=5)  # EC2 tells launches in whole seconds, and its clock is not ours
@@ -142,7 +142,7 @@ def _of_execution(record: UpgradeRecord | None, running: Running | None) -> Phas
         return Phase.STARTING
     if record is None or record.ended is not None or running.execution:
         return None
-    return Phase.PAUSED if record.wish is Wish.PAUSE else Phase.STOPPED
+    return Phase.PAUSED if record.wish is ControlRequest.PAUSE else Phase.STOPPED
 
 
 def blocking_drains(preflight: Preflight) -> tuple[Blocker, ...]:
@@ -213,10 +213,10 @@ def _seen(members: Sequence[Member], old: Sequence[Member], gate: Gate, *, begun
 
 def _told(record: UpgradeRecord) -> Phase | None:
     if record.ended is not None:
-        return Phase.FAILED if record.error else Phase.ABORTED if record.wish is Wish.ABORT else Phase.DONE
-    if record.rolling_back and record.wish is Wish.RUN:
+        return Phase.FAILED if record.error else Phase.ABORTED if record.wish is ControlRequest.ABORT else Phase.DONE
+    if record.rolling_back and record.wish is ControlRequest.RUN:
         return Phase.ROLLING_BACK
-    return {Wish.ABORT: Phase.ABORTING, Wish.ROLLBACK: Phase.ROLLING_BACK}.get(record.wish)
+    return {ControlRequest.ABORT: Phase.ABORTING, ControlRequest.ROLLBACK: Phase.ROLLING_BACK}.get(record.wish)
 
 
 def _blocking(preflight: Preflight, member: Member) -> list[Blocker]:

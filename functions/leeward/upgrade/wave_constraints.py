@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from leeward.upgrade.cluster_constraints import Rivalry, WaveNode
+from leeward.upgrade.cluster_constraints import ClusterConstraints, WaveNode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contender:
+class NodeDemand:
     """A node, and what its pods take: `loads` of budgets, `replicas` of workloads with several, each by its number.
 
     `budgets` and `workloads` are the bits of those, `uses_up` and `spends` of those that it leaves nothing of.
@@ -42,27 +42,27 @@ class Contender:
     spared: bool
 
 
-class Contest:
-    """What nodes compete for (`Rivalry`), by number: `most` pods may leave at once under a budget, and of a workload
-    that has several `replicas`, `serving` serve.
+class DisruptionConstraints:
+    """What nodes compete for (`ClusterConstraints`), by number: `most` pods may leave at once under a budget, and of a
+    workload that has several `replicas`, `serving` serve.
     """
 
-    def __init__(self, rivalry: Rivalry) -> None:
+    def __init__(self, rivalry: ClusterConstraints) -> None:
         self._budgets = {name: number for number, name in enumerate(rivalry.allowed)}
         self._workloads = {name: number for number, name in enumerate(rivalry.replicas)}
         self.most = list(rivalry.allowed.values())
         self.replicas = list(rivalry.replicas.values())
         self.serving = [rivalry.serving.get(name, 0) for name in rivalry.replicas]
 
-    def of(self, nodes: Iterable[WaveNode]) -> list[Contender]:
+    def of(self, nodes: Iterable[WaveNode]) -> list[NodeDemand]:
         """In the same order."""
         return [self._contender(node) for node in nodes]
 
-    def _contender(self, node: WaveNode) -> Contender:
+    def _contender(self, node: WaveNode) -> NodeDemand:
         loads = {self._budget(name): load for name, load in node.budgets.items()}
         known = self._workloads
         replicas = {known[name]: load for name, load in node.workloads.items() if name in known}
-        return Contender(
+        return NodeDemand(
             node=node,
             loads=loads,
             replicas=replicas,
@@ -85,7 +85,7 @@ class Contest:
 class Wave:
     """What is on its way. `started`: who was added to those that were `busy` before."""
 
-    def __init__(self, limits: Limits, contest: Contest, busy: Sequence[Contender]) -> None:
+    def __init__(self, limits: Limits, contest: DisruptionConstraints, busy: Sequence[NodeDemand]) -> None:
         self._limits, self._contest = limits, contest
         self._count = 0
         self._zone: str | None = None
@@ -108,7 +108,7 @@ class Wave:
         """No more nodes, whichever."""
         return self._count >= self._limits.together
 
-    def takes(self, one: Contender, *, stuck: bool = False) -> bool:
+    def takes(self, one: NodeDemand, *, stuck: bool = False) -> bool:
         """Whether the node fits beside those that are on their way; `stuck`: also one whose pods cannot leave now. The
         cheapest question comes first.
         """
@@ -120,12 +120,12 @@ class Wave:
             return False
         return self._allows(one) and self._keeps_one(one)
 
-    def add(self, one: Contender) -> None:
+    def add(self, one: NodeDemand) -> None:
         """It goes."""
         self.started[one.node.name] = None
         self._take(one)
 
-    def _take(self, one: Contender) -> None:
+    def _take(self, one: NodeDemand) -> None:
         self._count += 1
         self._zone = one.node.zone
         self._zones[one.node.zone] += 1
@@ -144,16 +144,16 @@ class Wave:
         most = self._limits.per_zone.get(zone)
         return most is None or self._zones[zone] < most
 
-    def _allows(self, one: Contender) -> bool:
+    def _allows(self, one: NodeDemand) -> bool:
         """Together with what is taken. By itself a node may hold more than a budget allows, if that is anything at all
-        (`Contender.allowed`).
+        (`NodeDemand.allowed`).
         """
         taken, most = self._loads, self._contest.most
         return all(taken[number] + one.loads[number] <= most[number] for number in _each(one.budgets & self._under))
 
-    def _keeps_one(self, one: Contender) -> bool:
+    def _keeps_one(self, one: NodeDemand) -> bool:
         """One replica serves outside the wave; where all of them are on one node, that cannot be had
-        (`Contender.spared`).
+        (`NodeDemand.spared`).
         """
         taken, serving = self._replicas, self._contest.serving
         shared = _each(one.workloads & self._shared)

@@ -8,16 +8,16 @@ edges. Its lots are always the same ones: the same nodes give the same waves."""
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from leeward.upgrade.wave_constraints import Contender, Contest, Limits
+from leeward.upgrade.wave_constraints import DisruptionConstraints, Limits, NodeDemand
 
 MOVES = 6000  # of one search, before it is given up
 REST = 8  # moves for which a node does not come back to a wave, about
 
-Waves = Sequence[Sequence[Contender]]
+Waves = Sequence[Sequence[NodeDemand]]
 _Demand = tuple[tuple[int, int], ...]  # (which limit, how much of it)
 
 
-def one_wave_less(waves: Waves, limits: Limits, contest: Contest) -> list[list[Contender]] | None:
+def one_wave_less(waves: Waves, limits: Limits, contest: DisruptionConstraints) -> list[list[NodeDemand]] | None:
     """None where none was found, or there cannot be one. All nodes are `allowed` and `spared`, none has failed before,
     and they need not go zone by zone (`Limits.one_zone`).
     """
@@ -39,13 +39,15 @@ def one_wave_less(waves: Waves, limits: Limits, contest: Contest) -> list[list[C
         search.put(number, search.best_for(number))
     if not search.settle():
         return None
-    found: list[list[Contender]] = [[] for _ in range(len(waves) - 1)]
+    found: list[list[NodeDemand]] = [[] for _ in range(len(waves) - 1)]
     for number, one in enumerate(nodes):
         found[search.place[number]].append(one)
     return found
 
 
-def _demands(nodes: Sequence[Contender], limits: Limits, contest: Contest) -> tuple[list[_Demand], list[int]]:
+def _demands(
+    nodes: Sequence[NodeDemand], limits: Limits, contest: DisruptionConstraints
+) -> tuple[list[_Demand], list[int]]:
     """What each node takes of each limit, and these limits; left out are those that all nodes together would keep."""
     most: list[int] = []
     numbers: dict[tuple[str, object], int] = {}

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from hashlib import blake2b
 
-from leeward.upgrade.cluster_constraints import Rivalry, WaveNode
-from leeward.upgrade.wave_constraints import Contender, Contest, Limits, Wave
+from leeward.upgrade.cluster_constraints import ClusterConstraints, WaveNode
+from leeward.upgrade.wave_constraints import DisruptionConstraints, Limits, NodeDemand, Wave
 from leeward.upgrade.wave_search import one_wave_less
 
 
@@ -31,7 +31,7 @@ _Waves = tuple[tuple[str, ...], ...]
 
 
 def plan_waves(
-    nodes: Iterable[WaveNode], limits: Limits, rivalry: Rivalry, *, order: Order = Order.WAVES, seed: int = 0
+    nodes: Iterable[WaveNode], limits: Limits, rivalry: ClusterConstraints, *, order: Order = Order.WAVES, seed: int = 0
 ) -> _Waves:
     """All waves, names in the order in which they start; put one behind the other they are an order for `next_nodes`.
 
@@ -44,13 +44,13 @@ def plan_waves(
         one_zone=limits.one_zone or order is Order.ZONE,
     )
     ordered = in_order(nodes, least, rivalry, order=order, seed=seed)
-    contest = Contest(rivalry)
+    contest = DisruptionConstraints(rivalry)
     contenders = contest.of(ordered)
     waves = _first_fit(contenders, least, contest)
     return _fewer(waves, contenders, least, contest) if order is Order.WAVES else waves
 
 
-def _first_fit(ordered: Sequence[Contender], limits: Limits, contest: Contest) -> _Waves:
+def _first_fit(ordered: Sequence[NodeDemand], limits: Limits, contest: DisruptionConstraints) -> _Waves:
     remaining = list(ordered)
     waves: list[tuple[str, ...]] = []
     while remaining:
@@ -61,7 +61,7 @@ def _first_fit(ordered: Sequence[Contender], limits: Limits, contest: Contest) -
     return tuple(waves)
 
 
-def _fewer(waves: _Waves, ordered: Sequence[Contender], limits: Limits, contest: Contest) -> _Waves:
+def _fewer(waves: _Waves, ordered: Sequence[NodeDemand], limits: Limits, contest: DisruptionConstraints) -> _Waves:
     """The same nodes in fewer waves, the largest first; nodes that cannot leave now or have failed come behind as they
     are. First fit at the end, which never needs more of them, gives the waves that the running machine walks.
     """
@@ -77,7 +77,7 @@ def _fewer(waves: _Waves, ordered: Sequence[Contender], limits: Limits, contest:
     return _first_fit([one for wave in (*free, *others) for one in wave], limits, contest)
 
 
-def _goes_now(one: Contender) -> bool:
+def _goes_now(one: NodeDemand) -> bool:
     return one.allowed and one.spared and not one.node.failed_before
 
 
@@ -85,7 +85,7 @@ def next_nodes(
     remaining: Sequence[WaveNode],
     busy: Sequence[WaveNode],
     limits: Limits,
-    rivalry: Rivalry,
+    rivalry: ClusterConstraints,
 ) -> tuple[str, ...]:
     """Which of the remaining nodes may start draining now, beside those that are busy.
 
@@ -97,19 +97,19 @@ def next_nodes(
     Nodes with pods that cannot leave now (a budget at zero, the last serving replica) wait for as long as anything else
     goes on. When nothing does, they are tried, so that a drain finds out and says what blocks it.
     """
-    contest = Contest(rivalry)
+    contest = DisruptionConstraints(rivalry)
     wave = Wave(limits, contest, contest.of(busy))
     _choose(wave, contest.of(remaining))
     return tuple(wave.started)
 
 
-def _choose(wave: Wave, remaining: Sequence[Contender]) -> None:
+def _choose(wave: Wave, remaining: Sequence[NodeDemand]) -> None:
     _fill(wave, remaining)
     if wave.empty:
         _fill(wave, remaining, stuck=True)
 
 
-def _fill(wave: Wave, remaining: Sequence[Contender], *, stuck: bool = False) -> None:
+def _fill(wave: Wave, remaining: Sequence[NodeDemand], *, stuck: bool = False) -> None:
     """Take one node after the other, those that failed before only when there are no others."""
     fresh = any(not one.node.failed_before for one in remaining)
     for one in remaining:
@@ -121,7 +121,7 @@ def _fill(wave: Wave, remaining: Sequence[Contender], *, stuck: bool = False) ->
 
 
 def in_order(
-    nodes: Iterable[WaveNode], limits: Limits, rivalry: Rivalry, *, order: Order = Order.WAVES, seed: int = 0
+    nodes: Iterable[WaveNode], limits: Limits, rivalry: ClusterConstraints, *, order: Order = Order.WAVES, seed: int = 0
 ) -> list[WaveNode]:
     """The nodes by preference, those that failed before last. `waves`: nodes at the scarcest budget or zone first (it
     needs the most turns), among equals zone by zone in turn and the oldest first.
@@ -154,7 +154,7 @@ def _zones_in_turn(nodes: Sequence[WaveNode], turns: Mapping[str, int]) -> list[
     return sorted(nodes, key=lambda node: ranks[node.name])
 
 
-def _turns(nodes: Sequence[WaveNode], limits: Limits, rivalry: Rivalry) -> dict[str, int]:
+def _turns(nodes: Sequence[WaveNode], limits: Limits, rivalry: ClusterConstraints) -> dict[str, int]:
     """By node: how many waves the scarcest thing that it needs takes at least."""
     loads: Counter[str] = Counter()
     zones: Counter[str] = Counter()

@@ -10,7 +10,7 @@ from leeward.adapters.aws.table import to_wire
 from leeward.errors import AccessDeniedError, AwsUnavailableError
 from leeward.notifications import handler
 from tests.fakes.builders import a_subject
-from tests.unit.notifications.test_tidings import HOOK, NOW, SPOT
+from tests.unit.notifications.test_events import HOOK, NOW, SPOT
 
 
 class OneClient:

@@ -28,7 +28,7 @@ OF_DISRUPTION = (
         story="counts the nodes of the policy and not those of the zone",
         breaks=edited(
             edit(
-                f"{DISRUPTION}.spending.Spending.of",
+                f"{DISRUPTION}.budget_usage.BudgetUsage.of",
                 "for one in all_allowances(snapshot)",
                 "for one in all_allowances(snapshot) if one.zone is None",
             )
@@ -41,7 +41,7 @@ OF_DISRUPTION = (
         story="raises MaxSize for the replacement and counts on the group's owner",
         breaks=edited(
             edit(
-                f"{DISRUPTION}.ending.give_back_groups",
+                f"{DISRUPTION}.completion.give_back_groups",
                 "not ports.group_changes.put_back_maximum(name, maximum)",
                 "False",
             )
@@ -53,7 +53,7 @@ OF_DISRUPTION = (
         name="AZRebalance stays suspended after a disruption run",
         story="suspends zone balancing and forgets to resume it",
         breaks=edited(
-            edit(f"{DISRUPTION}.ending.give_back_groups", "ports.group_changes.resume(name, REBALANCE)", "pass")
+            edit(f"{DISRUPTION}.completion.give_back_groups", "ports.group_changes.resume(name, REBALANCE)", "pass")
         ),
         rules=frozenset({Rule.RESTORED}),
         scenario=ROUNDS,
@@ -68,7 +68,7 @@ OF_DISRUPTION = (
     Mutation(
         name="replacements of commands that fell stay",
         story="launches first and forgets the launch when the command falls",
-        breaks=edited(edit(f"{DISRUPTION}.releasing.release", "surplus = record.surplus()", "surplus = ()")),
+        breaks=edited(edit(f"{DISRUPTION}.rollback.release", "surplus = record.surplus()", "surplus = ()")),
         rules=frozenset({Rule.DEBT, Rule.SIZE}),
         scenario=ROUNDS,
     ),
@@ -77,7 +77,9 @@ OF_DISRUPTION = (
         story="leaves it to the reconciler, which knows them as the run's",
         breaks=edited(
             edit(
-                f"{DISRUPTION}.telling.give_back", "kubernetes.unmark(node, disruption_taint(ports.deployment))", "pass"
+                f"{DISRUPTION}.termination_requests.give_back",
+                "kubernetes.unmark(node, disruption_taint(ports.deployment))",
+                "pass",
             ),
             edit(f"{DISRUPTION}.sweep.sweep_round", "if record.open:", "if True:"),
         ),
@@ -87,7 +89,9 @@ OF_DISRUPTION = (
     Mutation(
         name="a node of a disruption run goes without its launch",
         story="claims the node for its method and forgets what it has to pay for",
-        breaks=edited(edit(f"{DISRUPTION}.telling._tell_one", "for cause in causes:", "for cause in causes[:1]:")),
+        breaks=edited(
+            edit(f"{DISRUPTION}.termination_requests._tell_one", "for cause in causes:", "for cause in causes[:1]:")
+        ),
         rules=frozenset({Rule.DEBT, Rule.SIZE, Rule.ROUND}),
         scenario=ROUNDS,
     ),

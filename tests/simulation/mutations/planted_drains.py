@@ -9,31 +9,33 @@ OF_DRAINS = (
     Planted(
         name="a forced drain that moves nothing is looked at every two seconds",
         story="polls until the pods that are deleted are gone",
-        edits=(edit(f"{TERMINATION}.draining._unfinished", "2 if progress.moved else None", "2"),),
+        edits=(edit(f"{TERMINATION}.drain_step._unfinished", "2 if progress.moved else None", "2"),),
         tests=("tests/state_machines/test_partial_failure.py",),
     ),
     Planted(
         name="a forced drain waits for pods that the policy keeps",
         story="takes force for the end of every obstacle",
-        edits=(edit(f"{TERMINATION}.draining._unfinished", "policy.force and bool(plan.evict)", "policy.force"),),
+        edits=(edit(f"{TERMINATION}.drain_step._unfinished", "policy.force and bool(plan.evict)", "policy.force"),),
         tests=("tests/state_machines/test_partial_failure.py",),
     ),
     Planted(
         name="a second replica stays until the node is empty, whoever ended its pod",
         story="puts back what an eviction of the step itself has made superfluous",
-        edits=(edit(f"{TERMINATION}.surging.Surging.no_longer_needed", "self._surges.keys() - owners", "set[str]()"),),
+        edits=(
+            edit(f"{TERMINATION}.replica_surge.Surging.no_longer_needed", "self._surges.keys() - owners", "set[str]()"),
+        ),
         tests=("tests/state_machines/test_leaving.py",),
     ),
     Planted(
         name="a launch is forgiven while the group still launches the member that can pay",
         story="asks the members that are there now",
-        edits=(edit(f"{TERMINATION}.settling._payer", "if payer != NOBODY or", "if True or"),),
+        edits=(edit(f"{TERMINATION}.ledger_settlement._payer", "if payer != NOBODY or", "if True or"),),
         tests=("tests/state_machines/test_ledger_walks.py",),
     ),
     Planted(
         name="maintenance of an instance that has ended waits for a budget",
         story="counts every record of maintenance against the budgets",
-        edits=(edit(f"{TERMINATION}.pacing.budget_left", " or situation.ended", ""),),
+        edits=(edit(f"{TERMINATION}.maintenance_budget.budget_left", " or situation.ended", ""),),
         tests=("tests/unit/termination/test_reconciler.py",),
     ),
     Planted(

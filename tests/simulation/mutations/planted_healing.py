@@ -11,7 +11,7 @@ OF_REPAIR = (
         story="replaces every node that is not Ready, also when all are",
         edits=(
             edit(
-                f"{REPAIR}.storms.Storms.why_not",
+                f"{REPAIR}.circuit_breaker.Storms.why_not",
                 "if share.unhealthy > most_unhealthy(rules, share.nodes):",
                 "if False:",
             ),
@@ -22,7 +22,11 @@ OF_REPAIR = (
         name="repair replaces the nodes of a dark zone",
         story="counts unhealthy nodes by group alone",
         edits=(
-            edit(f"{REPAIR}.storms.Storms.why_not", "if zone in self.zones and _dark(self.zones[zone]):", "if False:"),
+            edit(
+                f"{REPAIR}.circuit_breaker.Storms.why_not",
+                "if zone in self.zones and _dark(self.zones[zone]):",
+                "if False:",
+            ),
         ),
         tests=("tests/unit/repair/test_verdicts.py",),
     ),
@@ -49,7 +53,7 @@ OF_REPAIR = (
         story="counts percentages as disruption budgets do",
         edits=(
             edit(
-                f"{REPAIR}.storms.most_unhealthy",
+                f"{REPAIR}.circuit_breaker.most_unhealthy",
                 "max(nodes * rules.max_unhealthy // 100, 1)",
                 "-(-nodes * rules.max_unhealthy // 100)",
             ),
@@ -59,13 +63,13 @@ OF_REPAIR = (
     Planted(
         name="repair counts unhealthy nodes over the whole cluster alone",
         story="lets most nodes of one zone go while the other zones are healthy",
-        edits=(edit(f"{REPAIR}.storms.Storms._circuits", "if zone in self.zones:", "if False:"),),
+        edits=(edit(f"{REPAIR}.circuit_breaker.Storms._circuits", "if zone in self.zones:", "if False:"),),
         tests=("tests/unit/repair/test_verdicts.py",),
     ),
     Planted(
         name="repair counts unhealthy nodes by zone alone",
         story="repairs in every zone at once when nodes fail all over the cluster",
-        edits=(edit(f"{REPAIR}.storms.Storms._circuits", 'yield "the cluster", self.cluster', "return"),),
+        edits=(edit(f"{REPAIR}.circuit_breaker.Storms._circuits", 'yield "the cluster", self.cluster', "return"),),
         tests=("tests/unit/repair/test_verdicts.py",),
     ),
 )
@@ -129,11 +133,9 @@ OF_NOTIFICATIONS = (
         name="a notification has a new id at each delivery",
         story="makes the id from the time of the delivery",
         edits=(
-            edit(
-                "leeward.notifications.events._tiding", "{word}{digest}", "{word}{digest}{at.timestamp()}{id(record)}"
-            ),
+            edit("leeward.notifications.events._event", "{word}{digest}", "{word}{digest}{at.timestamp()}{id(record)}"),
         ),
-        tests=("tests/unit/notifications/test_tidings.py",),
+        tests=("tests/unit/notifications/test_events.py",),
     ),
     Planted(
         name="each change of a blocked node is a notification",
@@ -145,7 +147,7 @@ OF_NOTIFICATIONS = (
                 "if after.blocked_by:",
             ),
         ),
-        tests=("tests/unit/notifications/test_tidings.py",),
+        tests=("tests/unit/notifications/test_events.py",),
     ),
     Planted(
         name="a node that was given back is notified as terminated",
@@ -157,6 +159,6 @@ OF_NOTIFICATIONS = (
                 "False",
             ),
         ),
-        tests=("tests/unit/notifications/test_tidings.py",),
+        tests=("tests/unit/notifications/test_events.py",),
     ),
 )

@@ -45,7 +45,7 @@ OF_UPGRADE_EDGES = (
     Planted(
         name="a pause counts as time in which no new node has come",
         story="measures from the beginning of the phase",
-        edits=(edit(f"{UPGRADE}.holding.resumed", "if run.next not in HELD.values():", "if True:"),),
+        edits=(edit(f"{UPGRADE}.pause.resumed", "if run.next not in HELD.values():", "if True:"),),
         tests=("tests/simulation/test_upgrades.py",),
     ),
     Planted(
@@ -93,7 +93,7 @@ OF_UPGRADE_EDGES = (
     Planted(
         name="an upgrade launches ahead of time although an owner has scaled the group up",
         story="finds out about the owner while the drains go on",
-        edits=(edit(f"{UPGRADE}.ahead.launches", " or record.others_seen is not None", ""),),
+        edits=(edit(f"{UPGRADE}.surge_launches.launches", " or record.others_seen is not None", ""),),
         tests=("tests/unit/upgrade/test_early_starts.py",),
     ),
     Planted(
@@ -117,7 +117,7 @@ OF_UPGRADE_EDGES = (
     Planted(
         name="the reasons of failed drains grow with the group",
         story="writes down what was said of each node, until the item is larger than 400 KB",
-        edits=(edit(f"{UPGRADE}.books._failed", "[-MOST_REASONS:]", ""),),
+        edits=(edit(f"{UPGRADE}.capacity_ledger._failed", "[-MOST_REASONS:]", ""),),
         tests=("tests/contract/test_large_upgrades.py",),
     ),
     Planted(
@@ -131,7 +131,7 @@ OF_UPGRADE_EDGES = (
         story="takes the group's first zone for each launch",
         edits=(
             edit(
-                f"{UPGRADE}.ordering.fulfil",
+                f"{UPGRADE}.surge_orders.fulfil",
                 "dict.fromkeys(answer.launched, order.zone)",
                 'dict.fromkeys(answer.launched, "elsewhere")',
             ),
@@ -143,7 +143,7 @@ OF_UPGRADE_EDGES = (
         story="believes that what is written down has been done",
         edits=(
             edit(
-                f"{UPGRADE}.rolling.take_turn",
+                f"{UPGRADE}.rollout.take_turn",
                 "unclaimed = [old for old in books.unclaimed if old in found.under_way]",
                 "unclaimed = []",
             ),
@@ -161,7 +161,7 @@ OF_UPGRADE_EDGES = (
         story="uncordons the old nodes and forgets the launch template",
         edits=(
             edit(
-                f"{UPGRADE}.ending.undo",
+                f"{UPGRADE}.completion.undo",
                 "ports.group_changes.point_at(scene.group, record.previous.template)",
                 "pass",
             ),
@@ -172,7 +172,11 @@ OF_UPGRADE_EDGES = (
         name="an upgrade takes the operator's larger size for its own surge",
         story="never looks whether others have scaled the group",
         edits=(
-            edit(f"{UPGRADE}.books.seen_sizes", "if record.others_scaled is not None or record.orders:", "if True:"),
+            edit(
+                f"{UPGRADE}.capacity_ledger.seen_sizes",
+                "if record.others_scaled is not None or record.orders:",
+                "if True:",
+            ),
         ),
         tests=("tests/unit/upgrade/test_capacity_ledger.py",),
     ),

@@ -57,7 +57,7 @@ def test_an_edited_function_is_other_code_wherever_it_is_known_and_comes_back(mo
 
     assert next_increment(0, 3, 3) == 3
     with monkeypatch.context() as patch:
-        apply_all([edit("leeward.upgrade.surge_sizes.next_increment", "return zones", "return 7")], patch)
+        apply_all([edit("leeward.upgrade.surge_sizes.next_increment", "return min(zones, most)", "return 7")], patch)
         assert next_increment(0, 3, 3) == 7
     assert next_increment(0, 3, 3) == 3
 

@@ -11,7 +11,7 @@ OF_UPGRADES = (
     Mutation(
         name="MaxSize is not put back after an upgrade",
         story="raises MaxSize for the surge and counts on the group's owner",
-        breaks=edited(edit(f"{UPGRADE}.ending.give_back_group", _PUT_BACK, "True")),
+        breaks=edited(edit(f"{UPGRADE}.completion.give_back_group", _PUT_BACK, "True")),
         rules=frozenset({Rule.RESTORED}),
         scenario=ROLLING,
     ),
@@ -19,7 +19,7 @@ OF_UPGRADES = (
         name="AZRebalance stays suspended after an upgrade",
         story="suspends zone balancing and forgets to resume it",
         breaks=edited(
-            edit(f"{UPGRADE}.ending.give_back_group", "ports.group_changes.resume(record.group, REBALANCE)", "pass")
+            edit(f"{UPGRADE}.completion.give_back_group", "ports.group_changes.resume(record.group, REBALANCE)", "pass")
         ),
         rules=frozenset({Rule.RESTORED}),
         scenario=ROLLING,
@@ -27,7 +27,7 @@ OF_UPGRADES = (
     Mutation(
         name="an ended upgrade leaves its cordons",
         story="cordons all old nodes and uncordons none of those that stay",
-        breaks=edited(edit(f"{UPGRADE}.ending.uncordon", "kubernetes.uncordon(node)", "pass")),
+        breaks=edited(edit(f"{UPGRADE}.completion.uncordon", "kubernetes.uncordon(node)", "pass")),
         rules=frozenset({Rule.LIFTED}),
         scenario=ROLLING,
     ),
@@ -35,9 +35,13 @@ OF_UPGRADES = (
         name="an upgrade drains every old node at once",
         story="takes maxUnavailable for a hint",
         breaks=edited(
-            edit(f"{UPGRADE}.together.Wave.full", "self._count >= self._limits.together", "False"),
-            edit(f"{UPGRADE}.turn._covered", "min(most, limits.per_zone.get(zone, most))", "100"),
-            edit(f"{UPGRADE}.turn._with_debts", 'if pays := next(iter((*mine, *strays)), ""):', 'if pays := "-":'),
+            edit(f"{UPGRADE}.wave_constraints.Wave.full", "self._count >= self._limits.together", "False"),
+            edit(f"{UPGRADE}.drain_selection._covered", "min(most, limits.per_zone.get(zone, most))", "100"),
+            edit(
+                f"{UPGRADE}.drain_selection._with_debts",
+                'if pays := next(iter((*mine, *strays)), ""):',
+                'if pays := "-":',
+            ),
         ),
         rules=frozenset({Rule.PACE}),
         scenario=ROLLING,
@@ -47,8 +51,8 @@ OF_UPGRADES = (
         story="annotates new nodes and never takes the annotation off",
         breaks=edited(
             edit(
-                f"{UPGRADE}.keeping._release",
-                "kubernetes.annotate(node, {keys.SCALE_DOWN_DISABLED: None, keys.KEPT_FOR: None})",
+                f"{UPGRADE}.scale_down_protection._release",
+                "kubernetes.annotate(node, {well_known.SCALE_DOWN_DISABLED: None, well_known.KEPT_FOR: None})",
                 "pass",
             )
         ),
@@ -58,7 +62,7 @@ OF_UPGRADES = (
     Mutation(
         name="a launch of an upgrade that is paid for is handed on again",
         story="hands on every launch whose payer has ended",
-        breaks=edited(edit(f"{UPGRADE}.books._paid", "if payer == old:", "if False:")),
+        breaks=edited(edit(f"{UPGRADE}.capacity_ledger._paid", "if payer == old:", "if False:")),
         rules=frozenset({Rule.DECREMENT, Rule.SIZE, Rule.DEBT}),
         scenario=ROLLING,
     ),
@@ -68,8 +72,8 @@ OF_UPGRADES = (
         breaks=edited(
             edit(f"{UPGRADE}.settling.settled", "if record.debts or record.raised:", "if False:"),
             edit(f"{UPGRADE}.settling.settled", "if not too_large:", "if True:"),
-            edit(f"{UPGRADE}.ending._hand_on", "if not asked:", "if True:"),
-            edit(f"{UPGRADE}.ending._hand_on", "ask_to_pay(record, new, payer, scene, ports)", "pass"),
+            edit(f"{UPGRADE}.completion._hand_on", "if not asked:", "if True:"),
+            edit(f"{UPGRADE}.completion._hand_on", "ask_to_pay(record, new, payer, scene, ports)", "pass"),
         ),
         rules=frozenset({Rule.DEBT, Rule.SIZE}),
         scenario=ROLLING,
@@ -85,8 +89,8 @@ OF_UPGRADES = (
         name="a stopped upgrade keeps what it has changed in the group",
         story="relies on the last step of the execution, which an operator's stop skips",
         breaks=edited(
-            edit(f"{UPGRADE}.sweep._owes", "return ", "return False and "),
-            edit(f"{UPGRADE}.sweep.ended_badly", "replace(give_back_group(record, ports), why=why)", "record"),
+            edit(f"{UPGRADE}.reconciler._owes", "return ", "return False and "),
+            edit(f"{UPGRADE}.reconciler.ended_badly", "replace(give_back_group(record, ports), why=why)", "record"),
         ),
         rules=frozenset({Rule.RESTORED}),
         scenario=ROLLING,
@@ -96,7 +100,7 @@ OF_UPGRADES = (
         story="makes the client token from the time",
         breaks=edited(
             edit(
-                f"{UPGRADE}.ordering.fulfil",
+                f"{UPGRADE}.surge_orders.fulfil",
                 "launch_token(record, number)",
                 "f'{launch_token(record, number)}-{ports.clock.now():%H%M%S}'",
             )

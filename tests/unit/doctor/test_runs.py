@@ -9,7 +9,7 @@ from leeward.doctor.facts import FailedExecution
 from leeward.doctor.finding import Check, State
 from leeward.errors import AccessDeniedError
 from leeward.model.termination import Cause, CauseKind
-from leeward.upgrade.record import Wish
+from leeward.upgrade.record import ControlRequest
 from tests.fakes.builders import CLUSTER, GROUP, a_policy, a_subject, policies
 from tests.fakes.clock import START
 from tests.fakes.rounds import a_round
@@ -143,5 +143,5 @@ def test_an_upgrade_on_which_nothing_works(upgraded):
         f"leeward upgrade start {GROUP} --cluster {CLUSTER}, or abort",
     )
     record = upgraded.system.upgrades.records[GROUP]
-    upgraded.system.upgrades.records[GROUP] = replace(record, wish=Wish.PAUSE)
+    upgraded.system.upgrades.records[GROUP] = replace(record, wish=ControlRequest.PAUSE)
     assert upgraded.trouble(Check.UPGRADE).found == "its upgrade is paused"

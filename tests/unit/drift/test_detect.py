@@ -7,7 +7,7 @@ import pytest
 from leeward.drift.detect import Remedy, annotations, drift_of
 from leeward.drift.reasons import Field, Kind
 from leeward.model.launch import LaunchSettings
-from leeward.model.launch_attributes import Look
+from leeward.model.launch_attributes import LaunchAttributes
 from leeward.model.node import Taint
 from leeward.policy.document import DesiredNode, DesiredTaint, Requirement
 from tests.unit.disruption.fleet import ZONES, a_fleet, a_policy, rules
@@ -75,12 +75,14 @@ def test_a_subnet_that_the_group_no_longer_uses_is_drift():
     ],
 )
 def test_what_ec2_shows_is_compared_with_what_the_template_says(have, want, field):
-    assert fields(launched({"look": Look(**have)}, look=Look(**want))) == [field]
-    assert fields(launched({"look": Look(**want)}, look=Look(**want))) == []
+    assert fields(launched({"look": LaunchAttributes(**have)}, look=LaunchAttributes(**want))) == [field]
+    assert fields(launched({"look": LaunchAttributes(**want)}, look=LaunchAttributes(**want))) == []
 
 
 def test_what_the_template_leaves_open_is_no_drift():
-    look = Look(security_groups=("sg-1",), profile="p", tags={"a": "b"}, metadata={"HttpTokens": "x"}, monitoring=True)
+    look = LaunchAttributes(
+        security_groups=("sg-1",), profile="p", tags={"a": "b"}, metadata={"HttpTokens": "x"}, monitoring=True
+    )
     assert fields(launched({"look": look})) == []
 
 

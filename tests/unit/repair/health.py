@@ -9,7 +9,7 @@ from leeward.model.impairment import Impairment
 from leeward.model.instance import CapacityType, Instance
 from leeward.model.node import Node
 from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy, RepairPolicy, Selector
-from leeward.repair.node_health import Checkup
+from leeward.repair.node_health import NodeHealth
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 ZONES = ("us-east-1a", "us-east-1b", "us-east-1c")
@@ -82,7 +82,7 @@ def a_checkup(nodes, *, groups=None, states=None, lifecycles=None, failing=(), *
         "instances": {n.instance_id: an_instance(n, state=(states or {}).get(n.name, "running")) for n in nodes},
         "impaired": {one.instance: one for one in failing},
     }
-    return Checkup(**{**fields, **rest})
+    return NodeHealth(**{**fields, **rest})
 
 
 def a_cluster(size, *, ill=None, failing=(), **rest):

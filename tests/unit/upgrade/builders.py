@@ -9,7 +9,7 @@ from leeward.model.node import Node, disruption_taint
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget, Toleration
 from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy, Selector, UpdatePolicy
 from leeward.snapshot.cluster import ClusterSnapshot
-from leeward.upgrade.cluster_constraints import Rivalry, WaveNode
+from leeward.upgrade.cluster_constraints import ClusterConstraints, WaveNode
 from leeward.upgrade.members import Target
 from leeward.upgrade.preflight import Beside, Preflight
 from leeward.upgrade.record import UpgradeRecord
@@ -35,7 +35,9 @@ def a_wave_node(name, zone="a", *, age=0, failed=False, budgets=None, workloads=
 
 def rivals(allowed=None, replicas=None, serving=None):
     replicas = replicas or {}
-    return Rivalry(allowed=allowed or {}, replicas=replicas, serving=replicas if serving is None else serving)
+    return ClusterConstraints(
+        allowed=allowed or {}, replicas=replicas, serving=replicas if serving is None else serving
+    )
 
 
 def template(version):

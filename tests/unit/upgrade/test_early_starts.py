@@ -10,7 +10,7 @@ from leeward.policy.document import Budget, DisruptionPolicy, UpdatePolicy
 from leeward.upgrade import drain_selection
 from leeward.upgrade.drain_selection import starts
 from leeward.upgrade.members import Target
-from leeward.upgrade.pod_capacity import Room
+from leeward.upgrade.pod_capacity import PodCapacity
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.status import gate_of
 from leeward.upgrade.surge_launches import launches
@@ -76,7 +76,7 @@ def plenty():
     return a_room(nodes, *(some_pods(f"o{number}", 1) for number in range(1, 5)))
 
 
-def full() -> Room:
+def full() -> PodCapacity:
     return replace(plenty(), nodes=tuple(replace(node, allocatable={"pods": 0}) for node in plenty().nodes))
 
 

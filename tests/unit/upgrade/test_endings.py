@@ -11,7 +11,7 @@ from leeward.model.termination import CauseKind
 from leeward.termination.reconciler import sweep_once
 from leeward.upgrade.members import Target
 from leeward.upgrade.reconciler import sweep_upgrades
-from leeward.upgrade.record import Wish
+from leeward.upgrade.record import ControlRequest
 from leeward.upgrade.run import Next
 from leeward.upgrade.steps import STEPS
 from tests.fakes.builders import GROUP, a_policy, policies
@@ -167,7 +167,7 @@ def test_a_surplus_launch_is_paid_for_by_itself_and_by_no_node_in_service():
 
 
 def test_an_abort_points_the_group_back_uncordons_old_nodes_and_restores():
-    system = rolling(wish=Wish.ABORT)
+    system = rolling(wish=ControlRequest.ABORT)
     assert step(system, "undo").next is Next.RESTORE
     assert group(system).launch.template == V1
     assert not system.kubernetes.by_name[f"node-{OLD}"].unschedulable
@@ -176,11 +176,11 @@ def test_an_abort_points_the_group_back_uncordons_old_nodes_and_restores():
 
 
 def test_a_rollback_turns_the_target_round_once():
-    system = rolling(wish=Wish.ROLLBACK, failed=(OLD,), reasons={OLD: "pods"})
+    system = rolling(wish=ControlRequest.ROLLBACK, failed=(OLD,), reasons={OLD: "pods"})
     step(system, "turn-round")
     turned = record(system)
     assert (turned.target.template, turned.previous.template) == (V1, V2)
-    assert (turned.rolling_back, turned.wish, turned.failed, turned.reasons) == (True, Wish.RUN, (), {})
+    assert (turned.rolling_back, turned.wish, turned.failed, turned.reasons) == (True, ControlRequest.RUN, (), {})
     step(system, "turn-round")
     assert record(system) == turned
     assert step(system, "restore").next is Next.ROLLED_BACK
@@ -214,7 +214,9 @@ def test_the_next_execution_is_named_by_the_attempt_so_that_asking_twice_starts_
 
 
 def test_an_abort_of_a_rollback_says_that_the_group_launches_the_version_that_was_rolled_back_from():
-    system = rolling(wish=Wish.ABORT, rolling_back=True, target=Target(template=V2), previous=Target(template=V1))
+    system = rolling(
+        wish=ControlRequest.ABORT, rolling_back=True, target=Target(template=V2), previous=Target(template=V1)
+    )
     step(system, "undo")
     (remark,) = record(system).remarks
     assert f"launches {V1.told}, the version that was rolled back from" in remark

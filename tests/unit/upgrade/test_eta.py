@@ -7,7 +7,7 @@ from leeward.model.instance import CapacityType
 from leeward.model.termination import Status, Subject, TerminationRecord
 from leeward.upgrade.duration import BOOT_SECONDS, READY_SECONDS
 from leeward.upgrade.eta import seconds_left
-from leeward.upgrade.record import Wish
+from leeward.upgrade.record import ControlRequest
 from leeward.upgrade.status import Phase, Running, status_of
 from tests.unit.upgrade.builders import NOON, a_node, a_pod, an_upgrade
 from tests.unit.upgrade.test_control import RECORD
@@ -70,5 +70,5 @@ def test_whether_an_execution_is_open_decides_what_is_told():
     assert status_of(upgrade, None, running=Running(execution="web-1", new=True)).phase is Phase.STARTING
     assert status_of(upgrade, RECORD, running=Running(execution="web-1")).phase is Phase.SCALING_UP
     assert status_of(upgrade, RECORD, running=Running()).phase is Phase.STOPPED
-    assert status_of(upgrade, replace(RECORD, wish=Wish.PAUSE), running=Running()).phase is Phase.PAUSED
+    assert status_of(upgrade, replace(RECORD, wish=ControlRequest.PAUSE), running=Running()).phase is Phase.PAUSED
     assert status_of(upgrade, replace(RECORD, ended=NOON), running=Running()).phase is Phase.DONE

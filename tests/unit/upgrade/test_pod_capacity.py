@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from leeward.scheduling.nodes import NodeSpec
 from leeward.scheduling.pods import PodReader
-from leeward.upgrade.pod_capacity import Room
+from leeward.upgrade.pod_capacity import PodCapacity
 
 
 def a_spec(name, *, most=29, zone="a", cordoned=False):
@@ -27,7 +27,7 @@ def some_pods(node, count, *, leaving=False, selector=None):
 
 
 def a_room(nodes, *pods):
-    return Room(nodes=tuple(nodes), pods=tuple(pod for found in pods for pod in found))
+    return PodCapacity(nodes=tuple(nodes), pods=tuple(pod for found in pods for pod in found))
 
 
 def test_a_node_may_go_early_when_its_pods_fit_on_the_new_nodes():

@@ -16,7 +16,7 @@ from leeward.upgrade.duration import (
     surge_cost,
     total_seconds,
 )
-from leeward.upgrade.record import Wish
+from leeward.upgrade.record import ControlRequest
 from leeward.upgrade.status import Phase, status_of
 from leeward.upgrade.surge_sizes import Strategy
 from tests.fakes.builders import LAUNCHED, an_instance
@@ -56,9 +56,9 @@ def test_without_old_nodes_it_is_done_or_still_gives_back_what_it_launched():
 
 def test_what_the_operator_wants_and_how_it_ended_come_first():
     told = {
-        Phase.ABORTING: {"wish": Wish.ABORT},
-        Phase.ABORTED: {"wish": Wish.ABORT, "ended": NOON},
-        Phase.ROLLING_BACK: {"wish": Wish.ROLLBACK},
+        Phase.ABORTING: {"wish": ControlRequest.ABORT},
+        Phase.ABORTED: {"wish": ControlRequest.ABORT, "ended": NOON},
+        Phase.ROLLING_BACK: {"wish": ControlRequest.ROLLBACK},
         Phase.FAILED: {"ended": NOON, "error": "PodEvictionFailure"},
         Phase.DONE: {"ended": NOON},
     }

@@ -12,7 +12,7 @@ from typing import Any
 
 from leeward.adapters.aws.table import Table
 from leeward.model.facts import FactKind, Sheet
-from leeward.model.reservation import Pool, Promise, Promises
+from leeward.model.reservation import IpReservation, Pool, Promises
 from leeward.model.times import format_instant, parse_instant
 
 FACTS = "facts"
@@ -50,11 +50,11 @@ class DynamoCatalog:
         item = self._table.get(_promises_key(cluster))
         if item is None:
             return Promises()
-        entries = {name: Promise.from_json(raw) for name, raw in item.get("entries", {}).items()}
+        entries = {name: IpReservation.from_json(raw) for name, raw in item.get("entries", {}).items()}
         short = {_pool(name): parse_instant(until) for name, until in item.get("short", {}).items()}
         return Promises(version=int(item.get("version", 0)), by_instance=entries, short=short)
 
-    def promise(self, cluster: str, instance: str, promise: Promise, *, after: int) -> bool:
+    def promise(self, cluster: str, instance: str, promise: IpReservation, *, after: int) -> bool:
         """A conditional write of them all: they are few, and each lasts two minutes."""
         before = self.promises(cluster)
         if before.version != after:

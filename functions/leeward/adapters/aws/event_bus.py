@@ -7,7 +7,7 @@ from typing import Any
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import aws_call
 from leeward.errors import AccessDeniedError, AwsUnavailableError
-from leeward.notifications.events import SOURCE, Tiding
+from leeward.notifications.events import SOURCE, NodeTerminationEvent
 
 AT_ONCE = 10  # entries that PutEvents takes
 REFUSED_FOR_GOOD = frozenset({"NotAuthorizedForSourceException", "AccessDeniedException"})
@@ -20,13 +20,13 @@ class EventBridgeBus:
         self._clients = clients
         self._source = source
 
-    def tell(self, tidings: Sequence[Tiding]) -> None:
+    def tell(self, events: Sequence[NodeTerminationEvent]) -> None:
         """Put them all. Told again after a failure, those that were put are put twice under the same `detail.id`.
 
         Raises AwsUnavailableError where some were not taken, AccessDeniedError where none ever will be.
         """
-        for first in range(0, len(tidings), AT_ONCE):
-            self._put([_entry(tiding, self._source) for tiding in tidings[first : first + AT_ONCE]])
+        for first in range(0, len(events), AT_ONCE):
+            self._put([_entry(event, self._source) for event in events[first : first + AT_ONCE]])
 
     def _put(self, entries: list[dict[str, Any]]) -> None:
         with aws_call("events:PutEvents", "the default bus"):
@@ -40,11 +40,11 @@ class EventBridgeBus:
         raise AwsUnavailableError(words)
 
 
-def _entry(tiding: Tiding, source: str) -> dict[str, Any]:
+def _entry(event: NodeTerminationEvent, source: str) -> dict[str, Any]:
     return {
         "Source": source,
-        "DetailType": tiding.turn.value,
-        "Time": tiding.at,
-        "Detail": json.dumps(tiding.detail(), separators=(",", ":")),
-        "Resources": [tiding.record.instance],
+        "DetailType": event.turn.value,
+        "Time": event.at,
+        "Detail": json.dumps(event.detail(), separators=(",", ":")),
+        "Resources": [event.record.instance],
     }

@@ -9,7 +9,7 @@ from datetime import timedelta
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import Command, Decision, MethodName, Outcome, Replacement, Verdict
 from leeward.disruption.do_not_disrupt import why_node_is_kept
-from leeward.disruption.lookahead import Ahead, Chosen
+from leeward.disruption.lookahead import Chosen, Lookahead
 from leeward.disruption.methods.emptiness import UNDERUTILIZED, Emptiness
 from leeward.disruption.methods.method import considered, in_order
 from leeward.disruption.methods.replace_nodes import NO_TIME
@@ -83,7 +83,7 @@ def _chosen(
         return Chosen(proposal=best)
     emptiness = Emptiness()
     empty = [one for one in found.candidates.values() if not emptiness.why_not(found, one)]
-    ahead = Ahead(found, ready, empty, sweep.targets[:MOST_TARGETS])
+    ahead = Lookahead(found, ready, empty, sweep.targets[:MOST_TARGETS])
     others = sorted((one for one in known if one is not best), key=lambda one: one.worth, reverse=True)
     return ahead.choose(best, others[:RUNNERS_UP])
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from leeward.disruption.budget_usage import Spending
+from leeward.disruption.budget_usage import BudgetUsage
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import Command, Decision, Outcome, Replacement, Verdict
 from leeward.disruption.do_not_disrupt import why_node_is_kept
@@ -38,7 +38,7 @@ class _Turn:
 
     def __init__(self, method: Method, found: Round, said: Said) -> None:
         self._method, self._found, self._said = method, found, said
-        self._spending: Spending = found.spending.copy()
+        self._spending: BudgetUsage = found.spending.copy()
         known, self._no_targets = targets(found.snapshot, priced=False)
         self._targets: Sequence[Target] = known
         self._empty: list[Candidate] = []

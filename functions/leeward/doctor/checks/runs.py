@@ -11,7 +11,7 @@ from leeward.model.termination import CauseKind, TerminationRecord, execution_na
 from leeward.model.times import format_instant
 from leeward.policy.document import DrainPolicy
 from leeward.policy.selection import policy_for
-from leeward.upgrade.record import Wish
+from leeward.upgrade.record import ControlRequest
 
 SWEPT = timedelta(minutes=20)  # the sweep comes every minute, and rests up to fifteen after failures
 LAUNCH_AND_END = timedelta(minutes=30)  # what a termination takes beside its policy's own times
@@ -124,7 +124,7 @@ def _upgrade(about: About, inside: Inside, found: Upgrade) -> Finding:
     if found.runs:
         return about.ok(f"execution {record.execution} works on it")
     command = f"leeward upgrade {{}} {record.group} --cluster {inside.name}"
-    if record.wish is Wish.PAUSE:
+    if record.wish is ControlRequest.PAUSE:
         return about.warning("its upgrade is paused", command.format("resume"))
     said = f"its upgrade of {format_instant(record.began)} has not ended and nothing works on it"
     return about.warning(f"{said}: {record.why}" if record.why else said, f"{command.format('start')}, or abort")

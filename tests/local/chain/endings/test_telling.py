@@ -47,11 +47,11 @@ def test_a_termination_is_told_from_its_warning_to_its_end(stack, crew, webhook,
     stack.kubectl("delete", "pdb", "told")
     record = team.closed(victim)
     team.until(lambda: any(t["event"] == FINISHED for t in webhook.about(victim)), "the end told")
-    told = {tiding["event"]: tiding for tiding in reversed(webhook.about(victim))}
+    told = {event["event"]: event for event in reversed(webhook.about(victim))}
     assert {DETECTED, STARTED, BLOCKED, FINISHED} <= set(told)
-    for tiding in told.values():
-        assert (tiding["cluster"], tiding["group"]) == (stack.cluster, team.group)
-        assert tiding["execution"] == f"{victim}-1"
+    for event in told.values():
+        assert (event["cluster"], event["group"]) == (stack.cluster, team.group)
+        assert event["execution"] == f"{victim}-1"
     first, blocked, last = told[DETECTED], told[BLOCKED], told[FINISHED]
     assert [cause["kind"] for cause in first["causes"]] == ["spot_interruption"]
     assert first["deadline"] == blocked["deadline"] is not None
@@ -60,15 +60,15 @@ def test_a_termination_is_told_from_its_warning_to_its_end(stack, crew, webhook,
     assert "told" in blocker["why"]
     assert first["at"] < blocker["until"] <= blocked["deadline"]
     assert (last["outcome"], last["node"], last["replacements"]) == ("terminated", node, list(record.launched))
-    assert [tiding["id"] for tiding in webhook.refused] == [blocked["id"]]
+    assert [event["id"] for event in webhook.refused] == [blocked["id"]]
     heard = []
 
     def all_heard():
         heard.extend(event for event in bus() if event["detail"]["instance"] == victim)
-        return {event["detail"]["id"] for event in heard} >= {tiding["id"] for tiding in webhook.about(victim)}
+        return {event["detail"]["id"] for event in heard} >= {event["id"] for event in webhook.about(victim)}
 
     team.until(all_heard, "the same on the bus")
-    assert {event["detail"]["id"] for event in heard} == {tiding["id"] for tiding in webhook.about(victim)}
+    assert {event["detail"]["id"] for event in heard} == {event["id"] for event in webhook.about(victim)}
     assert {event["source"] for event in heard} == {"leeward"}
     assert all(event["detail-type"] == event["detail"]["event"] for event in heard)
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from leeward.model.termination import Cause, CauseKind, Outcome, Replacement, Status, TerminationRecord
-from leeward.notifications.events import MOST_BLOCKERS, Turn, tidings
+from leeward.notifications.events import MOST_BLOCKERS, EventType, events_of_change
 from tests.fakes.builders import a_subject
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -30,42 +30,42 @@ def a_record(*causes, times=(), **more):
 
 
 def turns(before, after):
-    return [tiding.turn for tiding in tidings(before, after, NOW)]
+    return [event.turn for event in events_of_change(before, after, NOW)]
 
 
 def test_the_first_cause_and_each_that_joins_are_detected_once():
-    assert turns(None, a_record()) == [Turn.DETECTED]
-    (joined,) = tidings(a_record(SPOT), a_record(SPOT, HOOK), NOW)
-    assert joined.turn is Turn.DETECTED
+    assert turns(None, a_record()) == [EventType.DETECTED]
+    (joined,) = events_of_change(a_record(SPOT), a_record(SPOT, HOOK), NOW)
+    assert joined.turn is EventType.DETECTED
     assert [cause["hook"] for cause in joined.detail()["causes"]] == ["leeward-terminate"]
     assert turns(a_record(SPOT, HOOK), a_record(SPOT, HOOK, pods_evicted=3)) == []
 
 
 def test_the_start_of_a_drain_is_told_once_an_attempt():
     draining = a_record(times=("draining",))
-    assert turns(a_record(), draining) == [Turn.STARTED]
+    assert turns(a_record(), draining) == [EventType.STARTED]
     assert turns(draining, replace(draining, pods_evicted=1)) == []
-    assert turns(draining, replace(draining, attempt=2)) == [Turn.STARTED]
+    assert turns(draining, replace(draining, attempt=2)) == [EventType.STARTED]
 
 
 def test_blocked_is_told_with_pod_and_until_when_and_again_only_for_other_pods():
     draining = a_record(times=("draining",))
     draining = replace(draining, times={**draining.times, "until": NOW + timedelta(minutes=15)})
     blocked = replace(draining, blocked_by=BLOCKED)
-    (told,) = tidings(draining, blocked, NOW)
-    assert told.turn is Turn.BLOCKED
+    (told,) = events_of_change(draining, blocked, NOW)
+    assert told.turn is EventType.BLOCKED
     assert told.detail()["blockers"] == [
         {"pod": "shop/web-1", "why": "pdb shop/web allows no disruption now", "until": "2026-03-01T12:02:00Z"}
     ]
     assert turns(blocked, replace(blocked, blocked_by=("shop/web-1: pdb shop/web allows 0 of 3",))) == []
-    assert turns(blocked, replace(blocked, blocked_by=(*BLOCKED, "shop/db-0: pdb shop/db"))) == [Turn.BLOCKED]
+    assert turns(blocked, replace(blocked, blocked_by=(*BLOCKED, "shop/db-0: pdb shop/db"))) == [EventType.BLOCKED]
     assert turns(blocked, replace(blocked, blocked_by=())) == []
 
 
 def test_without_a_deadline_a_blocker_lasts_until_the_drain_gives_up():
     record = a_record(HOOK, blocked_by=BLOCKED)
     record = replace(record, times={**record.times, "until": NOW + timedelta(minutes=15)})
-    (told,) = tidings(replace(record, blocked_by=()), record, NOW)
+    (told,) = events_of_change(replace(record, blocked_by=()), record, NOW)
     assert told.detail()["blockers"][0]["until"] == "2026-03-01T12:15:00Z"
 
 
@@ -73,14 +73,14 @@ def test_what_a_node_waits_for_without_a_pod_is_told_with_its_own_end_and_is_no_
     waits = ("target i-0abc:30080 of k8s-web (healthy), until 2026-03-01T12:00:40Z",)
     waiting = a_record(blocked_by=waits)
     assert turns(a_record(), waiting) == []
-    (told,) = tidings(waiting, replace(waiting, blocked_by=(*waits, *BLOCKED)), NOW)
+    (told,) = events_of_change(waiting, replace(waiting, blocked_by=(*waits, *BLOCKED)), NOW)
     assert told.detail()["blockers"][0] == {"pod": None, "why": waits[0], "until": "2026-03-01T12:00:40Z"}
 
 
 def test_a_terminated_instance_is_finished_with_its_outcome_and_what_replaced_it():
     record = a_record(replacement=Replacement(launched=("i-0new",)), pods_evicted=4)
-    (told,) = tidings(record, replace(record, status=Status.CLOSED, outcome=Outcome.TERMINATED), NOW)
-    assert told.turn is Turn.FINISHED
+    (told,) = events_of_change(record, replace(record, status=Status.CLOSED, outcome=Outcome.TERMINATED), NOW)
+    assert told.turn is EventType.FINISHED
     detail = told.detail()
     assert (detail["outcome"], detail["replacements"], detail["podsEvicted"]) == ("terminated", ["i-0new"], 4)
 
@@ -88,31 +88,31 @@ def test_a_terminated_instance_is_finished_with_its_outcome_and_what_replaced_it
 def test_a_node_that_was_given_back_is_failed_and_one_that_was_spared_is_finished():
     record = a_record(times=("draining",))
     given_back = replace(record, status=Status.CLOSED, outcome=Outcome.GIVEN_BACK)
-    assert turns(record, given_back) == [Turn.FINISHED]
-    (told,) = tidings(record, replace(given_back, failure="PodEvictionFailure: shop/web-1"), NOW)
-    assert (told.turn, told.why) == (Turn.FAILED, "PodEvictionFailure: shop/web-1")
+    assert turns(record, given_back) == [EventType.FINISHED]
+    (told,) = events_of_change(record, replace(given_back, failure="PodEvictionFailure: shop/web-1"), NOW)
+    assert (told.turn, told.why) == (EventType.FAILED, "PodEvictionFailure: shop/web-1")
 
 
 def test_a_step_that_used_up_its_retries_is_told_with_its_error_and_each_next_failure_again():
     record = a_record(failure="AccessDeniedError: autoscaling:Terminate")
     failed = replace(record, times={**record.times, "retry": NOW + timedelta(minutes=1)})
-    (told,) = tidings(record, failed, NOW)
-    assert told.turn is Turn.FAILED
+    (told,) = events_of_change(record, failed, NOW)
+    assert told.turn is EventType.FAILED
     assert told.why == "AccessDeniedError: autoscaling:Terminate; tried again at 2026-03-01T12:01:00Z"
     later = replace(failed, times={**failed.times, "retry": NOW + timedelta(minutes=3)})
-    (again,) = tidings(failed, later, NOW)
+    (again,) = events_of_change(failed, later, NOW)
     assert again.id != told.id
 
 
 def test_a_change_that_is_delivered_twice_is_told_under_the_same_id():
     before, after = a_record(SPOT), a_record(SPOT, HOOK, times=("draining",), blocked_by=BLOCKED)
-    first, second = tidings(before, after, NOW), tidings(before, after, NOW + timedelta(hours=1))
-    assert [tiding.id for tiding in first] == [tiding.id for tiding in second]
-    assert len({tiding.id for tiding in first}) == len(first) == 3
+    first, second = events_of_change(before, after, NOW), events_of_change(before, after, NOW + timedelta(hours=1))
+    assert [event.id for event in first] == [event.id for event in second]
+    assert len({event.id for event in first}) == len(first) == 3
 
 
 @pytest.mark.parametrize("pods", [1, MOST_BLOCKERS, 5000])
 def test_an_event_fits_into_the_bus_however_much_is_blocked(pods):
     lines = tuple(f"namespace-{n}/{'long-' * 20}{n}: {'pdb ' + 'x' * 60} allows no disruption" for n in range(pods))
-    (told,) = tidings(a_record(), a_record(blocked_by=lines), NOW)
+    (told,) = events_of_change(a_record(), a_record(blocked_by=lines), NOW)
     assert len(json.dumps(told.detail())) < 64 * 1024
