@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from leeward.ports_sizes import Maxima
     from leeward.ports_upgrade import (
         Alarms,
-        Beforehand,
         GroupChanges,
         ManagedUpdates,
+        ServiceLimits,
         Templates,
         UpgradeExecutions,
         Upgrades,
@@ -193,12 +193,24 @@ class Claims(Protocol):
         heartbeats: Mapping[str, datetime] | None = None,
         replacement: Replacement | None = None,
         payers: Mapping[str, str] | None = None,
-        blocked_by: Sequence[str] | None = None,
-        evicted: int = 0,
         node: str | None = None,
     ) -> None:
         """Write progress; never touches version, causes or status. `times` and `payers` already set are kept, except
-        the times `retry` and `moved`.
+        the times `retry` and `moved`. Raises ObjectGoneError.
+        """
+        ...
+
+    def note_attempt(
+        self,
+        instance: str,
+        attempt: int,
+        *,
+        times: Mapping[str, datetime] | None = None,
+        blocked_by: Sequence[str] | None = None,
+        evicted: int = 0,
+    ) -> None:
+        """Write progress of one attempt, as `note` does. Writes nothing once another attempt has begun: a step may
+        outlive its execution, and its clocks are not those of the next one. Raises ObjectGoneError.
         """
         ...
 
@@ -298,7 +310,7 @@ class Ports:
     maxima: Maxima
     templates: Templates
     managed_updates: ManagedUpdates
-    beforehand: Beforehand
+    beforehand: ServiceLimits
     alarms: Alarms
     upgrades: Upgrades
     upgrade_executions: UpgradeExecutions

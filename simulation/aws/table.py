@@ -81,26 +81,41 @@ class SimClaims:
         heartbeats: Mapping[str, datetime] | None = None,
         replacement: Replacement | None = None,
         payers: Mapping[str, str] | None = None,
-        blocked_by: Sequence[str] | None = None,
-        evicted: int = 0,
         node: str | None = None,
     ) -> None:
         """Version, causes and status stay; a time that is set stays, except `retry` and `moved`."""
         there = self._present(instance)
-        kept = there.times.keys() - {"retry", "moved"}
-        fresh = {name: at for name, at in (times or {}).items() if name not in kept}
         self._put(
             replace(
                 there,
-                times={**there.times, **fresh},
+                times=_with_times(there, times),
                 heartbeats={**there.heartbeats, **(heartbeats or {})},
                 replacement=replacement or there.replacement,
                 payers={**(payers or {}), **there.payers},
-                blocked_by=there.blocked_by if blocked_by is None else tuple(blocked_by),
-                pods_evicted=there.pods_evicted + evicted,
                 subject=replace(there.subject, node=node) if node else there.subject,
             )
         )
+
+    def note_attempt(
+        self,
+        instance: str,
+        attempt: int,
+        *,
+        times: Mapping[str, datetime] | None = None,
+        blocked_by: Sequence[str] | None = None,
+        evicted: int = 0,
+    ) -> None:
+        """The same, while the record is in this attempt."""
+        there = self._present(instance)
+        if attempt == there.attempt:
+            self._put(
+                replace(
+                    there,
+                    times=_with_times(there, times),
+                    blocked_by=there.blocked_by if blocked_by is None else tuple(blocked_by),
+                    pods_evicted=there.pods_evicted + evicted,
+                )
+            )
 
     def failed(self, instance: str, why: str) -> None:
         """Of the present attempt."""
@@ -181,6 +196,11 @@ class SimClaims:
         if record.version != version or record.status is not Status.OPEN:
             raise RecordChangedError(f"{instance}: expected open version {version}, found {record.version}")
         return record
+
+
+def _with_times(there: TerminationRecord, times: Mapping[str, datetime] | None) -> dict[str, datetime]:
+    kept = there.times.keys() - {"retry", "moved"}
+    return {**there.times, **{name: at for name, at in (times or {}).items() if name not in kept}}
 
 
 def _opened_again(there: TerminationRecord, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord:

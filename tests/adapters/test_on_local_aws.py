@@ -183,7 +183,7 @@ def test_a_claim_lives_from_opening_to_closing(ports):
     record = ports.claims.claim(a_subject("i-0life"), FULL, NOW)
     assert ports.claims.claim(a_subject("i-0life"), FULL, LATER) == record
     assert list(ports.claims.open_instances()) == ["i-0life"]
-    ports.claims.note("i-0life", times={"tainted": NOW}, evicted=2)
+    ports.claims.note_attempt("i-0life", 1, times={"tainted": NOW}, evicted=2)
     ports.claims.close("i-0life", version=1, outcome=Outcome.TERMINATED, now=LATER)
     ports.claims.close("i-0life", version=1, outcome=Outcome.TERMINATED, now=LATER)
     assert list(ports.claims.open_instances()) == []

@@ -138,8 +138,10 @@ def test_a_drain_is_followed_to_its_end(leeward, system):
     claims = system.claims
     Story(
         system,
-        lambda: claims.note("i-0a", times={"draining": NOW}, blocked_by=["shop/web: pdb shop/web"], evicted=2),
-        lambda: claims.note("i-0a", times={"drained": NOW}, blocked_by=[]),
+        lambda: claims.note_attempt(
+            "i-0a", 1, times={"draining": NOW}, blocked_by=["shop/web: pdb shop/web"], evicted=2
+        ),
+        lambda: claims.note_attempt("i-0a", 1, times={"drained": NOW}, blocked_by=[]),
         lambda: claims.close("i-0a", version=1, outcome=Outcome.TERMINATED, now=NOW),
     )
     result = leeward("drain", "node-i-0a", *TABLE)

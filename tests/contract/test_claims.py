@@ -187,9 +187,9 @@ def test_a_new_attempt_starts_its_clocks_anew_and_keeps_the_rest(claims):
             "moved": NOW,
             "retry": NOW,
         },
-        blocked_by=["shop/web: pdb shop/web"],
         replacement=Replacement(launched=("i-0new",)),
     )
+    claims.note_attempt(INSTANCE, 1, blocked_by=["shop/web: pdb shop/web"])
     claims.failed(INSTANCE, "ThrottledError: too fast")
     assert claims.read(INSTANCE).failure == "ThrottledError: too fast"
     claims.begin_attempt(INSTANCE, 1)
@@ -200,9 +200,25 @@ def test_a_new_attempt_starts_its_clocks_anew_and_keeps_the_rest(claims):
     assert record.replacement == Replacement(launched=("i-0new",))
 
 
+def test_a_step_that_outlives_its_execution_writes_no_clock_into_the_next_attempt(claims):
+    """The drain of the next attempt has its whole time."""
+    claims.claim(a_subject(), FULL, NOW)
+    claims.note_attempt(INSTANCE, 1, times={"draining": NOW})
+    claims.begin_attempt(INSTANCE, 1)
+    claims.note_attempt(INSTANCE, 1, times={"draining": NOW, "until": NOW}, blocked_by=["web-1"], evicted=3)
+    record = claims.read(INSTANCE)
+    assert not {"draining", "until"} & record.times.keys()
+    assert (record.blocked_by, record.pods_evicted) == ((), 0)
+    later = NOW + timedelta(minutes=1)
+    claims.note_attempt(INSTANCE, 2, times={"draining": later})
+    assert claims.read(INSTANCE).times["draining"] == later
+
+
 def test_nothing_can_be_written_to_a_record_that_is_not_there(claims):
     with pytest.raises(ObjectGoneError):
         claims.begin_attempt(INSTANCE, 1)
+    with pytest.raises(ObjectGoneError):
+        claims.note_attempt(INSTANCE, 1, times={"draining": NOW})
     with pytest.raises(ObjectGoneError):
         claims.note(INSTANCE, times={"tainted": NOW})
     with pytest.raises(ObjectGoneError):
@@ -219,11 +235,10 @@ def test_notes_are_kept_beside_the_version(claims):
         times={"tainted": NOW, "draining": LATER},
         heartbeats={"leeward-terminate": NOW, "their.hook": LATER},
         replacement=launched,
-        blocked_by=["shop/web: pdb shop/web"],
-        evicted=3,
         node="node-a",
     )
-    claims.note(INSTANCE, evicted=2)
+    claims.note_attempt(INSTANCE, 1, blocked_by=["shop/web: pdb shop/web"], evicted=3)
+    claims.note_attempt(INSTANCE, 1, evicted=2)
     claims.note(INSTANCE)
     record = claims.read(INSTANCE)
     assert record.times == {"claimed": NOW, "tainted": NOW, "draining": LATER}
@@ -251,8 +266,8 @@ def test_who_pays_a_debt_is_decided_once_and_survives_the_end_of_the_record(clai
 
 def test_blockers_are_replaced_and_can_be_cleared(claims):
     claims.claim(a_subject(), FULL, NOW)
-    claims.note(INSTANCE, blocked_by=["a", "b"])
-    claims.note(INSTANCE, blocked_by=[])
+    claims.note_attempt(INSTANCE, 1, blocked_by=["a", "b"])
+    claims.note_attempt(INSTANCE, 1, blocked_by=[])
     assert claims.read(INSTANCE).blocked_by == ()
 
 
@@ -296,10 +311,8 @@ def test_a_known_cause_finds_the_closed_record(claims):
 def test_a_new_cause_opens_a_closed_record_for_a_new_period(claims):
     """What was said in an earlier period tells duplicates, and decides nothing."""
     claims.claim(a_subject(), FULL, NOW)
-    claims.note(
-        INSTANCE, times={"drained": NOW}, heartbeats={"h": NOW}, blocked_by=["x"], payers={"i-0other": "i-0pays"}
-    )
-    claims.note(INSTANCE, evicted=4)
+    claims.note(INSTANCE, times={"drained": NOW}, heartbeats={"h": NOW}, payers={"i-0other": "i-0pays"})
+    claims.note_attempt(INSTANCE, 1, blocked_by=["x"], evicted=4)
     claims.close(INSTANCE, version=1, outcome=Outcome.GIVEN_BACK, now=NOW)
     record = claims.claim(a_subject(node="node-a"), OTHER, LATER)
     assert record == claims.read(INSTANCE)

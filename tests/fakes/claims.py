@@ -53,6 +53,12 @@ class FakeClaims(Calls):
             self._call("note")
             self._table.note(instance, **what)
 
+    def note_attempt(self, instance: str, attempt: int, **what: Any) -> None:
+        """The same, while the record is in this attempt."""
+        with self._lock:
+            self._call("note_attempt")
+            self._table.note_attempt(instance, attempt, **what)
+
     def saw(self, instance: str, seen: Seen) -> None:
         """Over what was written before."""
         with self._lock:

@@ -121,7 +121,8 @@ def _revive(execution: str, ports: Ports) -> Done:
         return Done()
     if record.tries >= RESTARTS_AT_ONCE:
         beat(survey(record, ports), ports, AT_EVERY_CHANCE)
-        ports.claims.note(record.instance, times={"retry": now + max(retry_after(record.tries), timedelta(minutes=1))})
+        again = now + max(retry_after(record.tries), timedelta(minutes=1))
+        ports.claims.note_attempt(record.instance, record.attempt, times={"retry": again})
         return Done(warning=f"attempt {record.attempt} of {record.instance} ended badly: the sweeper tries again later")
     start(record, ports)
     return Done()

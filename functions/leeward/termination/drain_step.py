@@ -74,7 +74,8 @@ def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
     times = {"begun": started, **situation.record.times, "draining": started}
     situation = replace(situation, record=replace(situation.record, times=times))
     until = deadlines.drain_end(situation.record, situation.policy.drain, started)
-    ports.claims.note(run.instance, times={"begun": started, "draining": started, "until": until})
+    clocks = {"begun": started, "draining": started, "until": until}
+    ports.claims.note_attempt(run.instance, situation.record.attempt, times=clocks)
     situation = replace(situation, record=beat(situation, ports))
     if announced:
         return _sleep_on(run, situation, ports)
@@ -148,7 +149,13 @@ def _drain_node(run: Run, situation: InstanceState, started: datetime, ports: Po
     except ObjectGoneError:
         return replace(run, next=Next.WAIT, pause=1, why="its Node was deleted meanwhile")
     moved = {"moved": ports.clock.now()} if progress.moved else None
-    ports.claims.note(record.instance, times=moved, blocked_by=progress.blockers, evicted=progress.evicted)
+    ports.claims.note_attempt(
+        record.instance,
+        record.attempt,
+        times=moved,
+        blocked_by=progress.blockers,
+        evicted=progress.evicted,
+    )
     if plan.drained:
         return _emptied(run, situation, started, node, plan, ports)
     return _unfinished(run, situation, started, node, plan, progress, ports)
@@ -184,7 +191,7 @@ def mark(node: Node, record: TerminationRecord, kubernetes: Kubernetes, ports: P
 def _tell(awaited: Awaited, reason: str, node: Node, situation: InstanceState, ports: Ports) -> str:
     """Write down what is waited for, where people look; all of it in one sentence."""
     record, why = situation.record, "; ".join(awaited.sentences)
-    ports.claims.note(record.instance, blocked_by=awaited.sentences)
+    ports.claims.note_attempt(record.instance, record.attempt, blocked_by=awaited.sentences)
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)
     kubernetes.event(node, reason=reason, message=why[:1000], warning=False, now=ports.clock.now())
     return why
@@ -220,7 +227,7 @@ def _drained(run: Run, situation: InstanceState, why: str, ports: Ports) -> Run:
     """The settle time that is left, cut where a hook wants a heartbeat before its end: the pause leads back here."""
     now = ports.clock.now()
     record = situation.record
-    ports.claims.note(record.instance, times={"drained": now})
+    ports.claims.note_attempt(record.instance, record.attempt, times={"drained": now})
     times = {"drained": now, **record.times}
     pause = deadlines.settle_seconds(replace(record, times=times), situation.policy.drain, now)
     for due in _heartbeats(situation, now):

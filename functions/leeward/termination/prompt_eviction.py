@@ -40,7 +40,13 @@ def evict_promptly(record: TerminationRecord, ports: Ports) -> tuple[DrainPlan, 
     if outcome is not None:
         moved = {"moved": ports.clock.now()} if outcome[1].moved else {}
         times = {"begun": started, "draining": started, **moved}
-        ports.claims.note(record.instance, times=times, blocked_by=outcome[1].blockers, evicted=outcome[1].evicted)
+        ports.claims.note_attempt(
+            record.instance,
+            record.attempt,
+            times=times,
+            blocked_by=outcome[1].blockers,
+            evicted=outcome[1].evicted,
+        )
     return outcome
 
 

@@ -240,7 +240,7 @@ def finish(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         ports.claims.failed(record.instance, run.why)
     if run.next is Next.GIVEN_BACK and (decisions.comes_again(record, now) or _pays_later(situation, ports)):
         give_back_debts(record, ports)
-        ports.claims.note(record.instance, times={"retry": now + decisions.RESTS})
+        ports.claims.note_attempt(record.instance, record.attempt, times={"retry": now + decisions.RESTS})
         return run
     waiting = None
     if situation is not None:
@@ -273,7 +273,7 @@ def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     again = ports.clock.now() + decisions.retry_after(record.tries)
     failure = f"{call.get('error') or 'unknown error'}: {call.get('cause') or ''}"[:500]
     ports.claims.failed(record.instance, failure)
-    ports.claims.note(record.instance, times={"retry": again})
+    ports.claims.note_attempt(record.instance, record.attempt, times={"retry": again})
     beat(survey(record, ports), ports, AT_EVERY_CHANCE)
     return replace(run, version=record.version, next=Next.FAILED, why=f"{failure}; tried again at {again:%H:%M:%SZ}")
 

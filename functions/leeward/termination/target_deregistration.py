@@ -50,7 +50,7 @@ def before_eviction(situation: InstanceState, started: datetime, node: Node, por
         awaited = _awaited(situation, node, until, lambda target: target.kind is TargetKind.INSTANCE, ports)
         if awaited is not None:
             return awaited
-    ports.claims.note(record.instance, times={"evicting": now})
+    ports.claims.note_attempt(record.instance, record.attempt, times={"evicting": now})
     return None
 
 
@@ -100,7 +100,7 @@ def _unreached_since(record: TerminationRecord, ports: Ports) -> datetime:
     since = record.times.get(UNREACHED)
     if since is None:
         since = ports.clock.now()
-        ports.claims.note(record.instance, times={UNREACHED: since})
+        ports.claims.note_attempt(record.instance, record.attempt, times={UNREACHED: since})
     return since
 
 

@@ -8,6 +8,12 @@ DEADLINES = "leeward.termination.deadlines"
 
 OF_PERIODS = (
     Planted(
+        name="a step that outlives its execution sets the clocks of the next attempt",
+        story="writes the progress of a drain whatever attempt the record is in",
+        edits=(edit(f"{CLAIMS}._write", "if attempt is not None:", "if False:"),),
+        tests=("tests/contract/test_claims.py",),
+    ),
+    Planted(
         name="an instance that returns to its warm pool twice is adopted once",
         story="names the cause of a hook that nobody holds by the hook and the instance alone",
         edits=(edit("leeward.termination.hooks._cause", "#{instance}#{attempt}", "#{instance}"),),

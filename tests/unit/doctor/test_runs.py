@@ -83,7 +83,7 @@ def test_one_that_an_execution_leads_out_may_take_its_time(claimed):
 
 def test_one_that_takes_longer_than_its_policy_allows_names_who_blocks(claimed):
     claimed.system.executions.open.add(f"{NODE}-1")
-    claimed.system.claims.note(NODE, blocked_by=["pdb shop/web"])
+    claimed.system.claims.note_attempt(NODE, 1, blocked_by=["pdb shop/web"])
     found = claimed.trouble(Check.RECORD)
     assert (found.state, "blocked by pdb shop/web" in found.found) == (State.WARNING, True)
     assert found.fix == f"leeward blockers node-{NODE} --cluster {CLUSTER}"

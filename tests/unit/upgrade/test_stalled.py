@@ -71,7 +71,7 @@ def mark(system, instance=OLD, **fields):
 
 def terminated_for(system, kind, instance=OLD, blocked_by=()):
     system.claims.claim(a_subject(instance), Cause(id="theirs#1", kind=kind, at=system.clock.now()), system.clock.now())
-    system.claims.note(instance, blocked_by=blocked_by)
+    system.claims.note_attempt(instance, 1, blocked_by=blocked_by)
 
 
 def after(system, step="drain", minutes=60):

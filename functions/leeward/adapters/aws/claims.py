@@ -96,31 +96,43 @@ class DynamoClaims:
         heartbeats: Mapping[str, datetime] | None = None,
         replacement: Replacement | None = None,
         payers: Mapping[str, str] | None = None,
-        blocked_by: Sequence[str] | None = None,
-        evicted: int = 0,
         node: str | None = None,
     ) -> None:
-        """One write for all of it. A repeat changes nothing but `evicted`, a count for people only.
-
-        Raises ObjectGoneError without a record.
-        """
+        """One write for all of it; a repeat changes nothing. Raises ObjectGoneError without a record."""
         change = _Change()
-        for name, at in times_item(times or {}).items():
-            change.set_in("times", name, at, keep=name not in OVERWRITTEN_TIMES)
+        change.set_times(times)
         for name, at in times_item(heartbeats or {}).items():
             change.set_in("heartbeats", name, at)
         if replacement is not None:
             change.set("replacement", replacement_item(replacement))
         for debt, payer in (payers or {}).items():
             change.set_in("payers", debt, payer, keep=True)
-        if blocked_by is not None:
-            change.set("blockedBy", list(blocked_by))
         if node is not None:
             change.set_in("subject", "node", node)
+        if not change.empty:
+            self._write(instance, change)
+
+    def note_attempt(
+        self,
+        instance: str,
+        attempt: int,
+        *,
+        times: Mapping[str, datetime] | None = None,
+        blocked_by: Sequence[str] | None = None,
+        evicted: int = 0,
+    ) -> None:
+        """One conditional write. A repeat changes nothing but `evicted`, a count for people only.
+
+        Raises ObjectGoneError without a record.
+        """
+        change = _Change()
+        change.set_times(times)
+        if blocked_by is not None:
+            change.set("blockedBy", list(blocked_by))
         if evicted:
             change.add("evicted", evicted)
         if not change.empty:
-            self._write(instance, change)
+            self._write(instance, change, attempt)
 
     def failed(self, instance: str, why: str) -> None:
         """One write; a repeat writes the same. Raises ObjectGoneError without a record."""
@@ -186,11 +198,13 @@ class DynamoClaims:
         )
         return written or (there is not None and there.get("by") == mark)
 
-    def _write(self, instance: str, change: "_Change") -> None:
+    def _write(self, instance: str, change: "_Change", attempt: int | None = None) -> None:
         expression, names, values = change.written()
-        if not self._table.update(
-            record_key(instance), expression, condition="attribute_exists(pk)", values=values, names=names
-        ):
+        condition = "attribute_exists(pk)"
+        if attempt is not None:
+            condition, values = f"{condition} AND #attempt = :attempt", {**values, ":attempt": attempt}
+        written = self._table.update(record_key(instance), expression, condition=condition, values=values, names=names)
+        if not written and (attempt is None or self.read(instance) is None):
             raise ObjectGoneError(f"no termination record of {instance}")
 
     def _claim_once(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord | None:
@@ -278,6 +292,11 @@ class _Change:
 
     def set(self, attribute: str, value: Any) -> None:
         self._sets.append(f"#{attribute} = {self._value(value)}")
+
+    def set_times(self, times: Mapping[str, datetime] | None) -> None:
+        """Those that are set already stay, but the ones that are written over."""
+        for name, at in times_item(times or {}).items():
+            self.set_in("times", name, at, keep=name not in OVERWRITTEN_TIMES)
 
     def set_in(self, attribute: str, name: str, value: Any, *, keep: bool = False) -> None:
         """An entry of a map; `keep`: only where there is none yet."""
