@@ -65,3 +65,21 @@ def test_a_test_that_is_named_exists(name):
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text()):
         assert (page.parent / target).exists(), target
+
+
+def test_every_file_of_the_walks_through_the_code_exists():
+    """docs/architecture.md names the files in the order of the calls."""
+    walks = Path("docs/architecture.md").read_text().partition("## Where to begin reading")[2].partition("\n## ")[0]
+    package, missing = "", []
+    for step in re.findall(r"(?m)^\d+\. .*$", walks):
+        for name in re.findall(r"`([\w./]+\.(?:py|yaml))`", step):
+            package = name.rpartition("/")[0] or package
+            file = name if "/" in name else f"{package}/{name}"
+            if not Path("functions/leeward", file).exists():
+                missing.append(file)
+    assert not missing
+
+
+def test_a_walk_has_ten_steps_at_most():
+    walks = Path("docs/architecture.md").read_text().partition("## Where to begin reading")[2].partition("\n## ")[0]
+    assert max(int(number) for number in re.findall(r"(?m)^(\d+)\. ", walks)) <= 10
