@@ -9,7 +9,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kubectl chromium demo demo-upgrade demo-consolidate local test test-long lint types check synth deploy account-test simulate bench clean
+.PHONY: help setup kubectl chromium demo demo-upgrade demo-consolidate local test test-long lint types check synth deploy account-test simulate bench measure clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -77,6 +77,9 @@ simulate: setup  ## random fleets, interruptions and faults in virtual time: SEE
 
 bench: setup  ## the benchmarks, as ratios in one run
 	$(PY) -m bench
+
+measure: setup  ## how large the product's source is, how it is cut, how its docstrings read
+	@$(PY) -m bench.measure
 
 clean:  ## everything that can be made again
 	rm -rf .venv node_modules cdk.out build .local .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info functions/*.egg-info
