@@ -11,9 +11,10 @@ from statistics import median
 ROOT = Path(__file__).parent.parent
 PRODUCT = ROOT / "functions" / "leeward"
 PRONOUNS = re.compile(r"\b(?:no|some|any|every)body\b", re.IGNORECASE)
-FRAGMENTS = frozenset(
-    ["again", "also", "and", "as", "at", "before", "behind", "beside", "but", "by", "for", "from", "how", "in", "none", "not", "of", "on", "only", "or", "such", "than", "that", "the", "to", "under", "what", "when", "where", "whether", "which", "while", "who", "whose", "why", "with", "without"]
-) - {"the"}  # words with which neither a sentence in the imperative nor a noun phrase begins
+FRAGMENTS = frozenset(  # words with which neither a sentence in the imperative nor a noun phrase begins
+    """again also and as at before behind beside but by for from how in none not of on only or such than that to under
+    what when where whether which while who whose why with without""".split()
+)
 
 
 def run() -> bool:
