@@ -11,9 +11,10 @@ from statistics import median
 ROOT = Path(__file__).parent.parent
 PRODUCT = ROOT / "functions" / "leeward"
 PRONOUNS = re.compile(r"\b(?:no|some|any|every)body\b", re.IGNORECASE)
-FRAGMENTS = frozenset(  # words with which neither a sentence in the imperative nor a noun phrase begins
-    """again also and as at before behind beside but by for from how in none not of on only or such than that to under
-    what when where whether which while who whose why with without""".split()
+FRAGMENT = re.compile(  # begins neither a sentence in the imperative nor a noun phrase
+    r"(?:again|also|and|as|at|before|behind|beside|but|by|for|from|how|in|none|not|of|on|only|or|such|than|that|to|under"
+    r"|what|when|where|whether|which|while|who|whose|why|with|without)\b",
+    re.IGNORECASE,
 )
 
 
@@ -55,8 +56,7 @@ def docstrings(tree: ast.Module) -> Iterator[str]:
 
 def is_fragment(text: str) -> bool:
     """Whether it begins with a preposition, a conjunction or a question word."""
-    first = re.match(r"[A-Za-z']+", text)
-    return first is not None and first[0].lower() in FRAGMENTS
+    return FRAGMENT.match(text) is not None
 
 
 def modules_of(package: str, start: str) -> set[str]:
