@@ -21,14 +21,16 @@ from simulation.scale_down import TO_BE_DELETED, nodes_needed, room_elsewhere, t
 from simulation.scene import Scene, api_answers
 
 WHO = "Cluster Autoscaler"
-SCAN_EVERY = 10.0
+SCAN_EVERY = 10.0  # --scan-interval
 HALF = 0.5  # of cpu and of memory, requested: scale-down-utilization-threshold
 EMPTY_AT_ONCE = 10  # max-empty-bulk-delete; nodes with pods go one at a time
 MANNER = Manner(who=WHO, retry=10, patience=600, stubborn=True)  # max-graceful-termination-sec
 
 
 class ClusterAutoscaler:
-    """One for each cluster that has one. `over`: it begins nothing any more, so that the world can come to rest."""
+    """One for each cluster that has one. `over`: it begins nothing any more, so that the world can come to rest.
+    `scan_every` in seconds.
+    """
 
     def __init__(self, scene: Scene, plan: AutoscalerPlan, random: Random) -> None:
         self._scene, self._plan, self._random = scene, plan, random
@@ -39,12 +41,12 @@ class ClusterAutoscaler:
         self._look_at: dict[str, float] = {}  # half empty nodes: when it may go, or is looked at again
         self._removing: dict[str, SimInstance] = {}
         self._grown = float("-inf")
-        self.over = False
+        self.over, self.scan_every = False, SCAN_EVERY
         scene.cluster.observe(self._observe)
 
     def begin(self) -> None:
         """Scan from now on."""
-        self._scene.timeline.every(SCAN_EVERY, self._scan, "cluster autoscaler")
+        self._scene.timeline.every(self.scan_every, self._scan, "cluster autoscaler")
 
     def _observe(self, change: Change) -> None:
         """Inside a write: only notes what to look at."""

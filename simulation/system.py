@@ -71,7 +71,7 @@ from simulation.timed_calls import TimedKubernetes
 from simulation.timeline import Streams, Timeline
 
 COLD = 0.2  # seconds from a call to the function's first line
-SWEEP_IDLE, SYNC_IDLE = 600.0, 3600.0  # in a world that lasts weeks, while nothing is under way
+SWEEP_IDLE, SYNC_IDLE, DECIDE_IDLE = 600.0, 3600.0, 1800.0  # in a world that lasts weeks, while nothing is under way
 SWEEP_EVERY, SYNC_EVERY, EXPIRE_EVERY, DECIDE_EVERY = 60.0, 300.0, 3600.0, 300.0
 ON_PURPOSE = {name for name in vars(errors) if name.endswith("Error")}  # what the product raises; others are bugs
 
@@ -257,7 +257,7 @@ class System:
         self._timeline.every(DECIDE_EVERY, self._decide, "decide")
 
     def _decide(self) -> None:
-        if self.decides:
+        if self.decides and self._is_due("decide", DECIDE_IDLE):
             self._run("decide", lambda: functions.decide(self.ports))
 
     def _expire(self) -> None:

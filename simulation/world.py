@@ -219,6 +219,8 @@ class World(Shown):
 
     def last_weeks(self) -> None:
         """Maintenance is announced two weeks ahead, and what finds nothing to do runs less often."""
+        if self._autoscaler:
+            self._autoscaler.scan_every = 60.0
         self.days_ahead, self.system.sparse, self.system.restless = 14.0, True, self._has_marks
 
     def _has_marks(self) -> bool:
