@@ -65,7 +65,7 @@ class Clock(Protocol):
         ...
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass inside a step."""
+        """Sleep inside a step."""
         ...
 
 
@@ -88,7 +88,7 @@ class Clusters(Protocol):
 
 
 class Instances(Protocol):
-    """EC2."""
+    """EC2 instances."""
 
     def describe(self, ids: Iterable[str]) -> Mapping[str, Instance]:
         """Return the instances that EC2 knows, by id, looked up by filter in batches: an unknown id is absent."""
@@ -100,7 +100,7 @@ class Instances(Protocol):
 
 
 class Groups(Protocol):
-    """Auto Scaling."""
+    """Auto Scaling groups."""
 
     def describe(self, names: Iterable[str]) -> Mapping[str, Group]:
         """Return the groups that exist, by name."""
