@@ -1,8 +1,8 @@
-"""What the rooms need from outside, as small Protocols: the seam at which Lambda, the simulation and tests differ.
+"""Ports to the outside, as small Protocols: the seam at which Lambda, the simulation and tests differ.
 
 `adapters/wiring.py` alone builds the real ones. Every method is idempotent or says what repeats it; each may raise
 `RetryableError` (call again later) and `AccessDeniedError`. The types of arguments and answers are imported for the
-type checker alone: a function starts cold without the nouns that it never meets."""
+type checker alone, so that a function's cold start does not load types it never uses."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ class Clock(Protocol):
     """Time, which the simulation jumps."""
 
     def now(self) -> datetime:
-        """The present, aware, in UTC."""
+        """Return the present, aware, in UTC."""
         ...
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass inside a step."""
+        """Sleep inside a step."""
         ...
 
 
@@ -73,49 +73,49 @@ class Clusters(Protocol):
     """The clusters that this deployment serves."""
 
     def names(self) -> tuple[str, ...]:
-        """In the settings' order."""
+        """Return the names in the settings' order."""
         ...
 
     def policies(self, cluster: str) -> ClusterPolicies:
-        """What is written down for the cluster, cached for 60 s. Raises InvalidPolicyError."""
+        """Return the policies written for the cluster, cached for 60 s. Raises InvalidPolicyError."""
         ...
 
     def kubernetes(self, cluster: str, *, within: TimeBudget | None = None) -> Kubernetes:
-        """A client for the cluster's API, connected when it is first used. `within` bounds all of its calls together:
-        one that would last longer raises ClusterUnreachableError.
+        """Return a client for the cluster's API, which connects at its first use. `within` bounds all of its calls
+        together: one that would last longer raises ClusterUnreachableError.
         """
         ...
 
 
 class Instances(Protocol):
-    """EC2."""
+    """EC2 instances."""
 
     def describe(self, ids: Iterable[str]) -> Mapping[str, Instance]:
-        """Those that EC2 knows, by id, looked up by filter in batches: an unknown id is merely absent."""
+        """Return the instances that EC2 knows, by id, looked up by filter in batches: an unknown id is absent."""
         ...
 
     def impaired(self) -> Mapping[str, Impairment]:
-        """All running instances of the account and Region whose status checks fail, by id."""
+        """Return all running instances of the account and Region whose status checks fail, by id."""
         ...
 
 
 class Groups(Protocol):
-    """Auto Scaling."""
+    """Auto Scaling groups."""
 
     def describe(self, names: Iterable[str]) -> Mapping[str, Group]:
-        """Those that exist, by name."""
+        """Return the groups that exist, by name."""
         ...
 
     def of_clusters(self, clusters: Iterable[str]) -> Sequence[Group]:
-        """Every group tagged for one of the clusters (`kubernetes.io/cluster/NAME` or `eks:cluster-name`)."""
+        """Return every group tagged for one of the clusters (`kubernetes.io/cluster/NAME` or `eks:cluster-name`)."""
         ...
 
     def lifecycle_of(self, instance: str) -> tuple[str, str] | None:
-        """(group, lifecycle state) now, None when no group holds the instance."""
+        """Return (group, lifecycle state) now, None when no group holds the instance."""
         ...
 
     def hooks(self, group: str) -> Sequence[LifecycleHook]:
-        """All hooks of the group, ours and others'."""
+        """Return all hooks of the group, those of Leeward and of others."""
         ...
 
     def put_hook(self, hook: LifecycleHook, *, default_result: HookResult) -> None:
@@ -123,13 +123,13 @@ class Groups(Protocol):
         ...
 
     def delete_hook(self, *, group: str, hook: str) -> None:
-        """Take a hook off; one that is not there counts as done. Instances that it holds are let go: launches are
+        """Delete a hook; one that does not exist counts as done. Instances that it holds are released: launches are
         abandoned, all others continue.
         """
         ...
 
     def complete(self, *, group: str, hook: str, instance: str, result: HookResult) -> bool:
-        """Answer by instance id; False when there is no such action waiting (answered before, or timed out)."""
+        """Complete the action by instance id; False when no such action waits (completed before, or timed out)."""
         ...
 
     def heartbeat(self, *, group: str, hook: str, instance: str) -> bool:
@@ -137,8 +137,8 @@ class Groups(Protocol):
         ...
 
     def launch(self, *, group: str, subnet: str, token: str, count: int = 1) -> Replacement:
-        """So many instances (at most 100) by LaunchInstances in the subnet, fewer where there is capacity for fewer;
-        the same token, with the same count, gives the same instances.
+        """Launch `count` instances (at most 100) by LaunchInstances in the subnet, fewer where there is capacity for
+        fewer; the same token, with the same count, gives the same instances.
 
         Where nothing is launched the answer has no instance and the reason: `refused` (mixed purchase options, launch
         configuration, MaxSize, permission denied, operation unknown), or `no_capacity` where another subnet may have
@@ -147,41 +147,44 @@ class Groups(Protocol):
         ...
 
     def terminate(self, *, instance: str, decrement: bool, anyway: bool = False) -> bool:
-        """TerminateInstanceInAutoScalingGroup, after a look at the group's word of this moment; False when no group
-        holds the instance, it is already leaving, or has left for the warm pool or is retained (those only `anyway`).
+        """Call TerminateInstanceInAutoScalingGroup after a fresh read of the instance's state in its group; False when
+        no group holds the instance, it is already leaving, or has left for the warm pool or is retained (those only
+        with `anyway`).
         """
         ...
 
     def activities(self, group: str, since: datetime) -> Sequence[ScalingActivity]:
-        """The group's scaling activities begun since then, newest first; none for a group that is gone."""
+        """Return the group's scaling activities begun since then, newest first; none for a group that is gone."""
         ...
 
 
 class Claims(Protocol):
-    """The table's termination records. Conditional writes: whoever loses reads again."""
+    """The table's termination records. Writes are conditional: the loser reads again."""
 
     def read(self, instance: str) -> TerminationRecord | None:
-        """The record, strongly consistent."""
+        """Return the record, strongly consistent."""
         ...
 
     def read_all(self, instances: Iterable[str]) -> Mapping[str, TerminationRecord]:
-        """Those that are there, open and closed, by instance, strongly consistent; a hundred with each call."""
+        """Return the records that exist, open and closed, by instance, strongly consistent; one
+        call reads a hundred.
+        """
         ...
 
     def claim(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord:
         """Open a record with its first cause, or join an open one (version + 1 unless the cause is known).
 
-        A closed record is opened again with attempt + 1 when the cause is new to it; else it comes back closed.
+        A closed record is reopened with attempt + 1 when the cause is new to it; else it is returned closed.
         """
         ...
 
     def begin_attempt(self, instance: str, after: int, *, taken: int = 0) -> TerminationRecord:
-        """attempt = `after` + (`taken`, else 1) if it still is `after` and the record is open; the record as it then
-        stands either way.
+        """Set attempt = `after` + (`taken`, else 1) if it still is `after` and the record is open; return the record as
+        it then stands either way.
 
-        A new attempt (also one that `claim` opens) starts its clocks anew: times draining, until, evicting, drained,
-        moved and retry, `blocked_by` and `failure` go, everything else stays. `taken`: so many names belong to
-        executions of earlier records; `names_taken` grows by as many.
+        A new attempt (also one that `claim` opens) resets its clocks: the times draining, until, evicting, drained,
+        moved and retry, `blocked_by` and `failure` are removed, everything else stays. `taken`: number of names that
+        belong to executions of earlier records; `names_taken` grows by as many.
         """
         ...
 
@@ -215,31 +218,31 @@ class Claims(Protocol):
         ...
 
     def failed(self, instance: str, why: str) -> None:
-        """Write why the present attempt does not come to a good end. Raises ObjectGoneError."""
+        """Write why the present attempt does not succeed. Raises ObjectGoneError."""
         ...
 
     def saw(self, instance: str, seen: Seen) -> None:
-        """Write what EC2 and Auto Scaling were seen to say, over what was written. Raises ObjectGoneError."""
+        """Overwrite the observed state of EC2 and Auto Scaling. Raises ObjectGoneError."""
         ...
 
     def surge(self, instance: str, surges: Mapping[str, bool]) -> None:
-        """Write which Deployments have a second replica for its sake, over what was written. Raises ObjectGoneError."""
+        """Overwrite which Deployments have a second replica because of this termination. Raises ObjectGoneError."""
         ...
 
     def plan(self, instance: str, plan: LaunchPlan) -> None:
-        """Write where the replacement is to be launched, over what was planned before. Raises ObjectGoneError."""
+        """Overwrite where the replacement is to be launched. Raises ObjectGoneError."""
         ...
 
     def close(self, instance: str, *, version: int, outcome: Outcome, now: datetime) -> None:
-        """Close it if nobody joined since `version`. Raises RecordChangedError."""
+        """Close the record if no cause joined since `version`. Raises RecordChangedError."""
         ...
 
     def open_instances(self) -> Sequence[str]:
-        """Instances of all open records, from an index that may lag by seconds."""
+        """Return the instances of all open records, from an index that may lag by seconds."""
         ...
 
     def once(self, key: str, lasts: timedelta, now: datetime) -> bool:
-        """True for the first caller of this key within the span: deduplicates Health events and the like."""
+        """Return True for the first caller of this key within the span: deduplicates Health events and the like."""
         ...
 
 
@@ -253,11 +256,13 @@ class Executions(Protocol):
         ...
 
     def running(self, instance: str, attempt: int) -> bool:
-        """Whether the execution named for the attempt is open."""
+        """Return whether the execution named for the attempt is open."""
         ...
 
     def all_running(self) -> frozenset[str]:
-        """Names of all that are open, a thousand with each call; it may lag by seconds, in both directions."""
+        """Return the names of all open executions; one call reads a thousand and may lag by seconds, in both
+        directions.
+        """
         ...
 
     def wake(self, token: str) -> None:
@@ -266,7 +271,7 @@ class Executions(Protocol):
 
 
 class DeadLetters(Protocol):
-    """Where malformed messages go at once."""
+    """The dead-letter queue, to which malformed messages are sent at once."""
 
     def send(self, body: str, *, reason: str, message_id: str) -> None:
         """Put the body into the dead-letter queue with its reason as attribute `reason`."""
@@ -274,22 +279,22 @@ class DeadLetters(Protocol):
 
 
 class Redelivery(Protocol):
-    """When the queue delivers failed messages again."""
+    """Delay until the queue delivers failed messages again."""
 
     def after(self, delays: Mapping[str, int], *, queue: str = "") -> None:
-        """Receipt handle -> seconds, of messages of one queue (its ARN; empty: the interruption queue). A handle that
-        has expired is passed over: its message is visible already.
+        """Set the delays, receipt handle -> seconds, of messages of one queue (its ARN; empty: the interruption queue).
+        An expired handle is skipped: its message is visible already.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """All of them; a step takes what it needs. `queue_arns`: the interruption queue and the hook topics, for telling
-    our hooks. `hook_mark`: what fn sync marks its hooks with. `deployment`: the id of this one, the
+    """All ports; a step takes those that it needs. `queue_arns`: the interruption queue and the hook topics, which
+    identify Leeward's hooks. `hook_mark`: what fn sync marks its hooks with. `deployment`: the id of this one, the
     owner of its taints and records.
-    `origins`: (account, region) of every cluster, empty strings for any; no pair at all: not checked.
-    `budget`: what is left of the invocation for remote calls, None without a limit.
+    `origins`: (account, region) of every cluster, empty strings for any; no pair at all: not checked. `budget`: what is
+    left of the invocation for remote calls, None without a limit.
     """
 
     clock: Clock
@@ -323,10 +328,12 @@ class Ports:
     budget: TimeBudget | None = None
 
     def within(self, budget: TimeBudget) -> Self:
-        """The same ports, whose Kubernetes calls end with the budget or with the present one, whichever is earlier."""
+        """Return the same ports, whose Kubernetes calls end with the budget or with the present one, whichever is
+        earlier.
+        """
         narrower = budget.narrower(self.budget)
         return replace(self, budget=narrower, clusters=BoundedClusters(self.clusters, narrower))
 
     def for_seconds(self, seconds: float) -> Self:
-        """`within` a budget that begins now."""
+        """Return the ports `within` a budget that begins now."""
         return self.within(TimeBudget.of(self.clock, seconds))

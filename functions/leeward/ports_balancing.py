@@ -1,4 +1,4 @@
-"""What a drain needs to know of load balancers; the rest of the seam is `ports.py`."""
+"""Port to load balancers for a drain; the rest of the seam is `ports.py`."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,11 +8,13 @@ from leeward.model.target import Target
 
 
 class LoadBalancers(Protocol):
-    """Target groups that are tagged for a cluster. Nothing is changed here: whoever registered a target lets it go."""
+    """Target groups that are tagged for a cluster. The port is read-only: the owner of a
+    registration deregisters it.
+    """
 
     def targets(self, cluster: str, instance: Instance) -> Sequence[Target]:
-        """The cluster's targets that are at the instance, with their health now; those of no use are left out.
+        """Return the cluster's targets that are at the instance, with their health now; unused ones are left out.
 
-        Which target groups there are may be a minute old.
+        The list of target groups may be a minute old.
         """
         ...

@@ -1,4 +1,4 @@
-"""What the rooms need of one cluster's Kubernetes API; the rest of the seam is `ports.py`."""
+"""Port to one cluster's Kubernetes API; the rest of the seam is `ports.py`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Listed(StrEnum):
-    """What can be read raw, by resource."""
+    """Resources that can be read raw."""
 
     NODES = "nodes"
     PODS = "pods"
@@ -34,7 +34,7 @@ class Listed(StrEnum):
 
 
 class EvictionRefusedError(Exception):
-    """This one pod cannot be sent away now; other pods can.
+    """Refusal to evict this one pod now; other pods can be evicted.
 
     `budgets`: the PodDisruptionBudgets that forbid it, `namespace/name`, where they were named; empty where an
     admission webhook, a policy or the server itself refuses it or fails (the message is an `Obstacle`'s sentence).
@@ -48,127 +48,129 @@ class EvictionRefusedError(Exception):
 
 
 class Workloads(Protocol):
-    """Deployments, as far as a pod's last replica needs a second one before it goes."""
+    """Deployments whose last replica needs a second one before it is evicted."""
 
     def deployment_of(self, pod: Pod) -> Deployment | None:
-        """The Deployment behind the pod's ReplicaSet, fresh; None where there is none."""
+        """Return the Deployment behind the pod's ReplicaSet, read fresh; None where there is none."""
         ...
 
     def deployment(self, namespace: str, name: str) -> Deployment | None:
-        """One, fresh; None when it is not there."""
+        """Return one Deployment, read fresh; None when it does not exist."""
         ...
 
     def autoscaled(self, namespace: str) -> frozenset[str]:
-        """Names of the Deployments there whose replicas a HorizontalPodAutoscaler decides."""
+        """Return the names of the namespace's Deployments whose replicas a HorizontalPodAutoscaler decides."""
         ...
 
     def scale(self, deployment: Deployment, replicas: int) -> bool:
-        """Write its replicas, if it is as it was read; False when it has changed since or is gone."""
+        """Write its replicas if it is unchanged since it was read; False when it has changed or is gone."""
         ...
 
 
 class Kubernetes(Workloads, Protocol):
     """One cluster's API. Raises ClusterUnreachableError, ThrottledError, AccessDeniedError, ObjectGoneError.
 
-    Lists are consistent: they hold everything that was written before. They are parsed (and cut down) page by page,
+    Lists are consistent: they hold everything that was written before. They are parsed (and trimmed) page by page,
     because a whole cluster's raw pods would not fit into a function's memory.
     """
 
     def nodes(self) -> Sequence[Node]:
-        """All nodes."""
+        """Return all nodes."""
         ...
 
     def node(self, name: str) -> Node | None:
-        """One node, fresh; None when it is not there."""
+        """Return one node, read fresh; None when it does not exist."""
         ...
 
     def pods_on(self, node: str, *, cached: bool = False) -> Sequence[Pod]:
-        """The pods bound to a node. `cached`: as the API server remembers them, which may be a moment old (and costs
-        it little): such an answer must not decide that a node is empty.
+        """Return the pods bound to a node. `cached`: from the API server's watch cache, which may be a moment old (and
+        costs it little): such an answer must not decide that a node is empty.
         """
         ...
 
     def pods(self) -> Sequence[Pod]:
-        """All pods."""
+        """Return all pods."""
         ...
 
     def budgets(self, namespace: str | None = None) -> Sequence[PodDisruptionBudget]:
-        """All PodDisruptionBudgets, or those of one namespace."""
+        """Return all PodDisruptionBudgets, or those of one namespace."""
         ...
 
     def daemon_sets(self, *, among: frozenset[str] | None = None) -> frozenset[str]:
-        """`namespace/name` of every apps/v1 DaemonSet that exists, or of those `among` them: there an answer that one
-        exists may be five minutes old.
+        """Return `namespace/name` of every apps/v1 DaemonSet that exists, or of those `among` them: then an answer that
+        one exists may be five minutes old.
         """
         ...
 
     def aws_node(self) -> Mapping[str, Any] | None:
-        """The VPC CNI's DaemonSet kube-system/aws-node as raw JSON, None when it is not there."""
+        """Return the VPC CNI's DaemonSet kube-system/aws-node as raw JSON, None when it does not exist."""
         ...
 
     def volumes(self) -> Sequence[Mapping[str, Any]]:
-        """All PersistentVolumes as raw JSON: name, labels, claim and node affinity."""
+        """Return all PersistentVolumes as raw JSON: name, labels, claim and node affinity."""
         ...
 
     def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], T]) -> Sequence[T]:
-        """All objects of the resource, each parsed from its raw JSON. `parse` is pure: a list that expires is parsed
-        again, and an adapter may keep the result of an unchanged object for the next call with an equal `parse`.
+        """Return all objects of the resource, each parsed from its raw JSON. `parse` is pure: a list that expires is
+        parsed again, and an adapter may keep the result of an unchanged object for the next call with an equal `parse`.
         """
         ...
 
     def seen_events(self, parse: Callable[[Mapping[str, Any]], T], fields: str) -> Sequence[T]:
-        """Events that are still kept, raw, of those that the field selector selects, parsed as their pages come. For
-        people with access of their own: Leeward's roles write Events and read none.
+        """Return the retained Events that the field selector selects, raw, parsed as their pages come. Needs the
+        caller's own access: Leeward's roles write Events and read none.
         """
         ...
 
     def attachments(self) -> Sequence[VolumeAttachment]:
-        """All VolumeAttachments."""
+        """Return all VolumeAttachments."""
         ...
 
     def label(self, node: Node, labels: Mapping[str, str]) -> Node:
-        """Put on those labels that the node lacks; others are never changed. Raises ObjectGoneError."""
+        """Add those labels that the node lacks; others are never changed. Raises ObjectGoneError."""
         ...
 
     def annotate(self, node: Node, annotations: Mapping[str, str | None]) -> Node:
-        """Write these annotations over what is there, None: take that one off. Nothing happens when all is so. Raises
+        """Overwrite these annotations, None: remove that one. Writes nothing when all are set already. Raises
         ObjectGoneError.
         """
         ...
 
     def hold(self, node: Node, finalizer: str) -> Node:
-        """Put the finalizer on; nothing happens when it is there, or when the node is being deleted. Raises
+        """Add the finalizer; writes nothing when it is there, or when the node is being deleted. Raises
         ObjectGoneError.
         """
         ...
 
     def release(self, node: Node, finalizer: str) -> None:
-        """Take the finalizer off, others' stay; a node that is being deleted may go with it. Gone counts as done."""
+        """Remove the finalizer, those of others stay; a node that is being deleted may then disappear. Gone counts as
+        done.
+        """
         ...
 
     def strip(self, node: Node, deployment: str) -> None:
-        """Take off everything that Leeward has put on it, in one patch. Gone counts as done."""
+        """Remove everything that Leeward has put on the node, in one patch. Gone counts as done."""
         ...
 
     def mark(self, node: Node, taint: Taint, *, unschedulable: bool = True, exclude: bool = False) -> Node:
-        """Taint and cordon, with `exclude` also out of external load balancers; nothing happens when all is there.
-        Retries a conflict on a fresh copy. A cordon or a label that was there before is somebody else's.
+        """Taint and cordon, with `exclude` also exclude from external load balancers; writes nothing when all is there.
+        Retries a conflict on a fresh copy. A cordon or a label that was there before belongs to another owner.
 
-        Raises ObjectGoneError when the node is not there any more.
+        Raises ObjectGoneError when the node no longer exists.
         """
         ...
 
     def unmark(self, node: Node, taint: Taint) -> Node:
-        """Take the taint off, uncordon and include in load balancers again, unless somebody else had cordoned or
-        excluded it before. Without the taint only a label of ours comes off; with a taint of the same key and
-        another value, which has another owner, nothing does, nor where a drain has taken the node out of load balancers
-        since `node` was read. Raises ObjectGoneError.
+        """Remove the taint, uncordon and include in load balancers again, unless another owner had cordoned or excluded
+        the node before. Without the taint only Leeward's label is removed; nothing is removed with a taint of the same
+        key and another value, which has another owner, or where a drain has excluded the node from load balancers since
+        `node` was read. Raises ObjectGoneError.
         """
         ...
 
     def cordon(self, node: Node, by: str, *, exclude: bool = False) -> Node:
-        """Cordon without a taint, noting who did; with `exclude` also out of external load balancers. What is so
-        already stays somebody else's. Raises ObjectGoneError.
+        """Cordon without a taint, noting who did; with `exclude` also exclude from external load balancers. A cordon or
+        label that is there already stays its owner's. Raises ObjectGoneError.
         """
         ...
 
@@ -177,7 +179,7 @@ class Kubernetes(Workloads, Protocol):
         ...
 
     def evict(self, pod: Pod, grace_seconds: int | None = None) -> None:
-        """Ask the Eviction API with the pod's uid as precondition; a pod that is gone or replaced counts as done.
+        """Call the Eviction API with the pod's uid as precondition; a pod that is gone or replaced counts as done.
         Without grace seconds the pod's own apply.
 
         Raises EvictionRefusedError when a PodDisruptionBudget forbids it now, or an admission webhook, a policy or the
@@ -186,8 +188,8 @@ class Kubernetes(Workloads, Protocol):
         ...
 
     def delete_pod(self, pod: Pod, grace_seconds: int | None = None) -> None:
-        """Delete without asking any budget (force); uid precondition; gone counts as done. Raises EvictionRefusedError
-        where an admission webhook, a policy or the server refuses this pod or fails.
+        """Delete without checking any budget (force); uid precondition; gone counts as done. Raises
+        EvictionRefusedError where an admission webhook, a policy or the server refuses this pod or fails.
         """
         ...
 
@@ -197,6 +199,6 @@ class Kubernetes(Workloads, Protocol):
 
     def event(self, about: Node | Pod, *, reason: str, message: str, warning: bool, now: datetime) -> None:
         """Write an Event; one of the same object and reason is written again at most once in ten minutes. Best effort:
-        it never raises and takes two seconds at most.
+        never raises and takes two seconds at most.
         """
         ...

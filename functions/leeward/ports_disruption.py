@@ -1,5 +1,5 @@
-"""What disruption rounds need from outside, beside the ports that every room has: the record of a cluster's round and
-the executions that take it through. The rest of the seam is `ports.py`."""
+"""Ports of disruption rounds beside the ports that every package has: the record of a cluster's round and the
+executions that run it. The rest of the seam is `ports.py`."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -8,15 +8,15 @@ from leeward.disruption.record import RoundRecord
 
 
 class Rounds(Protocol):
-    """The table's records of rounds, one for each cluster: its claim. Conditional writes, who loses reads again."""
+    """The table's records of rounds, one for each cluster: its claim. Writes are conditional: the loser reads again."""
 
     def read(self, cluster: str) -> RoundRecord | None:
-        """The cluster's latest record, open or ended, strongly consistent."""
+        """Return the cluster's latest record, open or ended, strongly consistent."""
         ...
 
     def write(self, record: RoundRecord) -> RoundRecord | None:
-        """The record with version + 1, written if the version that it carries is still the newest of the same round (0:
-        there is no record, or the last one has ended); None when somebody else was faster.
+        """Return the record with version + 1, written if the version that it carries is still the newest of the same
+        round (0: there is no record, or the last one has ended); None when another writer was faster.
         """
         ...
 
@@ -29,5 +29,5 @@ class RoundExecutions(Protocol):
         ...
 
     def running(self, name: str) -> bool:
-        """Whether the execution is open."""
+        """Return whether the execution is open."""
         ...

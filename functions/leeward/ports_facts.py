@@ -1,4 +1,4 @@
-"""What the rooms need to know beside the cluster: subnets, types, prices, templates, and where facts are written down.
+"""Ports for facts beside the cluster: subnets, types, prices, templates, and where facts are stored.
 
 The rest of the seam is `ports.py`."""
 
@@ -22,47 +22,53 @@ class Network(Protocol):
     """EC2's subnets."""
 
     def subnets(self, ids: Iterable[str]) -> Mapping[str, Subnet]:
-        """Those that EC2 knows, by id, with the addresses that are free now."""
+        """Return the subnets that EC2 knows, by id, with the addresses that are free now."""
         ...
 
     def subnets_tagged(self, vpcs: Iterable[str], key: str) -> Mapping[str, Subnet]:
-        """Those of the VPCs that carry a tag with the key, by id."""
+        """Return the VPCs' subnets that carry a tag with the key, by id."""
         ...
 
 
 class PriceList(Protocol):
-    """What instances cost in the home Region, US dollars an hour."""
+    """Prices of instances in the home Region, US dollars an hour."""
 
     def on_demand(self, types: Iterable[str]) -> Mapping[str, float]:
-        """By type; those without a price are absent. Raises ObjectGoneError in a partition without a price list."""
+        """Return prices by type; those without a price are absent. Raises ObjectGoneError in a partition without a
+        price list.
+        """
         ...
 
     def spot(self, types: Iterable[str], zones: Iterable[str], now: datetime) -> Mapping[str, Mapping[str, float]]:
-        """By type and zone, as it stands now."""
+        """Return current prices by type and zone."""
         ...
 
 
 class Catalog(Protocol):
-    """What fn sync has written down."""
+    """Facts that fn sync has stored."""
 
     def read(self, cluster: str) -> Mapping[FactKind, Sheet]:
-        """All sheets of the cluster, with one call; what was never gathered is absent."""
+        """Return all sheets of the cluster, with one call; a sheet that was never gathered is absent."""
         ...
 
     def keep(self, cluster: str, kind: FactKind, sheet: Sheet) -> None:
-        """Overwrite the sheet, unless one of a later look is there."""
+        """Overwrite the sheet, unless one of a later read is there."""
         ...
 
     def promises(self, cluster: str) -> Promises:
-        """What launches that are being made will take, and which spot capacity is short; strongly consistent."""
+        """Return the addresses reserved by launches in progress, and which spot capacity is short;
+        strongly consistent.
+        """
         ...
 
     def run_short(self, cluster: str, pool: Pool, until: datetime) -> None:
-        """Write down that spot capacity is short; a repeat writes the same, promises are left alone."""
+        """Record that spot capacity is short; a repeat writes the same, reservations stay unchanged."""
         ...
 
     def promise(self, cluster: str, instance: str, promise: IpReservation, *, after: int) -> bool:
-        """Write one down; False when the version is not `after` any more, or what came back got lost: read again."""
+        """Record one reservation; False when the version is not `after` any more, or the response
+        was lost: read again.
+        """
         ...
 
 
@@ -70,29 +76,35 @@ class Nodegroups(Protocol):
     """EKS' managed node groups."""
 
     def describe(self, cluster: str, name: str) -> Nodegroup:
-        """As EKS describes it now. Raises ObjectGoneError, and InvalidInputError for an answer that cannot be used."""
+        """Return the node group as EKS describes it now. Raises ObjectGoneError, and InvalidInputError for an unusable
+        answer.
+        """
         ...
 
 
 class KnownNodegroups(Protocol):
-    """The same, kept for a while (`leeward.node_template.cache`)."""
+    """Managed node groups, kept for a while (`leeward.node_template.cache`)."""
 
     def get(self, cluster: str, name: str, lasts: timedelta) -> Nodegroup | None:
-        """The node group, None when it cannot be had: then the tags of its group alone are used. Never raises."""
+        """Return the node group, None when it cannot be read: then the tags of its group alone are
+        used. Never raises.
+        """
         ...
 
 
 class LaunchSources(Protocol):
-    """What groups launch, and what instance types have."""
+    """Launch settings of groups, and properties of instance types."""
 
     def settings(self, group: Group) -> LaunchSettings | None:
-        """What its launch template version or launch configuration says, None when there is none (any more)."""
+        """Return the settings of its launch template version or launch configuration, None when there is none (any
+        more).
+        """
         ...
 
     def instance_types(self, names: Iterable[str]) -> Mapping[str, InstanceType]:
-        """Those that EC2 offers, by name, kept for the life of the process."""
+        """Return the types that EC2 offers, by name, kept for the life of the process."""
         ...
 
     def all_instance_types(self) -> Mapping[str, InstanceType]:
-        """Every type of the Region, kept for the life of the process."""
+        """Return every type of the Region, kept for the life of the process."""
         ...

@@ -1,5 +1,5 @@
-"""What a report needs from outside, beside the ports that every room has: executions as Step Functions remembers them.
-The rest of the seam is `ports.py`."""
+"""Port of a report beside the ports that every package has: executions in the history of Step Functions. The rest of
+the seam is `ports.py`."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,12 +8,12 @@ from leeward.model.execution import Execution, Machine, Step
 
 
 class PastExecutions(Protocol):
-    """Executions of our state machines, running ones and those that ended less than 90 days ago."""
+    """Executions of Leeward's state machines, running ones and those that ended less than 90 days ago."""
 
     def look(self, machine: Machine, name: str) -> Execution | None:
-        """One, by its name; None when Step Functions knows none, never or not any more."""
+        """Return one execution by its name; None when Step Functions does not know it, never did or not any more."""
         ...
 
     def steps(self, machine: Machine, name: str) -> Sequence[Step] | None:
-        """Its whole history, in the order in which states were entered; None as for `look`."""
+        """Return its whole history, in the order in which states were entered; None as for `look`."""
         ...

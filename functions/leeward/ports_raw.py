@@ -1,4 +1,4 @@
-"""What a snapshot folder is written from: AWS' answers as the `aws` command prints them.
+"""Port for writing a snapshot folder: AWS' answers as the `aws` command prints them.
 
 The Kubernetes half of it is `Kubernetes.read`; the rest of the seam is `ports.py`."""
 
@@ -14,58 +14,62 @@ Raw = Mapping[str, Any]
 
 
 class RawAws(Protocol):
-    """Members have AWS' own names, times are text. Raises LeewardError naming the call and what it was made for."""
+    """Raw AWS answers: members have AWS' own names, times are text. Raises LeewardError naming the call and its
+    purpose.
+    """
 
     def groups_tagged(self, tag_keys: Iterable[str]) -> Sequence[Raw]:
-        """`AutoScalingGroups` with one of these tag keys, whatever the value."""
+        """Return `AutoScalingGroups` with one of these tag keys, whatever the value."""
         ...
 
     def hooks(self, group: str) -> Sequence[Raw]:
-        """`LifecycleHooks`; none for a group that is gone."""
+        """Return `LifecycleHooks`; none for a group that is gone."""
         ...
 
     def launch_configurations(self, names: Iterable[str]) -> Sequence[Raw]:
-        """`LaunchConfigurations`, those that are there."""
+        """Return `LaunchConfigurations`, those that exist."""
         ...
 
     def template_versions(self, template: LaunchTemplateRef, versions: Iterable[str]) -> Sequence[Raw]:
-        """`LaunchTemplateVersions` of the template, whatever version the reference itself names: numbers, `$Latest` and
-        `$Default`; those that are there.
+        """Return `LaunchTemplateVersions` of the template, whatever version the reference itself names: numbers,
+        `$Latest` and `$Default`; those that exist.
         """
         ...
 
     def reservations(self, ids: Iterable[str]) -> Sequence[Raw]:
-        """`Reservations` with those of the instances that EC2 knows."""
+        """Return `Reservations` with those of the instances that EC2 knows."""
         ...
 
     def impaired(self) -> Sequence[Raw]:
-        """`InstanceStatuses` of the Region's instances that fail a check; one that fails two may be there twice."""
+        """Return `InstanceStatuses` of the Region's instances that fail a check; one that fails two
+        may be there twice.
+        """
         ...
 
     def instance_types(self, names: Iterable[str]) -> Sequence[Raw]:
-        """`InstanceTypes`, those that the Region has."""
+        """Return `InstanceTypes`, those that the Region has."""
         ...
 
     def all_instance_types(self) -> Sequence[Raw]:
-        """`InstanceTypes`, all of the Region's."""
+        """Return `InstanceTypes`, all of the Region's."""
         ...
 
     def subnets(self, ids: Iterable[str]) -> Sequence[Raw]:
-        """`Subnets`, those that EC2 knows."""
+        """Return `Subnets`, those that EC2 knows."""
         ...
 
     def subnets_tagged(self, vpcs: Iterable[str], key: str) -> Sequence[Raw]:
-        """`Subnets` of the VPCs that carry a tag with the key."""
+        """Return `Subnets` of the VPCs that carry a tag with the key."""
         ...
 
     def nodegroup(self, cluster: str, name: str) -> Raw:
-        """DescribeNodegroup's whole answer. Raises ObjectGoneError."""
+        """Return DescribeNodegroup's whole answer. Raises ObjectGoneError."""
         ...
 
     def cluster(self, name: str) -> Raw:
-        """DescribeCluster's whole answer. Raises ObjectGoneError."""
+        """Return DescribeCluster's whole answer. Raises ObjectGoneError."""
         ...
 
     def policies(self, cluster: str) -> Sequence[Raw]:
-        """The policy documents that are deployed for the cluster, in their order. Raises InvalidPolicyError."""
+        """Return the policy documents that are deployed for the cluster, in their order. Raises InvalidPolicyError."""
         ...

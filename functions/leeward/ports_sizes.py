@@ -10,18 +10,18 @@ if TYPE_CHECKING:
 
 
 class Maxima(Protocol):
-    """The table's items of raised maximum sizes, one for each group. Conditional writes: the loser reads again."""
+    """The table's items of raised maximum sizes, one for each group. Writes are conditional: the loser reads again."""
 
     def read(self, group: str) -> RaisedMaximum | None:
-        """The item, strongly consistent; None for a group that was never raised."""
+        """Return the item, strongly consistent; None for a group that was never raised."""
         ...
 
     def read_all(self, groups: Iterable[str]) -> Mapping[str, RaisedMaximum]:
-        """Those that are there, by group, strongly consistent; a hundred with each call."""
+        """Return the items that exist, by group, strongly consistent; one call reads a hundred."""
         ...
 
     def write(self, item: RaisedMaximum) -> RaisedMaximum | None:
-        """The item with version + 1, written if the version that it carries is still the newest (0: there is none);
-        None when another writer was faster.
+        """Return the item with version + 1, written if the version that it carries is still the newest (0: there is
+        none); None when another writer was faster.
         """
         ...

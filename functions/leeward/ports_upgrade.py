@@ -1,5 +1,5 @@
-"""What upgrades need from outside, beside the ports that every room has: changes to a group and to its launch template,
-EKS' own updates, the alarms that a canary watches, and the record of an upgrade. The rest of the seam is `ports.py`."""
+"""Ports of upgrades beside the ports that every package has: changes to a group and to its launch template, EKS' own
+updates, the alarms that a canary watches, and the record of an upgrade. The rest of the seam is `ports.py`."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,29 +14,29 @@ from leeward.upgrade.record import UpgradeRecord
 
 
 class GroupChanges(Protocol):
-    """Writing to an Auto Scaling group. Desired size is only ever raised, maximum never set below the desired size."""
+    """Writes to an Auto Scaling group. Desired size is only ever raised, maximum never set below the desired size."""
 
     def point_at(self, group: Group, template: LaunchTemplateRef) -> None:
-        """New instances come from this version from now on: of the group's launch template, or of the one in its mixed
-        instances policy, all else as it is. The same call twice changes nothing. Raises TerminalError for a group with
-        a launch configuration.
+        """Launch new instances from this version from now on: of the group's launch template, or of the one in its
+        mixed instances policy, all else unchanged. Idempotent. Raises TerminalError for a group with a launch
+        configuration.
         """
         ...
 
     def raise_to(self, group: str, *, desired: int | None = None, maximum: int | None = None) -> None:
-        """Never lowers: a size that is larger already stays."""
+        """Raise the sizes, never lower them: a size that is larger already stays."""
         ...
 
     def put_back_maximum(self, group: str, maximum: int) -> bool:
-        """Lower MaxSize to what it was before; False, and nothing changed, while the desired size is above that."""
+        """Lower MaxSize to its earlier value; False, and nothing changed, while the desired size is above that."""
         ...
 
     def suspend(self, group: str, process: str) -> None:
-        """SuspendProcesses; suspended already is the same."""
+        """Call SuspendProcesses; a process that is suspended already counts as done."""
         ...
 
     def resume(self, group: str, process: str) -> None:
-        """ResumeProcesses; not suspended is the same."""
+        """Call ResumeProcesses; a process that is not suspended counts as done."""
         ...
 
 
@@ -44,24 +44,26 @@ class Templates(Protocol):
     """Launch templates and images."""
 
     def version_for(self, template: LaunchTemplateRef, image: str, *, token: str) -> LaunchTemplateRef:
-        """A version of the template like this one, with that image; the same token gives the same version."""
+        """Return a version of the template like this one, with that image; the same token gives the same version."""
         ...
 
     def numbered(self, template: LaunchTemplateRef) -> LaunchTemplateRef:
-        """The same with the number that `$Latest` or `$Default` means now, and with its id. Raises ObjectGoneError."""
+        """Return the reference with the number that `$Latest` or `$Default` means now, and with its id. Raises
+        ObjectGoneError.
+        """
         ...
 
     def image_behind(self, parameter: str) -> str:
-        """The AMI id in an SSM parameter, such as EKS' recommended images. Raises ObjectGoneError."""
+        """Return the AMI id in an SSM parameter, such as EKS' recommended images. Raises ObjectGoneError."""
         ...
 
     def image_exists(self, image: str) -> bool:
-        """Whether EC2 knows the AMI and it is available."""
+        """Return whether EC2 knows the AMI and it is available."""
         ...
 
 
 class ManagedState(StrEnum):
-    """What EKS says of its update."""
+    """State of an update in EKS."""
 
     IN_PROGRESS = "InProgress"
     SUCCESSFUL = "Successful"
@@ -79,7 +81,7 @@ class ManagedUpdate:
 
 
 class ManagedUpdates(Protocol):
-    """EKS' UpdateNodegroupVersion. Leeward never writes a managed group through the Auto Scaling API."""
+    """The port to EKS' UpdateNodegroupVersion. Leeward never writes a managed group through the Auto Scaling API."""
 
     def start(
         self,
@@ -91,44 +93,46 @@ class ManagedUpdates(Protocol):
         template_version: str | None = None,
         force: bool = False,
     ) -> str:
-        """The update's id; the same token gives the same update. Raises TerminalError where EKS refuses it."""
+        """Start the update and return its id; the same token gives the same update. Raises TerminalError where EKS
+        refuses it.
+        """
         ...
 
     def look(self, cluster: str, nodegroup: str, update: str) -> ManagedUpdate:
-        """How it stands. Raises ObjectGoneError."""
+        """Return the current state of the update. Raises ObjectGoneError."""
         ...
 
     def nodegroup(self, cluster: str, name: str) -> Nodegroup:
-        """As EKS describes it at this moment. Raises ObjectGoneError, InvalidInputError for an answer that cannot be
-        used.
+        """Return the node group as EKS describes it now. Raises ObjectGoneError, InvalidInputError for an unusable
+        answer.
         """
         ...
 
 
 class ServiceLimits(Protocol):
-    """What nobody but pre-flight asks: what runs beside a group, and what the account and the cluster allow. Any of it
-    may be denied: what cannot be had is not judged.
+    """Reads that only pre-flight makes: what runs beside a group, and what the account and the cluster allow. Any of
+    them may be denied: an input that cannot be read is not judged.
     """
 
     def refreshes(self, group: str) -> tuple[str, ...]:
-        """Ids of the group's instance refreshes that have not ended."""
+        """Return the ids of the group's instance refreshes that have not ended."""
         ...
 
     def scheduled(self, group: str) -> tuple[str, ...]:
-        """Names of its scheduled actions that are still to come."""
+        """Return the names of its scheduled actions that are still to come."""
         ...
 
     def control_plane(self, cluster: str) -> str:
-        """The Kubernetes version of the cluster, such as 1.33; empty where EKS does not tell."""
+        """Return the Kubernetes version of the cluster, such as 1.33; empty where EKS does not report it."""
         ...
 
     def architecture(self, image: str) -> str:
-        """Of an AMI, in Kubernetes' word; empty for an image that EC2 does not know."""
+        """Return the architecture of an AMI, in Kubernetes' term; empty for an image that EC2 does not know."""
         ...
 
     def vcpus_left(self, types: Iterable[str], now: datetime, *, spot: bool) -> int | None:
-        """vCPUs that the account may still start in the Region, by its quota less what CloudWatch says is used; None
-        where the types do not share the quota of standard instances, or nothing is measured yet.
+        """Return the vCPUs that the account may still start in the Region, by its quota less the usage in CloudWatch;
+        None where the types do not share the quota of standard instances, or nothing is measured yet.
         """
         ...
 
@@ -137,33 +141,33 @@ class Alarms(Protocol):
     """CloudWatch alarms."""
 
     def ringing(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Those in state ALARM, and those that do not exist: a canary that nobody watches does not pass."""
+        """Return those in state ALARM, and those that do not exist: a canary without a working alarm does not pass."""
         ...
 
 
 class Upgrades(Protocol):
-    """The table's records of upgrades, one for each group: its lease. Conditional writes, who loses reads again."""
+    """The table's records of upgrades, one for each group: its lease. Writes are conditional: the loser reads again."""
 
     def read(self, group: str) -> UpgradeRecord | None:
-        """The group's latest record, open or ended, strongly consistent."""
+        """Return the group's latest record, open or ended, strongly consistent."""
         ...
 
     def read_all(self, groups: Iterable[str]) -> Mapping[str, UpgradeRecord]:
-        """The same of many groups, by group, those without a record left out."""
+        """Return the latest records of many groups, by group; those without a record are left out."""
         ...
 
     def write(self, record: UpgradeRecord) -> UpgradeRecord | None:
-        """The record with version + 1, written if the version that it carries is still the newest (0: there is no
-        record, or the last one has ended); None when somebody else was faster.
+        """Return the record with version + 1, written if the version that it carries is still the newest (0: there is
+        no record, or the last one has ended); None when another writer was faster.
         """
         ...
 
     def keep_plan(self, group: str, document: Mapping[str, Any]) -> None:
-        """What pre-flight found before the group's latest upgrade, over what was there; of JSON's types alone."""
+        """Overwrite the pre-flight findings of the group's latest upgrade; the document has JSON types alone."""
         ...
 
     def plan(self, group: str) -> Mapping[str, Any] | None:
-        """That document, None where there is none."""
+        """Return the document of `keep_plan`, None where there is none."""
         ...
 
 
@@ -175,5 +179,5 @@ class UpgradeExecutions(Protocol):
         ...
 
     def running(self, name: str) -> bool:
-        """Whether the execution is open."""
+        """Return whether the execution is open."""
         ...

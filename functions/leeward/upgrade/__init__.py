@@ -1,1 +1,2 @@
-"""Rolling a node group to a new template: what goes together, what comes first, and what stands in the way."""
+"""Rolling upgrade of a node group to a new template: waves, launches ahead of the drains, and what blocks the
+upgrade."""

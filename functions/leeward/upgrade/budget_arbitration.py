@@ -1,8 +1,9 @@
-"""Old nodes whose turn has come and for whom a budget that several upgrades share may just have been used up.
+"""Arbitration between upgrades that share a budget, at the moment when old nodes are about to drain.
 
-Everybody writes down whom he is about to tell, and looks at what the others have written before he tells anybody: of
-two who write at one moment at least one sees the other. Who began later takes back what he wrote; who began earlier
-keeps it and waits until that has been done. So the budget holds at every moment, and somebody always goes on."""
+Each upgrade records the nodes it is about to drain, then re-reads the other upgrades' records before it requests a
+termination: of two that write at the same moment at least one sees the other. The upgrade that began later takes
+back its entries; the one that began earlier keeps its own and waits until that has been done. So the budget holds at
+every moment, and at least one upgrade always proceeds."""
 
 from collections.abc import Collection, Mapping
 
@@ -19,8 +20,8 @@ from leeward.upgrade.unavailable_nodes import busy_nodes
 def still_allowed(
     record: UpgradeRecord, untold: Collection[str], preflight: Preflight, ports: Ports
 ) -> tuple[UpgradeRecord, list[str]]:
-    """Of old instances that are written down as under way and that nobody has told yet, whom to tell now. The others
-    wait for a later turn, or are taken back and the record is written.
+    """Return the record and the old instances whose termination to request now, of those recorded as under way without
+    a request yet. The others wait for a later turn, or are taken back and the record is written.
     """
     others = preflight.world.groups.keys() - {record.group}
     if not untold or not others or not upgrade_budgets(preflight.policy):
@@ -36,13 +37,13 @@ def still_allowed(
 
 
 def _is_begun(record: UpgradeRecord, old: str, claims: Mapping[str, TerminationRecord]) -> bool:
-    """A step that died has told him in part: that cannot be taken back."""
+    """Return whether a step that died has requested this termination in part: that cannot be taken back."""
     claim = claims.get(old)
     return claim is not None and claim.knows(cause_id(record, old))
 
 
 def _within(record: UpgradeRecord, preflight: Preflight, going: frozenset[str]) -> bool:
-    """Whether all who are under way are no more than the budgets allow beside these."""
+    """Return whether all nodes under way are no more than the budgets allow beside these."""
     limits = preflight.limits_beside(going)
     zones = [one.zone for one in busy_nodes(preflight, record)]
     crowded = any(zones.count(zone) > most for zone, most in limits.per_zone.items())

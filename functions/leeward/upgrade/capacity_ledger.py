@@ -1,7 +1,7 @@
 """The upgrade's side of the capacity ledger: what the ends of old nodes have paid, and what is still owed.
 
-Decides from the upgrade's record and from the termination records of the old instances that it told to go. Each new
-node launched ahead is a debt of +1; one terminate-with-decrement of a named old node pays it
+Decides from the upgrade's record and from the termination records of the old instances whose termination it
+requested. Each new node launched ahead is a debt of +1; one terminate-with-decrement of a named old node pays it
 (docs/designs/capacity-ledger.md, docs/designs/upgrade.md)."""
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,16 +15,16 @@ from leeward.termination.capacity_ledger import Ending
 from leeward.termination.decisions import RESTS, held_for_upgrade
 from leeward.upgrade.record import UpgradeRecord, cause_id, debt_name
 
-SECOND_SIGHT = timedelta(seconds=60)  # a launch may be seen in the group before anybody has written it down
+SECOND_SIGHT = timedelta(seconds=60)  # a launch may be visible in the group before it is recorded
 MOST_REMARKS, LONGEST_REMARK = 20, 500
 MOST_REASONS, LONGEST_REASON = 100, 300  # the ids of all failures are kept: an item of the table holds 400 KB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerView:
-    """The record with everything that is known to have ended. `unclaimed`: under way, yet not told to go: the step that
-    was to do it died. `failures`: old instance -> why its drain has failed, as far as news. `unforced`: those that were
-    told to go without force, which this start asks for.
+    """The record with everything that is known to have ended. `unclaimed`: under way without a termination request: the
+    step that was to make it died. `failures`: old instance -> why its drain has failed, as far as it is new.
+    `unforced`: those whose termination was requested without force, which this start asks for.
     """
 
     record: UpgradeRecord
@@ -34,7 +34,7 @@ class LedgerView:
 
 
 def conclude(record: UpgradeRecord, terminations: Mapping[str, TerminationRecord]) -> LedgerView:
-    """Look at every old instance that is under way. Run again on the result, it changes nothing."""
+    """Update the record from every old instance that is under way. Run again on the result, it changes nothing."""
     unclaimed: list[str] = []
     failures: dict[str, str] = {}
     unforced: list[str] = []
@@ -57,8 +57,9 @@ def conclude(record: UpgradeRecord, terminations: Mapping[str, TerminationRecord
 def held_back(
     record: UpgradeRecord, terminations: Mapping[str, TerminationRecord], time_out: timedelta, now: datetime
 ) -> dict[str, str]:
-    """Old instances that their hook holds because pods have not left in time, and why (`update.terminate: first`). The
-    group was told already, so they cannot be given back: they end when the pods leave, or are told again with force.
+    """Return the old instances that their hook holds because pods have not left in time, and why (`update.terminate:
+    first`). The termination was requested from the group already, so they cannot be returned to service: they end when
+    the pods leave, or when the termination is requested again with force.
     """
     found: dict[str, str] = {}
     for old in record.under_way:
@@ -77,9 +78,9 @@ def parted(
     activities: Sequence[ScalingActivity],
     now: datetime,
 ) -> UpgradeRecord:
-    """What those whom their hook holds have paid, by the group's own word. Where a step died between telling the group
-    and writing down who pays, the termination finds it out at its end, which may never come. What the group does not
-    take off its size, or has said nothing of for long, is owed by nobody.
+    """Settle what the instances that their hook holds have paid, by the group's own activities. Where a step died
+    between the request to the group and the record of the payer, the termination finds it out at its end, which may
+    never come. A debt that the group does not take off its size, or has not reported for long, becomes unassigned.
     """
     for old, termination in held.items():
         debt = debt_of(record, old)
@@ -96,7 +97,7 @@ def parted(
 
 
 def _told(record: UpgradeRecord, old: str, termination: TerminationRecord) -> bool:
-    """Both causes have joined: its own, and the debt where it has one to pay."""
+    """Return whether both causes have joined: its own, and the debt where it has one to pay."""
     debt = debt_of(record, old)
     return termination.knows(cause_id(record, old)) and (
         debt is None or termination.knows(capacity_ledger.DEBT + debt_name(debt, record.under_way[old]))
@@ -104,7 +105,7 @@ def _told(record: UpgradeRecord, old: str, termination: TerminationRecord) -> bo
 
 
 def debt_of(record: UpgradeRecord, old: str) -> str | None:
-    """The new instance for which this old one pays, None where it goes without."""
+    """Return the new instance for which this old one pays, None where it terminates without a debt."""
     return next((new for new, payer in record.debts.items() if payer == old), None)
 
 
@@ -123,8 +124,9 @@ def _paid(record: UpgradeRecord, old: str, termination: TerminationRecord) -> Up
 
 
 def _given_back(record: UpgradeRecord, old: str, termination: TerminationRecord) -> bool:
-    """Closed so; or kept open for a maintenance that lies ahead: it rests since a time-out after the upgrade had told
-    it to go, and a debt that it was to pay has come back.
+    """Return whether the node was returned to service: its record is closed so; or kept open for a maintenance that
+    lies ahead: it is in cooldown since a time-out after the upgrade had requested its termination, and a debt that it
+    was to pay has come back.
     """
     if termination.status is Status.CLOSED:
         return True
@@ -134,33 +136,35 @@ def _given_back(record: UpgradeRecord, old: str, termination: TerminationRecord)
 
 
 def _left(record: UpgradeRecord, old: str) -> UpgradeRecord:
-    """No longer under way; what it was to pay and has not is owed by nobody."""
+    """Remove the instance from those under way; a debt that it was to pay and has not becomes unassigned."""
     under_way = {name: tag for name, tag in record.under_way.items() if name != old}
     debts = {new: "" if payer == old else payer for new, payer in record.debts.items()}
     return replace(record, under_way=under_way, debts=debts)
 
 
 def _failed(record: UpgradeRecord, old: str, why: str) -> UpgradeRecord:
-    """Its drain has failed once more. Reasons are kept of the latest nodes alone: they repeat each other."""
+    """Record that its drain has failed once more. Reasons are kept of the latest nodes alone: they
+    repeat each other.
+    """
     reasons = {name: said for name, said in record.reasons.items() if name != old}
     latest = [*reasons.items(), (old, why[:LONGEST_REASON])][-MOST_REASONS:]
     return replace(record, failed=(*record.failed, old), reasons=dict(latest))
 
 
 def not_told(record: UpgradeRecord, old: Iterable[str]) -> UpgradeRecord:
-    """They stay for now: nobody had told them to go yet."""
+    """Keep them in service for now: their termination has not been requested yet."""
     for one in old:
         record = _left(record, one)
     return record
 
 
 def dropped(record: UpgradeRecord, old: str) -> UpgradeRecord:
-    """It ended before anybody had told it to go."""
+    """Record that the instance ended before its termination was requested."""
     return replace(_left(record, old), finished=record.finished + 1)
 
 
 def without(record: UpgradeRecord, new: Iterable[str]) -> UpgradeRecord:
-    """The debts are paid, forgiven or handed on."""
+    """Remove debts that are paid, written off or handed on."""
     gone = set(new)
     return replace(
         record,
@@ -170,7 +174,7 @@ def without(record: UpgradeRecord, new: Iterable[str]) -> UpgradeRecord:
 
 
 def remarked(record: UpgradeRecord, remark: str) -> UpgradeRecord:
-    """For people: what happened that they may wonder about."""
+    """Add a remark for operators: an event that they may wonder about."""
     remark = remark[:LONGEST_REMARK]
     if remark in record.remarks:
         return record
@@ -180,11 +184,12 @@ def remarked(record: UpgradeRecord, remark: str) -> UpgradeRecord:
 def seen_sizes(
     record: UpgradeRecord, *, desired: int, owed_by_others: int, shrunk: bool, now: datetime
 ) -> UpgradeRecord:
-    """Has somebody else changed the group's size? Then what is left goes without decrement, and the size is not
-    restored (EKS leaves its scale-down phase at once when Cluster Autoscaler scales the group up). A smaller size,
-    which the group's history tells, was chosen by somebody who saw the larger one: nothing is taken off it.
+    """Detect that another writer has changed the group's size. Then the remaining old nodes terminate without
+    decrement, and the size is not restored (EKS leaves its scale-down phase at once when Cluster Autoscaler scales the
+    group up). A smaller size, which the group's history shows, was chosen by a writer that saw the larger one: nothing
+    is taken off it.
 
-    `owed_by_others`: launches of other terminations in the group. A larger size is believed at second sight.
+    `owed_by_others`: launches of other terminations in the group. A larger size is believed at the second observation.
     """
     if record.others_scaled is not None or record.orders:
         return record

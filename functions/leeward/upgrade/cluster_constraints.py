@@ -1,6 +1,6 @@
-"""Which pods of a node would have to leave, and for what they compete with pods of other nodes.
+"""Pods of a node that would have to leave, and for what they compete with pods of other nodes.
 
-Decides nothing: it joins nodes, pods, budgets and workloads once, so that the wave planner only adds and compares."""
+Decides nothing: joins nodes, pods, budgets and workloads once, so that the wave planner only adds and compares."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,8 +26,8 @@ class WaveNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterConstraints:
-    """What the nodes compete for. `allowed`: disruptions that each budget allows now; `replicas`: pods of each workload
-    that has more than one, on whatever node; `serving`: those of them that serve now.
+    """Constraints for which the nodes compete. `allowed`: disruptions that each budget allows now; `replicas`: pods of
+    each workload that has more than one, on whatever node; `serving`: those of them that serve now.
     """
 
     allowed: Mapping[str, int] = field(default_factory=dict)
@@ -36,10 +36,10 @@ class ClusterConstraints:
 
 
 class BudgetIndex:
-    """Which budgets select a pod, without asking all of them.
+    """Index of the budgets that select a pod, without matching all of them.
 
-    A budget with `matchLabels` can only select pods that carry its first pair; the others are asked for every pod of
-    their namespace. Pods with the same labels get the same answer once.
+    A budget with `matchLabels` can only select pods that carry its first pair; the others are matched with every pod of
+    their namespace. Pods with the same labels are matched once.
     """
 
     def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
@@ -55,7 +55,7 @@ class BudgetIndex:
                 self._others.setdefault(budget.namespace, []).append(budget)
 
     def selecting(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
-        """By name."""
+        """Return the budgets that select the pod, by name."""
         labels = tuple(pod.labels.items())
         found = self._known.get((pod.namespace, labels))
         if found is None:
@@ -69,17 +69,17 @@ class BudgetIndex:
 
 
 def budget_key(budget: PodDisruptionBudget) -> str:
-    """`namespace/name`."""
+    """Return `namespace/name`."""
     return f"{budget.namespace}/{budget.name}"
 
 
 def workload_of(pod: Pod) -> str | None:
-    """The controller, as `namespace/Kind/name`; None for a pod of its own."""
+    """Return the controller, as `namespace/Kind/name`; None for a pod without one."""
     return f"{pod.namespace}/{pod.owner.kind}/{pod.owner.name}" if pod.owner is not None else None
 
 
 def has_to_leave(pod: Pod) -> bool:
-    """Neither static, nor a DaemonSet's, nor finished, nor on its way out already."""
+    """Return whether the pod is neither static, nor a DaemonSet's, nor finished, nor terminating already."""
     return not (pod.mirror or pod.of_daemon_set or pod.finished or pod.deletion)
 
 
@@ -92,7 +92,7 @@ def wave_node(
     *,
     failed_before: bool = False,
 ) -> WaveNode:
-    """The node with what its pods take of each budget and workload."""
+    """Return the node with what its pods take of each budget and workload."""
     budgets: Counter[str] = Counter()
     workloads: Counter[str] = Counter()
     for pod in pods:
@@ -109,7 +109,9 @@ def wave_node(
 def rivalry(
     budgets: Iterable[PodDisruptionBudget], pods: Sequence[Pod], *, only_ready: bool = False
 ) -> ClusterConstraints:
-    """Of the whole cluster. `only_ready`: in a running upgrade only replicas that are Ready serve; a plan takes all."""
+    """Return the constraints of the whole cluster. `only_ready`: in a running upgrade only replicas that are Ready
+    serve; a plan takes all.
+    """
     sizes: Counter[str] = Counter()
     serving: Counter[str] = Counter()
     for pod in pods:

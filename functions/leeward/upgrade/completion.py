@@ -1,5 +1,5 @@
-"""How an upgrade ends: scaled down and restored, undone, turned round into a rollback, or failed with a record that the
-next start takes up. In every branch AZRebalance is resumed and the maximum size put back, as soon as it can be."""
+"""Ends of an upgrade: scaled down and restored, undone, turned into a rollback, or failed with a record that the
+next start resumes. In every branch AZRebalance is resumed and the maximum size restored, as soon as it can be."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -40,8 +40,8 @@ ERRORS = {
 
 
 def scale_down(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Only where a surplus is left: a new node whose debt no old node has paid. The emptiest new node is asked to go
-    for it, and from then on the termination of that node answers for the size.
+    """Terminate a surplus where one is left: a new node whose debt no old node has paid. The termination of the
+    emptiest new node is requested for it, and from then on that termination restores the size.
     """
     record = fulfil(read(run, ports), ports)
     scene = look(record, ports)
@@ -53,8 +53,8 @@ def scale_down(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Abort: old nodes that were not told to go serve again, those on their way finish, as many new nodes go as nobody
-    has paid for, those without pods first, and the group launches as before.
+    """Abort: return old nodes without a termination request to service, let those on their way finish, terminate as
+    many new nodes as are not paid for, those without pods first, and launch as before.
     """
     record = fulfil(read(run, ports), ports)
     scene = look(record, ports)
@@ -82,7 +82,9 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def _rollback_aborted(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
-    """An abort returns to what the group launched before: for a rollback that is the version it was to leave."""
+    """Add a remark which version the group launches: an abort returns to the one before, for a rollback the version
+    that it was to leave.
+    """
     wanted, before = record.target.template, record.previous.template if record.previous is not None else None
     if not record.rolling_back or wanted is None or before is None:
         return record
@@ -95,8 +97,8 @@ def _rollback_aborted(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
 
 
 def turn_round(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Rollback: the same workflow with the previous version as the target. Who is old and who is new turns round by
-    itself; debts stay what they are. Killed after the write, the step finds nothing more to turn.
+    """Begin the rollback: the same workflow with the previous version as the target. Old and new members follow from
+    the target; debts stay what they are. Killed after the write, the repeated step changes nothing.
     """
     record = read(run, ports)
     if record.wish is not ControlRequest.ROLLBACK or record.previous is None:
@@ -127,12 +129,12 @@ def turn_round(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def restore(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """AZRebalance and the maximum size as before, nothing cordoned by us any more, the record closed. Nobody looks for
-    cordons afterwards: a list that is seconds old might lack one that a step has just set.
+    """Resume AZRebalance, restore the maximum size, remove Leeward's cordons and close the record. No later step looks
+    for cordons, so the nodes are read here: a list that is seconds old might lack one that a step has just set.
     """
     record = read(run, ports)
     scene = look(record, ports)
-    members = {one.id for one in scene.group.instances}  # those too that were put into Standby meanwhile
+    members = {one.id for one in scene.group.instances}  # also those that were put into Standby since
     nodes = ports.clusters.kubernetes(record.cluster).nodes()
     uncordon((node for node in nodes if node.instance_id in members), record, ports)
     record = give_back_group(record, ports)
@@ -162,7 +164,9 @@ def _left_out(scene: Scene) -> str:
 
 
 def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
-    """The record says what failed and stays for the next start: new nodes serve, the group launches the new version."""
+    """Record the failure and keep the record for the next start: new nodes serve, the group
+    launches the new version.
+    """
     record = give_back_group(read(run, ports), ports)
     error = ERRORS.get(run.next) or str(call.get("error") or "UpgradeFailure")
     why = run.why if run.next in ERRORS else f"{error}: {call.get('cause') or ''}"
@@ -172,8 +176,8 @@ def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def go_on(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """The history of this execution is nearly full: the next one takes the lease. Its name follows from the record, so
-    that asking twice starts one.
+    """Start the next execution, which takes the lease, because the history of this one is nearly full. Its name follows
+    from the record, so a repeat starts one.
     """
     record = read(run, ports)
     attempt = record.attempt + 1
@@ -196,8 +200,9 @@ STEPS = {
 
 
 def give_back_group(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
-    """Keep no node from Cluster Autoscaler, resume AZRebalance, put back the maximum size where that can be. The calls
-    come first: what is written down as ours is undone again by whoever comes next, the sweeper at the latest.
+    """Remove scale-down protection, resume AZRebalance, restore the maximum size where that can be. The calls come
+    first: what is recorded as Leeward's is undone again by the next execution, or at the latest by the minute
+    reconciler.
     """
     let_go(record, ports)
     if record.suspended:
@@ -212,13 +217,15 @@ def give_back_group(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
 
 
 def _others_chose_more(record: UpgradeRecord, ports: Ports) -> bool:
-    """Somebody has set a maximum size above what we had raised it to: it is theirs and stays."""
+    """Return whether another writer has set a maximum size above the one that Leeward had raised it to: that size
+    stays.
+    """
     group = ports.groups.describe([record.group]).get(record.group)
     return group is not None and 0 < record.raised_to < group.maximum
 
 
 def uncordon(nodes: Iterable[Node], record: UpgradeRecord, ports: Ports) -> None:
-    """Undo our cordons, and nobody else's."""
+    """Undo Leeward's cordons, and no others."""
     kubernetes = ports.clusters.kubernetes(record.cluster)
     for node in nodes:
         if {well_known.CORDONED_FOR, well_known.EXCLUDED_FOR} & node.annotations.keys():
@@ -227,7 +234,9 @@ def uncordon(nodes: Iterable[Node], record: UpgradeRecord, ports: Ports) -> None
 
 
 def _parted(record: UpgradeRecord, held: Mapping[str, TerminationRecord], ports: Ports) -> UpgradeRecord:
-    """The group's history is asked only while one of them is to pay: nobody else will say it before their end."""
+    """Read the group's history and settle debts, only while a held instance is to pay: no other source reports it
+    before their end.
+    """
     if not any(debt_of(record, old) for old in held):
         return record
     activities = ports.groups.activities(record.group, record.began - capacity_ledger.MARGIN)
@@ -238,8 +247,9 @@ def _parted(record: UpgradeRecord, held: Mapping[str, TerminationRecord], ports:
 def _hand_on(
     record: UpgradeRecord, scene: Scene, among: list[Member] | tuple[Member, ...], ports: Ports
 ) -> UpgradeRecord:
-    """Each debt that nobody pays to a named node: new ones and those launched ahead before others, the emptiest first;
-    chosen and written down, then asked. Where the desired size is what it was, somebody took back what was launched.
+    """Assign each unassigned debt to a named node: new ones and those launched ahead before others, the emptiest first;
+    written to the record, then requested. Where the desired size is what it was, another writer took back what was
+    launched.
     """
     if record.unassigned and scene.group.desired <= record.desired:
         what = f"{', '.join(record.unassigned)}: launched ahead, and the desired size is no larger than it was"
@@ -262,18 +272,20 @@ def _hand_on(
 
 
 def _adopted(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
-    """Instances for which the desired size was raised may come after the last drain."""
+    """Adopt instances for which the desired size was raised; they may come after the last drain."""
     found = adopted(record, scene)
     return written(found, ports) if found != record else record
 
 
 def _may_go(member: Member, record: UpgradeRecord) -> bool:
-    """A person's protection from scale-in holds; what the upgrade has launched it may terminate."""
+    """Return whether the member may be terminated: an operator's scale-in protection holds; launches of the upgrade may
+    be terminated.
+    """
     return not member.instance.protected or member.instance.id in record.debts
 
 
 def _leaving(member: Member, ports: Ports) -> bool:
-    """Somebody is ending it already."""
+    """Return whether a termination of the member is open already."""
     termination = ports.claims.read(member.instance.id)
     return termination is not None and termination.status is Status.OPEN
 

@@ -1,7 +1,7 @@
-"""What a step of a running upgrade may do next, given what the operator wants, the policy and the time.
+"""Permission of a running upgrade's next step, given the operator's control request, the policy and the time.
 
-Decides between going on, holding, undoing and failing. A hold starts nothing new: nodes that are draining finish, so a
-pause takes effect between nodes. Nothing is done here."""
+Decides between going on, holding, undoing and failing. A hold starts nothing new: nodes that are draining finish, so
+a pause takes effect between nodes. The module has no side effects."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ class Move(StrEnum):
 
 
 class Hold(StrEnum):
-    """Why nothing new is started."""
+    """Reason why nothing new is started."""
 
     PAUSED = "paused"
     WINDOW = "window"
@@ -37,8 +37,8 @@ class Hold(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permission:
-    """`at_most`: old nodes that may still be started, None without a limit of this kind; `until`: when a hold ends by
-    itself, None where somebody has to end it.
+    """The next move. `at_most`: old nodes that may still be started, None without a limit of this kind; `until`: when a
+    hold ends by itself, None where the operator or a later event has to end it.
     """
 
     move: Move
@@ -57,10 +57,11 @@ def permission(
     finished: int,
     alarms: Sequence[str] = (),
 ) -> Permission:
-    """The operator's wish comes first, then the cluster's switch, the canary's alarms, freeze and windows, the canary.
+    """Decide the next move. The operator's control request comes first, then the cluster's switch, the canary's alarms,
+    freeze and windows, the canary.
 
-    `finished`: old nodes that are gone; `alarms`: names of the canary's CloudWatch alarms that ring now. Windows and
-    freezes hold neither an abort nor a rollback: these end what has begun.
+    `finished`: old nodes that are gone; `alarms`: names of the canary's CloudWatch alarms in state ALARM now. Windows
+    and freezes hold neither an abort nor a rollback: these end what has begun.
     """
     match record.wish:
         case ControlRequest.ABORT:
@@ -96,7 +97,9 @@ def _running(
 def _canary(
     record: UpgradeRecord, update: UpdatePolicy, now: datetime, finished: int, alarms: Sequence[str]
 ) -> Permission | None:
-    """None once the canary has passed. Alarms count from the first canary node until the bake is over."""
+    """Return the canary's permission, None once it has passed. Alarms count from the first canary node until the bake
+    is over.
+    """
     canary = update.canary
     baked = record.canary_done is not None and now >= record.canary_done + canary.bake
     if canary.nodes == 0 or baked:
@@ -115,8 +118,9 @@ def _canary(
 
 
 def wished(record: UpgradeRecord, wish: ControlRequest) -> UpgradeRecord:
-    """The record with the operator's wish; asked twice, it is the same. Raises InvalidInputError for a wish that makes
-    no sense now: an upgrade that has ended well can only be rolled back, one that is being undone can only be.
+    """Return the record with the operator's control request; a repeat gives the same. Raises InvalidInputError for a
+    request that does not apply now: an upgrade that has ended well can only be rolled back, one that is being undone
+    can only go on with that.
     """
     if wish is record.wish:
         return record
@@ -137,7 +141,7 @@ def wished(record: UpgradeRecord, wish: ControlRequest) -> UpgradeRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undoing:
-    """What an abort does. `remove`: new nodes without pods, each terminated with decrement as long as `unpaid` of them
+    """Actions of an abort. `remove`: new nodes without pods, each terminated with decrement as long as `unpaid` of them
     are not paid for; `keep`: new nodes that hold pods and stay in service; `uncordon`: old nodes, back in service.
     """
 
@@ -147,8 +151,8 @@ class Undoing:
 
 
 def undoing(members: Sequence[Member], pods: dict[str, int], *, launched: int, gone: int) -> Undoing:
-    """`pods`: those that would have to leave, by node name. No more nodes are removed than were launched ahead and not
-    paid for by an old one, so that the group never falls below its size before.
+    """Plan an abort. `pods`: those that would have to leave, by node name. No more nodes are removed than were launched
+    ahead and not paid for by an old one, so that the group never falls below its size before.
     """
     new = [member.name for member in members if member.age is Age.NEW]
     empty = [name for name in new if not pods.get(name)][: max(launched - gone, 0)]

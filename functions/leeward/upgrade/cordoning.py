@@ -1,6 +1,7 @@
-"""The step that cordons all old nodes once the gate has opened, and keeps cordons as they should be from then on.
+"""The step that cordons all old nodes once the gate has opened, and keeps the cordons in place from then on.
 
-Decides nothing: who is old is known, and `exclusion.py` says whether they leave load balancers at once."""
+Decides nothing: the old members are known, and `load_balancer_exclusion.py` says whether they leave load balancers
+at once."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -19,7 +20,9 @@ from leeward.upgrade.scene import Scene, look
 
 
 def cordon(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """No pod may land on an old node any more. New nodes that an earlier turn of events had cordoned serve again."""
+    """Cordon the old nodes so that no pod lands on them any more. New nodes that an earlier phase had cordoned serve
+    again.
+    """
     record = read(run, ports)
     scene = look(record, ports)
     new = [one.node for one in scene.preflight.members if one.age is Age.NEW and one.node is not None]
@@ -32,8 +35,8 @@ def cordon(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def set_cordons(record: UpgradeRecord, scene: Scene, ports: Ports, *, exclude: bool = False) -> int:
-    """Old members cordoned, and with `exclude` out of load balancers; new ones not by us. What others have done stays
-    theirs.
+    """Cordon old members, with `exclude` also out of load balancers; remove Leeward's cordons from new ones. Cordons
+    and labels of others stay.
     """
     kubernetes, count = ports.clusters.kubernetes(record.cluster), 0
     for one in scene.preflight.members:

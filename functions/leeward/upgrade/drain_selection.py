@@ -1,7 +1,8 @@
-"""Which old nodes start next in a running upgrade of a self-managed group; new ones are launched by `ahead.py`.
+"""Selection of the old nodes that start next in a running upgrade of a self-managed group; `surge_launches.py`
+launches new ones.
 
-Decides from one look and from the record: an old node starts when a Ready new node of its zone is not paid for yet
-(docs/designs/upgrade.md)."""
+Decides from one observation and from the record: an old node starts when a Ready new node of its zone is not paid
+for yet (docs/designs/upgrade.md)."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -24,14 +25,14 @@ LATE = timedelta(minutes=5)  # after its launch, for a new node that is not Read
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """An old instance whose turn has come, and the new one for which it pays, empty where the group replaces it."""
+    """An old instance that starts now, and the new one for which it pays, empty where the group replaces it."""
 
     old: str
     debt: str = ""
 
 
 def waiting(preflight: Preflight, record: UpgradeRecord) -> tuple[Member, ...]:
-    """Old members that nobody has told to go yet: what ends for another reason is waited for."""
+    """Return old members without a termination request: one that ends for another reason is waited for."""
     return tuple(
         one
         for one in preflight.old
@@ -40,13 +41,15 @@ def waiting(preflight: Preflight, record: UpgradeRecord) -> tuple[Member, ...]:
 
 
 def to_try(preflight: Preflight, record: UpgradeRecord) -> tuple[Member, ...]:
-    """Those of them that may be told now: one whose drain has failed twice in this start waits for the next."""
+    """Return the waiting members whose termination may be requested now: one whose drain has failed twice in this start
+    waits for the next.
+    """
     failures = Counter(record.failed)
     return tuple(one for one in waiting(preflight, record) if failures[one.instance.id] < TRIES)
 
 
 def with_decrement(record: UpgradeRecord) -> bool:
-    """Whether each old node pays for a new one, launched ahead by name."""
+    """Return whether each old node pays for a new one, launched ahead by name."""
     return record.strategy is not Strategy.MINIMAL and record.others_scaled is None and not record.refusal
 
 
@@ -58,9 +61,10 @@ def starts(
     seed: int = 0,
     room: Callable[[], PodCapacity] | None = None,
 ) -> tuple[Start, ...]:
-    """Who is told to go now, beside those that are on their way. A node that is empty and settles holds nobody up.
+    """Select the nodes whose termination is requested now, beside those that are on their way. A node that is empty and
+    settles delays no other.
 
-    `room`: the cluster as a scheduler sees it, asked for only where nodes could go before their successors are Ready.
+    `room`: the cluster as a scheduler sees it, read only where nodes could start before their successors are Ready.
     """
     candidates = {one.name: one for one in to_try(preflight, record)}
     busy = busy_nodes(preflight, record)
@@ -96,7 +100,9 @@ def _any_may_go(
     limits: Limits,
     alive: Sequence[str],
 ) -> bool:
-    """Whether one of them could, in whatever order they are asked: else nobody has to plan. `alive`: as in `_early`."""
+    """Return whether one of them could start, in whatever order they are tried: else no plan is needed. `alive`: as in
+    `_early`.
+    """
     if with_decrement(record):
         limits = replace(limits, per_zone=_covered(preflight, record, preflight.limits, busy, alive))
     nodes = [one for one in preflight.wave_nodes if one.name in candidates]
@@ -106,7 +112,7 @@ def _any_may_go(
 
 
 def _preferred(preflight: Preflight, candidates: Mapping[str, Member], seed: int) -> list[WaveNode]:
-    """Wave by wave."""
+    """Return the candidates wave by wave."""
     nodes = {one.name: one for one in preflight.wave_nodes if one.name in candidates}
     order = Order(preflight.policy.update.order)
     planned = plan_waves(nodes.values(), preflight.limits, preflight.rivalry, order=order, seed=seed)
@@ -121,8 +127,8 @@ def _early(
     alive: Sequence[str],
     room: Callable[[], PodCapacity],
 ) -> tuple[str, ...]:
-    """Old nodes whose successors boot, and whose pods fit meanwhile on the new nodes that are Ready. `going`: those
-    that drain or are about to; `alive`: new instances that nobody pays for yet.
+    """Return old nodes whose successors boot, and whose pods fit until then on the new nodes that are Ready. `going`:
+    those that drain or are about to; `alive`: new instances that no node pays for yet.
     """
     taken = {one.name for one in going}
     limits = replace(preflight.limits, per_zone=_covered(preflight, record, preflight.limits, going, alive))
@@ -137,7 +143,9 @@ def _early(
 
 
 def _is_late(preflight: Preflight, new: Member) -> bool:
-    """It should have been Ready by now: until it is clear what is wrong, nobody goes before his successor is Ready."""
+    """Return whether the new node should have been Ready by now: until the cause is clear, no old node starts before
+    its successor is Ready.
+    """
     launched = preflight.world.instances.get(new.instance.id)
     if launched is None or (new.node is not None and new.node.ready):
         return False
@@ -145,8 +153,8 @@ def _is_late(preflight: Preflight, new: Member) -> bool:
 
 
 def _ready_debts(preflight: Preflight, record: UpgradeRecord) -> list[str]:
-    """New instances that nobody pays for yet and whose node is Ready. One that is gone was replaced by its group: it
-    counts when no new node is still on its way.
+    """Return new instances that no node pays for yet and whose node is Ready. One that is gone was replaced by its
+    group: it counts when no new node is still on its way.
     """
     new = {one.instance.id: one for one in preflight.members}
     settled = all(one.node is not None and one.node.ready for one in new.values() if one.age is Age.NEW)
@@ -161,7 +169,9 @@ def _ready_debts(preflight: Preflight, record: UpgradeRecord) -> list[str]:
 def _covered(
     preflight: Preflight, record: UpgradeRecord, limits: Limits, busy: Sequence[WaveNode], ready: Sequence[str]
 ) -> dict[str, int]:
-    """In each zone no more than Ready new nodes wait for there; those of zones where none may go serve anywhere."""
+    """Limit each zone to the Ready new nodes that wait there; those of zones where no old node may start serve
+    anywhere.
+    """
     old = {zone_of(preflight.world, one) for one in to_try(preflight, record)}
     places = Counter(record.places.get(new, "") for new in ready)
     anywhere = sum(count for zone, count in places.items() if zone not in old)
@@ -171,7 +181,7 @@ def _covered(
 
 
 def _missing(preflight: Preflight, record: UpgradeRecord) -> int:
-    """Members that the group has still to replace, or whose node is not Ready yet."""
+    """Count the members that the group has still to replace, or whose node is not Ready yet."""
     there = sum(
         one.instance.id not in record.under_way and (one.age is Age.OLD or (one.node is not None and one.node.ready))
         for one in preflight.members
@@ -182,9 +192,9 @@ def _missing(preflight: Preflight, record: UpgradeRecord) -> int:
 def _with_debts(
     preflight: Preflight, record: UpgradeRecord, members: Sequence[Member], ready: Sequence[str]
 ) -> tuple[Start, ...]:
-    """Who pays for what. Where LaunchInstances is refused the last old nodes pay, the others are replaced.
+    """Assign the debts. Where LaunchInstances is refused the last old nodes pay, the others are replaced.
 
-    `ready`: new instances that nobody pays for, those that still boot behind the others.
+    `ready`: new instances that no node pays for, those that still boot behind the others.
     """
     if not with_decrement(record):
         left = len(waiting(preflight, record))

@@ -1,4 +1,4 @@
-"""The drain step of node-group-upgrade: old nodes leave in their turn, until none is left or something blocks them.
+"""The drain step of node-group-upgrade: old nodes drain in their order, until none is left or something blocks them.
 
 Every wait ends: with the next turn, or with a failure that names what blocks it (`stalled.py`). Only an operator's
 pause, a closed window and a budget of 0 are waited for without a limit."""
@@ -31,14 +31,14 @@ from leeward.upgrade.stalled import (
 )
 from leeward.upgrade.status import gate_of
 
-BUSY_PAUSES = (3, 10)  # seconds between two looks while nodes drain, the least and the most
-ONE_DRAIN = 30  # seconds of an unhindered drain: the usual grace of pods
+BUSY_PAUSES = (3, 10)  # seconds between two observations while nodes drain, minimum and maximum
+ONE_DRAIN = 30  # seconds of an unblocked drain: the usual grace of pods
 BOOT_PAUSE = 5
 
 
 def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Tell those old nodes to go whose turn has come. Each drains, settles and ends in an execution of its own; nobody
-    waits for the end of a wave.
+    """Request the termination of the old nodes that start now. Each drains, settles and ends in an execution of its
+    own; no node waits for the end of a wave.
     """
     turn = take_turn(read(run, ports), ports, drains=True)
     record, preflight = turn.record, turn.scene.preflight
@@ -59,8 +59,8 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def _stalled(run: Run, turn: Turn, told: str, ports: Ports) -> Run | None:
-    """None while one of the nodes on their way moves, else the failure with what blocks them: the upgrade's own, and
-    those that another controller or a person terminates and cannot terminate.
+    """Return None while one of the nodes on their way moves, else the failure with what blocks them: the upgrade's own,
+    and those that another controller or a person terminates and cannot terminate.
     """
     preflight = turn.scene.preflight
     nodes = leaving_nodes(preflight, turn.record, turn.held)
@@ -76,20 +76,22 @@ def _stalled(run: Run, turn: Turn, told: str, ports: Ports) -> Run | None:
 
 
 def _canary_is_held(turn: Turn) -> bool:
-    """The canary waits for nodes that their hook holds because pods do not leave: nobody else goes meanwhile, and no
-    time-out ends it.
+    """Return whether the canary waits for nodes that their hook holds because pods do not leave: no other node starts
+    until then, and no time-out ends it.
     """
     waits = turn.permission.hold is Hold.CANARY and turn.permission.until is None
     return waits and bool(turn.held) and not turn.record.under_way.keys() - turn.held.keys()
 
 
 def _canary_drains(turn: Turn) -> bool:
-    """The canary waits for nodes on their way: a wait that no operator and no clock ends."""
+    """Return whether the canary waits for nodes on their way: a wait that no operator and no clock ends."""
     return turn.permission.hold is Hold.CANARY and turn.permission.until is None and bool(turn.record.under_way)
 
 
 def _all_gone(run: Run, turn: Turn, ports: Ports) -> Run:
-    """Old nodes may have gone while their successors still booted: those have to join before this is called done."""
+    """Finish the drains. Old nodes may have gone while their successors still booted: those have to join before the
+    step is done.
+    """
     late = Gate(missing=tuple(one for one in gate_of(turn.scene.preflight).missing if one.lack is Lack.NOT_JOINED))
     if late.open:
         return replace(run, next=Next.SCALE_DOWN, why="no node of an older template version is left")
@@ -100,7 +102,7 @@ def _all_gone(run: Run, turn: Turn, ports: Ports) -> Run:
 
 
 def _nothing_goes(run: Run, turn: Turn, told: str, ports: Ports) -> Run:
-    """Nobody is on his way and nobody could start: why, and for how long that is borne."""
+    """Wait or fail when no node is on its way and none could start: report why, and limit the wait."""
     record, preflight = turn.record, turn.scene.preflight
     if turn.held or not to_try(preflight, record):
         reasons = {**record.reasons, **turn.held}
@@ -122,8 +124,8 @@ def _nothing_goes(run: Run, turn: Turn, told: str, ports: Ports) -> Run:
 
 
 def _budget_is_spent(run: Run, turn: Turn, told: str, ports: Ports) -> Run:
-    """A budget of 0 is the operator's and waited for; one that nodes of the policy's other groups hold is as well, as
-    long as these change.
+    """Wait for a budget of 0, which is the operator's; a budget that nodes of the policy's other groups hold is waited
+    for as well, as long as these change.
     """
     holders = others_disrupting(turn.scene.preflight)
     if not holders:
@@ -138,6 +140,8 @@ def _budget_is_spent(run: Run, turn: Turn, told: str, ports: Ports) -> Run:
 
 
 def busy_pause(parallel: int) -> int:
-    """Of so many nodes that drain side by side one is empty about then, and the next may start."""
+    """Return the pause after which about one of so many nodes that drain in parallel is empty, and
+    the next may start.
+    """
     least, most = BUSY_PAUSES
     return min(max(ONE_DRAIN // parallel, least), most)

@@ -1,8 +1,8 @@
-"""How long an upgrade takes and what its surge costs, estimated from what is known beforehand.
+"""Estimated duration of an upgrade and cost of its surge, from what is known at the start.
 
-Decides numbers; they are told as estimates. New nodes boot ahead of the drains, settling overlaps the next wave's
-draining: so boot, settle and termination count once, the drains one after the other (with MINIMAL, where nothing comes
-ahead, all four count for each wave)."""
+Decides numbers; they are reported as estimates. New nodes boot ahead of the drains, settling overlaps the next
+wave's draining: so boot, settle and termination count once, the drains one after the other (with MINIMAL, where
+nothing comes ahead, all four count for each wave)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _PLAUSIBLE = range(1, 3600)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """Seconds. `drains`: of each node by name, when nothing but its own budgets hinders it."""
+    """Durations in seconds. `drains`: of each node by name, when nothing but its own budgets delays it."""
 
     boot: int
     settle: int
@@ -32,7 +32,7 @@ class Pace:
 
 
 def boot_seconds(nodes: Iterable[Node], instances: Mapping[str, Instance]) -> int:
-    """The median time from EC2's launch to the Node's creation; the default where no node tells."""
+    """Return the median time from EC2's launch to the Node's creation; the default where no node has a measurement."""
     known = ((node, instances[node.instance_id]) for node in nodes if node.instance_id in instances)
     measured = [int((node.created - instance.launched).total_seconds()) for node, instance in known]
     plausible = [seconds for seconds in measured if seconds in _PLAUSIBLE]
@@ -40,7 +40,9 @@ def boot_seconds(nodes: Iterable[Node], instances: Mapping[str, Instance]) -> in
 
 
 def drain_seconds(node: WaveNode, pods: Sequence[Pod], rivalry: ClusterConstraints) -> int:
-    """The longest grace of its pods and the start of the next one, for each turn that the scarcest budget needs."""
+    """Return the longest grace of its pods and the start of the next one, for each turn that the
+    scarcest budget needs.
+    """
     leaving = [pod for pod in pods if has_to_leave(pod)]
     if not leaving:
         return 0
@@ -49,7 +51,7 @@ def drain_seconds(node: WaveNode, pods: Sequence[Pod], rivalry: ClusterConstrain
 
 
 def total_seconds(waves: Sequence[Sequence[str]], pace: Pace, strategy: Strategy, *, bake: int = 0) -> int:
-    """Of the whole upgrade; `bake`: of the canary. 0 when there is nothing to do."""
+    """Return the duration of the whole upgrade; `bake`: of the canary. 0 when there is nothing to do."""
     if not waves:
         return 0
     drains = [max((pace.drains.get(name, 0) for name in wave), default=0) for wave in waves]
@@ -58,7 +60,9 @@ def total_seconds(waves: Sequence[Sequence[str]], pace: Pace, strategy: Strategy
 
 
 def surge_cost(extra: int, seconds: int, price: float | None) -> float | None:
-    """US dollars, at the most: `extra` nodes at the dearest price for the whole time. None where no price is known."""
+    """Return the cost in US dollars, at the most: `extra` nodes at the most expensive price for the whole time. None
+    where no price is known.
+    """
     if extra == 0:
         return 0.0
     return None if price is None else round(extra * price * seconds / 3600, 4)

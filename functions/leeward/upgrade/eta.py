@@ -1,7 +1,8 @@
-"""How long a running upgrade still takes, estimated from what is left and from how far the nodes under way have come.
+"""Estimated time that a running upgrade still takes, from what is left and from how far the nodes under way have
+come.
 
-Decides a number of seconds, told as an estimate. What has not begun counts in whole waves, nodes that drain with what
-is left of them: so it falls while they drain, and does not start anew with every look."""
+Decides a number of seconds, reported as an estimate. What has not begun counts in whole waves, nodes that drain with
+what is left of them: so the estimate falls while they drain, and does not restart with every observation."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -16,8 +17,8 @@ from leeward.upgrade.surge_sizes import Strategy
 def seconds_left(
     preflight: Preflight, *, gate_passed: bool, terminations: Mapping[str, TerminationRecord] | None = None
 ) -> int:
-    """`gate_passed`: the first new nodes have come, and no further boot is waited for (with MINIMAL each wave waits for
-    its own). `terminations`: of old nodes under way by instance, where they can be read.
+    """Return the seconds left. `gate_passed`: the first new nodes have come, and no further boot is waited for (with
+    MINIMAL each wave waits for its own). `terminations`: of old nodes under way by instance, where they can be read.
     """
     pace = pace_of(preflight)
     ends, now = terminations or {}, preflight.world.now
@@ -34,7 +35,7 @@ def seconds_left(
 
 
 def _drain_left(name: str, record: TerminationRecord | None, pace: Pace, now: datetime) -> int:
-    """Until its last pod has left; a drain that takes longer than was thought may end any moment."""
+    """Return the seconds until its last pod has left; a drain that takes longer than estimated may end any moment."""
     whole = pace.drains.get(name, 0)
     if record is None or "draining" not in record.times:
         return whole

@@ -1,6 +1,6 @@
-"""Pods that did not leave old nodes in time: each with its cause and the way out (docs/features.md, U14).
+"""Pods that did not leave old nodes in time: each with its cause and the fix (docs/features.md, U14).
 
-Decides which cause it is, from what the cluster says when the upgrade ends; the words are in `failures.py`."""
+Decides which cause it is, from the cluster's state when the upgrade ends; the messages are in `failures.py`."""
 
 from collections.abc import Collection, Iterator
 
@@ -9,11 +9,13 @@ from leeward.upgrade.checks.workloads import tolerates_every_mark
 from leeward.upgrade.failures import EvictionCause, PodEvictionFailure, eviction_failure
 from leeward.upgrade.preflight import Preflight
 
-MOST = 5  # told; the rest is of the same kind, most often
+MOST = 5  # reported; the rest is of the same kind, most often
 
 
 def eviction_failures(preflight: Preflight, failed: Collection[str]) -> tuple[PodEvictionFailure, ...]:
-    """`failed`: ids of old instances whose pods did not leave. Empty where every pod could leave by now."""
+    """Return the failures of old nodes. `failed`: ids of old instances whose pods did not leave. Empty where every pod
+    could leave by now.
+    """
     nodes = [node for node in preflight.world.nodes if node.instance_id in failed]
     found = [
         eviction_failure(
@@ -37,7 +39,7 @@ def _causes(preflight: Preflight, node: str) -> Iterator[tuple[Pod, EvictionCaus
 
 
 def _cause(preflight: Preflight, pod: Pod) -> EvictionCause | None:
-    """None for a pod that could leave now."""
+    """Return the cause, None for a pod that could leave now."""
     budgets = preflight.budgets_of(pod)
     if pod.deletion is not None:
         return EvictionCause.STILL_STOPPING

@@ -1,7 +1,7 @@
-"""Why new nodes did not come, and why pods did not leave: each cause with its way out.
+"""Causes of new nodes that did not come, and of pods that did not leave, each with its fix.
 
-Decides what a failed upgrade says. Sources: EKS, "Managed node update behavior" (the known reasons of both errors), and
-the error codes of EC2 and Auto Scaling."""
+Decides the message of a failed upgrade. Sources: EKS, "Managed node update behavior" (the known reasons of both
+errors), and the error codes of EC2 and Auto Scaling."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from leeward.policy.durations import format_duration
 
 
 class CreationCause(StrEnum):
-    """Of a NodeCreationFailure."""
+    """Cause of a NodeCreationFailure."""
 
     NO_CAPACITY = "NoCapacity"
     INSTANCE_QUOTA = "InstanceQuota"
@@ -26,7 +26,7 @@ class CreationCause(StrEnum):
 
 
 class EvictionCause(StrEnum):
-    """Of a PodEvictionFailure."""
+    """Cause of a PodEvictionFailure."""
 
     BUDGET_ALLOWS_NONE = "BudgetAllowsNone"
     SEVERAL_BUDGETS = "SeveralBudgets"
@@ -38,7 +38,7 @@ class EvictionCause(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeCreationFailure:
-    """`object`: a zone, an instance or a node."""
+    """A new node that did not come. `object`: a zone, an instance or a node."""
 
     cause: CreationCause
     object: str
@@ -48,7 +48,7 @@ class NodeCreationFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodEvictionFailure:
-    """`objects`: the budgets that forbid it, `namespace/name`; empty for other causes."""
+    """A pod that did not leave. `objects`: the budgets that forbid it, `namespace/name`; empty for other causes."""
 
     cause: EvictionCause
     node: str
@@ -80,19 +80,21 @@ _LAUNCH_FIXES = {
 
 
 def code_in(said: str) -> str:
-    """The code of EC2 or Auto Scaling that a refusal begins with or quotes, empty where it has none that is known."""
+    """Return the code of EC2 or Auto Scaling that a refusal begins with or quotes, empty where it has no known one."""
     return next((code for code in _LAUNCH_CODES if code in said), "")
 
 
 def launch_failure(zone: str, code: str, said: str) -> NodeCreationFailure:
-    """A launch that EC2 or Auto Scaling refused; `code` is theirs, a code that nobody knows is told as it stands."""
+    """Return the failure of a launch that EC2 or Auto Scaling refused; `code` is theirs, an unknown code is reported
+    unchanged.
+    """
     cause = _LAUNCH_CODES.get(code, CreationCause.LAUNCH_REFUSED)
     told = f"{zone}: no new node could be launched: {code}: {said}"
     return NodeCreationFailure(cause=cause, object=zone, message=told, fix=_LAUNCH_FIXES[cause])
 
 
 def never_joined(instance: str, zone: str, waited: timedelta, state: str) -> NodeCreationFailure:
-    """An instance without a Node. `state` is EC2's word; `waited` since its launch."""
+    """Return the failure of an instance without a Node. `state` is EC2's term; `waited` since its launch."""
     if state not in {"pending", "running"}:
         told = f"{instance} in {zone}: launched and now {state}"
         fix = "look at the group's scaling activities and the instance's state reason"
@@ -106,14 +108,16 @@ def never_joined(instance: str, zone: str, waited: timedelta, state: str) -> Nod
 
 
 def labels_missing(node: str, wrong: Sequence[str]) -> NodeCreationFailure:
-    """A node that joined without what its group puts on nodes."""
+    """Return the failure of a node that joined without the labels that its group puts on nodes."""
     told = f"{node}: joined without the labels {', '.join(wrong)}"
     fix = "custom user data overwrites --node-labels: pass on what EKS or the template sets"
     return NodeCreationFailure(cause=CreationCause.LABELS_MISSING, object=node, message=told, fix=fix)
 
 
 def not_ready(node: str, conditions: Sequence[Mapping[str, Any]], waited: timedelta) -> NodeCreationFailure:
-    """`conditions`: raw, of the Node's status; those that are not as they should be are named with their reason."""
+    """Return the failure of a node that is not Ready. `conditions`: raw, of the Node's status; the bad ones are named
+    with their reason.
+    """
     bad = [_told(one) for one in conditions if one.get("status") != ("True" if one.get("type") == "Ready" else "False")]
     told = f"{node}: not Ready for {format_duration(waited)}: {'; '.join(bad) or 'it reports no condition'}"
     pressure = [one["type"] for one in conditions if one.get("status") == "True" and one.get("type") != "Ready"]
@@ -139,7 +143,7 @@ _EVICTION_FIXES = {
 def eviction_failure(
     cause: EvictionCause, *, node: str, pod: str, waited: timedelta, objects: Sequence[str] = (), said: str = ""
 ) -> PodEvictionFailure:
-    """A pod that did not leave in time. `said`: the API's or the policy's own words."""
+    """Return the failure of a pod that did not leave in time. `said`: the API's or the policy's own words."""
     names = ", ".join(objects)
     why = {
         EvictionCause.BUDGET_ALLOWS_NONE: f"PodDisruptionBudget {names} allows no disruption",

@@ -1,18 +1,18 @@
-"""What pre-flight can find, each with its way out. The codes are a public, closed set (docs/command-line.md)."""
+"""Findings of pre-flight, each with its fix. The codes are a public, closed set (docs/command-line.md)."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """A blocker stops the run, unless it is overridden by its code."""
+    """Severity of a finding. A blocker stops the run, unless it is overridden by its code."""
 
     BLOCKER = "blocker"
     WARNING = "warning"
 
 
 class Code(StrEnum):
-    """One for each kind of finding."""
+    """Code of a finding, one for each kind."""
 
     # pods and their budgets
     PDB_NEVER_ALLOWS = "PdbNeverAllows"
@@ -26,7 +26,7 @@ class Code(StrEnum):
     PODS_FIT_NOWHERE = "PodsFitNowhere"
     MORE_NODES_NEEDED = "MoreNodesNeeded"
     TEMPLATE_INCOMPLETE = "TemplateIncomplete"
-    # room for the surge
+    # capacity for the surge
     ZONE_WITHOUT_ADDRESSES = "ZoneWithoutAddresses"
     ZONE_SHORT_OF_ADDRESSES = "ZoneShortOfAddresses"
     MAX_SIZE_RAISED = "MaxSizeRaised"
@@ -64,7 +64,7 @@ class Code(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """`object`: what it is about, as its own tool names it: `pdb shop/web`, `group web`, `zone us-east-1a`."""
+    """One finding. `object`: its subject, as its own tool names it: `pdb shop/web`, `group web`, `zone us-east-1a`."""
 
     code: Code
     severity: Severity
@@ -74,15 +74,15 @@ class Finding:
 
 
 def blocker(code: Code, about: str, message: str, fix: str) -> Finding:
-    """The run would fail or do harm."""
+    """Return a finding with which the run would fail or do harm."""
     return Finding(code=code, severity=Severity.BLOCKER, object=about, message=message, fix=fix)
 
 
 def warning(code: Code, about: str, message: str, fix: str) -> Finding:
-    """Worth knowing before the start."""
+    """Return a finding that is worth knowing before the start."""
     return Finding(code=code, severity=Severity.WARNING, object=about, message=message, fix=fix)
 
 
 def blocking(findings: tuple[Finding, ...], overridden: frozenset[Code]) -> tuple[Finding, ...]:
-    """The blockers that nobody has overridden."""
+    """Return the blockers that are not overridden."""
     return tuple(one for one in findings if one.severity is Severity.BLOCKER and one.code not in overridden)

@@ -1,7 +1,7 @@
-"""The gate before all old nodes are cordoned: are the new nodes there, Ready and what they should be?
+"""The gate before all old nodes are cordoned: the new nodes exist, are Ready and have the labels of the target.
 
-Decides from members of the group. Source: EKS, "Managed node update behavior", scale-up phase: at least one new node in
-every zone that has nodes, every new node Ready, EKS' labels on them."""
+Decides from members of the group. Source: EKS, "Managed node update behavior", scale-up phase: at least one new node
+in every zone that has nodes, every new node Ready, EKS' labels on them."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from leeward.upgrade.members import Age, Member
 
 
 class Lack(StrEnum):
-    """What is missing."""
+    """Kind of a missing condition."""
 
     NO_NEW_NODE = "no-new-node"
     NOT_JOINED = "not-joined"
@@ -22,8 +22,8 @@ class Lack(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """`object`: a zone for `no-new-node`, else a node or an instance that has not joined; `labels`: those that a node
-    lacks, `key=value`.
+    """One missing condition. `object`: a zone for `no-new-node`, else a node or an instance that has not joined;
+    `labels`: those that a node lacks, `key=value`.
     """
 
     lack: Lack
@@ -34,20 +34,20 @@ class Missing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """Open when nothing is missing."""
+    """Result of the gate: open when nothing is missing."""
 
     missing: tuple[Missing, ...] = ()
 
     @property
     def open(self) -> bool:
-        """All old nodes may be cordoned."""
+        """True when all old nodes may be cordoned."""
         return not self.missing
 
 
 def judge_gate(members: Sequence[Member], zones: Iterable[str], expected: Mapping[str, str]) -> Gate:
-    """`zones`: those that hold old nodes; `expected`: labels that every new node has to carry.
+    """Evaluate the gate. `zones`: those that hold old nodes; `expected`: labels that every new node has to carry.
 
-    Strategy MINIMAL has no new nodes before the old ones go: its gate is asked without zones.
+    Strategy MINIMAL has no new nodes before the old ones terminate: its gate is evaluated without zones.
     """
     new = [member for member in members if member.age is Age.NEW]
     served = {_zone(member) for member in new}
@@ -61,16 +61,17 @@ def judge_gate(members: Sequence[Member], zones: Iterable[str], expected: Mappin
 
 
 def waited_for(members: Sequence[Member], early: Collection[str]) -> list[Member]:
-    """Once the target has proven to work, those launched since are not waited for. `early`: ids of those that were
-    there before. Where a zone has none of these (gone, or the clocks disagree) its later ones stand in for them.
+    """Return the members that the gate waits for: once the target has proven to work, those launched since are left
+    out. `early`: ids of those that were there before. Where a zone has none of these (gone, or the clocks disagree) its
+    later ones stand in for them.
     """
     served = {_zone(one) for one in members if one.age is Age.NEW and one.instance.id in early}
     return [one for one in members if one.instance.id in early or _zone(one) not in served]
 
 
 def is_proven(members: Sequence[Member], zones: Iterable[str], expected: Mapping[str, str]) -> bool:
-    """Whether the target works: in each of the zones a new node is Ready and carries the labels. The others may still
-    boot, and the gate still waits for them.
+    """Return whether the target works: in each of the zones a new node is Ready and carries the labels. The others may
+    still boot, and the gate still waits for them.
     """
     joined = [member for member in members if member.age is Age.NEW and not _lacks(member, expected)]
     return set(zones) <= {_zone(member) for member in joined}

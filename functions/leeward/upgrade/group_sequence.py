@@ -1,7 +1,7 @@
-"""Several groups, one after the other: `{"groups": ["FIRST", "SECOND"]}`, of one cluster or of several.
+"""Upgrades of several groups, one after the other: `{"groups": ["FIRST", "SECOND"]}`, of one cluster or of several.
 
-Decides what follows. The record of the group whose turn it is carries the names of the others; the step that ends its
-upgrade well starts the next. A failure keeps them: started again, the group goes on, and they follow then."""
+Decides what follows. The record of the current group carries the names of the others; the step that ends its upgrade
+well starts the next. A failure keeps them: when the group is started again and succeeds, they follow."""
 
 from collections.abc import Mapping
 from hashlib import sha256
@@ -16,8 +16,8 @@ MOST_GROUPS = 50
 
 
 def following(given: Mapping[str, Any]) -> tuple[str, ...]:
-    """The groups after the first, from the input of an execution. Raises InvalidInputError for what is no list of
-    different names, and for a wish that is said to several.
+    """Return the groups after the first, from the input of an execution. Raises InvalidInputError for anything but a
+    list of different names, and for a control request for several.
     """
     groups = given.get("groups")
     listed = groups if groups is not None else [given.get("group"), *(given.get("then") or ())]
@@ -31,15 +31,17 @@ def following(given: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def known(names: tuple[str, ...], ports: Ports) -> tuple[str, ...]:
-    """The same names. Raises InvalidInputError for one that Auto Scaling does not know: before the first is touched."""
+    """Return the same names. Raises InvalidInputError for one that Auto Scaling does not know, before the first is
+    changed.
+    """
     for name in names:
         described(name, ports)
     return names
 
 
 def begin_next(record: UpgradeRecord, ports: Ports) -> str:
-    """Start the upgrade of the group that follows; what was done, in a sentence, empty where none follows. The name
-    follows from the record: asked twice, also when that execution has ended, it is started once.
+    """Start the upgrade of the group that follows; return what was done, in a sentence, empty where none follows. The
+    name follows from the record: a repeat, also when that execution has ended, starts nothing more.
     """
     if not record.then:
         return ""
@@ -51,7 +53,7 @@ def begin_next(record: UpgradeRecord, ports: Ports) -> str:
 
 
 def _input(asked: Asked) -> dict[str, Any]:
-    """As `asked_for` reads it; the target is the same for each group of a list."""
+    """Return the input that `asked_for` reads; the target is the same for each group of a list."""
     words = {
         "ami": asked.image,
         "launchTemplateVersion": asked.template_version,

@@ -1,6 +1,6 @@
-"""Entry point of the upgrade room: the steps of node-group-upgrade, and executions of it that have died.
+"""Entry point of the upgrade package: the steps of node-group-upgrade, and executions of it that have died.
 
-The planner is imported at the first call: an execution that has died is cleared away without it."""
+The planner is imported at the first call: an execution that has died is cleaned up without it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,8 +14,8 @@ ENDED = "Step Functions Execution Status Change"  # the detail-type of EventBrid
 
 
 def upgrade(event: Mapping[str, Any], context: object) -> dict[str, Any]:
-    """`{"step", "run", "execution"?, "error"?, "cause"?}` -> the run document. EventBridge's word on how an execution
-    ended -> what was given back.
+    """Run one step: `{"step", "run", "execution"?, "error"?, "cause"?}` -> the run document. For EventBridge's event
+    that an execution ended: restore what it left -> what was restored.
     """
     if event.get("detail-type") == ENDED:
         from leeward.upgrade.reconciler import ended_badly

@@ -1,7 +1,7 @@
 """The labels that a new node of a self-managed group has to carry, or the gate stays closed (docs/features.md, U6).
 
-Decides from what the version's user data tells kubelet and from the group's tags for Cluster Autoscaler. A tag is a
-wish: it counts where an old node carries its label, or where there is no old node to tell."""
+Decides from what the version's user data passes to kubelet and from the group's tags for Cluster Autoscaler. A tag
+is not binding: it counts where an old node carries its label, or where there is no old node to compare."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -17,7 +17,7 @@ from leeward.upgrade.record import UpgradeRecord
 
 
 def labelled(record: UpgradeRecord, group: Group, nodes: Iterable[Node], ports: Ports) -> UpgradeRecord:
-    """The record with the labels of its target, and of the one before, to which a rollback returns."""
+    """Return the record with the labels of its target, and of the one before, to which a rollback returns."""
     if record.target.nodegroup is not None:
         return record
     members = {one.id for one in group.instances}
@@ -38,8 +38,8 @@ def _with_labels(target: Target, group: Group, old: Iterable[Node], ports: Ports
 
 
 def _of_user_data(target: Target, group: Group, ports: Ports) -> Mapping[str, str]:
-    """None where some instance types come from templates of their own, where the template cannot be read, and of what
-    only a script on the instance knows.
+    """Return the labels in the user data. Empty where some instance types come from templates of their own, and where
+    the template cannot be read; labels that only a script on the instance knows are missing.
     """
     if target.template is None or target.overrides:
         return {}

@@ -1,7 +1,7 @@
-"""The first step of an upgrade: does this execution hold the lease on the group?
+"""The first step of an upgrade: take the lease on the group or name the execution that holds it.
 
-Decides from the record and from what its execution is doing. Any number of starts end with one execution that works:
-the others name it and end. A record that was left behind is taken over and goes on where it was."""
+Decides from the record and from the state of its execution. Any number of starts end with one execution that works:
+the others name it and end. A record that was left behind is taken over and resumes where it was."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -29,11 +29,11 @@ ACTIONS = {
 
 
 class LeaseLostError(RecordChangedError):
-    """Another execution has taken the group meanwhile: this one has nothing more to say."""
+    """Another execution has taken the group's lease: this one must not write any more."""
 
 
 def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
-    """Write down the wish, take the lease or hand over to whoever holds it."""
+    """Record the control request, take the lease or delegate to the execution that holds it."""
     name, given = str(call.get("execution") or ""), call.get("run") or {}
     run = replace(run, execution=name)
     follows = known(following(given), ports)
@@ -43,7 +43,7 @@ def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
         record = _wish(record, run.group, str(action), ports)
     handed = record is not None and bool(record.execution) and given.get("after") == record.execution
     if record is not None and record.ended is None and not handed and record.execution != name and held(record, ports):
-        if follows:  # whoever has the group goes on with them
+        if follows:  # the execution that holds the group starts them
             written(replace(record, then=follows), ports)
         later = f"; {limits(record)}" if limits(record) else ""
         what = f"reads the wish{later}" if action is not None else "has the group"
@@ -57,13 +57,13 @@ def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def held(record: UpgradeRecord, ports: Ports) -> bool:
-    """Whether an execution works on it."""
+    """Return whether an execution works on the upgrade."""
     return bool(record.execution) and ports.upgrade_executions.running(record.execution)
 
 
 def asked_for(given: Mapping[str, Any]) -> Asked:
-    """From the input of an execution. Raises InvalidInputError for more than one target, and for an SSM parameter that
-    is none of EKS' own.
+    """Return the request from the input of an execution. Raises InvalidInputError for more than one target, and for an
+    SSM parameter that is none of EKS' own.
     """
     asked = Asked(
         image=str(given.get("ami") or ""),
@@ -85,7 +85,9 @@ def asked_for(given: Mapping[str, Any]) -> Asked:
 
 
 def written(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
-    """Write it, at the version that it carries. Raises RecordChangedError, and the step is run again."""
+    """Write the record at the version that it carries and return it. Raises RecordChangedError, and the step is run
+    again.
+    """
     done = ports.upgrades.write(record)
     if done is None:
         raise RecordChangedError(f"upgrade of {record.group}: somebody has written at version {record.version}")
@@ -93,7 +95,7 @@ def written(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
 
 
 def read(run: Run, ports: Ports) -> UpgradeRecord:
-    """The record, if this execution still holds it. Raises LeaseLostError."""
+    """Return the record, if this execution still holds it. Raises LeaseLostError."""
     record = ports.upgrades.read(run.group)
     if record is None or record.execution != run.execution:
         raise LeaseLostError(f"upgrade of {run.group}: execution {record.execution if record else '?'} has it now")
@@ -101,7 +103,7 @@ def read(run: Run, ports: Ports) -> UpgradeRecord:
 
 
 def _wish(record: UpgradeRecord | None, group: str, action: str, ports: Ports) -> UpgradeRecord:
-    """Raises InvalidInputError for an unknown action, or one that makes no sense now."""
+    """Record the control request. Raises InvalidInputError for an unknown action, or one that does not apply now."""
     if action not in ACTIONS:
         raise InvalidInputError(f"input: found action {action!r}, expected one of {', '.join(ACTIONS)}")
     if record is None:
@@ -113,18 +115,18 @@ def _wish(record: UpgradeRecord | None, group: str, action: str, ports: Ports) -
 def _take(
     record: UpgradeRecord | None, run: Run, asked: Asked, cluster: str, ports: Ports, follows: tuple[str, ...]
 ) -> UpgradeRecord:
-    """A new record, or the one that was left behind, held by this execution from now on."""
+    """Return a new record, or the one that was left behind, held by this execution from now on."""
     if record is not None and record.execution == run.execution and record.ended is None:
-        return record  # this step was run before and its answer got lost
+        return record  # this step ran before and its response was lost
     attempt = record.attempt + 1 if record is not None else 1
     if record is not None and (record.resumable or record.wish is ControlRequest.ROLLBACK):
         again = replace(
             record, execution=run.execution, attempt=attempt, ended=None, error="", then=follows or record.then
         )
-        if not run.attempt:  # somebody has started it again: what has failed is tried again
+        if not run.attempt:  # an operator has started it again: what has failed is retried
             again = replace(again, failed=(), reasons={}, checked=record.checked and record.cordoned)
-            again = replace(again, phase_since=ports.clock.now(), proven=None)  # what new nodes are given begins anew
-            if record.error and not _eks_works_on(record, ports):  # an update that has failed is not looked at again
+            again = replace(again, phase_since=ports.clock.now(), proven=None)  # the time for new nodes restarts
+            if record.error and not _eks_works_on(record, ports):  # an update that has failed is not read again
                 made = record.prepared and record.target.nodegroup is None
                 again = replace(again, update="", tries=record.tries + 1, prepared=made)
         if asked.names_a_target and asked != record.asked:
@@ -138,7 +140,7 @@ def _take(
         raise InvalidInputError(f"group {group.name}: found no cluster of ours in its tags, expected one of them")
     policy = policy_of(cluster, group, ports) or NodePolicy(name="(defaults)", selector=Selector())
     fresh = replace(fresh_record(group, cluster, policy, asked, ports), then=follows)
-    if record is not None:  # what the last one could not give back yet is owed on
+    if record is not None:  # what the last one could not restore yet is still owed
         fresh = replace(
             fresh,
             suspended=record.suspended,
@@ -150,7 +152,7 @@ def _take(
 
 
 def _eks_works_on(record: UpgradeRecord, ports: Ports) -> bool:
-    """The upgrade has failed and the update of EKS goes on, which cannot be cancelled."""
+    """Return whether the upgrade has failed and EKS' update, which cannot be cancelled, goes on."""
     if not record.update:
         return False
     try:

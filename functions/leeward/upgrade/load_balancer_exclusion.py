@@ -1,7 +1,8 @@
-"""Whether all old nodes may leave external load balancers at once, when the gate has opened (docs/features.md, U7).
+"""Decision whether all old nodes may leave external load balancers at once, when the gate has opened
+(docs/features.md, U7).
 
 Decides from Services of type LoadBalancer, their EndpointSlices, and new nodes that are Ready: only where each such
-Service has a ready endpoint on one of them. Else each node leaves with its own turn, before its first eviction."""
+Service has a ready endpoint on one of them. Else each node leaves at its own drain, before its first eviction."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,28 +17,30 @@ SERVICE_LABEL = "kubernetes.io/service-name"  # of an EndpointSlice: the Service
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """`key`: namespace/name; `balanced`: of type LoadBalancer."""
+    """A Service. `key`: namespace/name; `balanced`: of type LoadBalancer."""
 
     key: str
     balanced: bool
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """From a Service of the API."""
+        """Parse a Service of the API."""
         meta, spec = raw["metadata"], raw.get("spec") or {}
         return cls(key=f"{meta['namespace']}/{meta['name']}", balanced=spec.get("type") == "LoadBalancer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """`service`: namespace/name, empty where it belongs to none; `nodes`: that hold a ready endpoint."""
+    """An EndpointSlice. `service`: namespace/name, empty where it belongs to none; `nodes`: that
+    hold a ready endpoint.
+    """
 
     service: str
     nodes: frozenset[str]
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """From an EndpointSlice of the API. A condition that is not told counts as ready, as Kubernetes defines it."""
+        """Parse an EndpointSlice of the API. A missing condition counts as ready, as Kubernetes defines it."""
         meta = raw["metadata"]
         service = (meta.get("labels") or {}).get(SERVICE_LABEL)
         ready = [one for one in raw.get("endpoints") or () if (one.get("conditions") or {}).get("ready") is not False]
@@ -49,15 +52,15 @@ class Slice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exclusion:
-    """`at_once`: all old nodes now; `why` in a sentence."""
+    """The decision. `at_once`: all old nodes now; `why` in a sentence."""
 
     at_once: bool
     why: str
 
 
 def exclusion(services: Sequence[Service], slices: Sequence[Slice], new: Collection[str]) -> Exclusion:
-    """`new`: names of new nodes that are Ready. Without a Service of type LoadBalancer there is nothing to leave, and
-    other load balancers hold nodes for reasons that nobody can see here.
+    """Decide from parsed objects. `new`: names of new nodes that are Ready. Without a Service of type LoadBalancer
+    there is nothing to leave, and other load balancers hold nodes for reasons that the cluster does not show.
     """
     balanced = sorted(one.key for one in services if one.balanced)
     if not balanced:
@@ -72,8 +75,8 @@ def exclusion(services: Sequence[Service], slices: Sequence[Slice], new: Collect
 
 
 def look_for_exclusion(kubernetes: Kubernetes, new: Collection[str]) -> Exclusion:
-    """Two lists from the watch cache, the second only where a Service asks for it. Where they cannot be had, nothing is
-    done at once: that is never wrong.
+    """Read two lists of the watch cache, the second only where a Service needs it, and decide. Where they cannot be
+    read, nothing leaves at once: that is never wrong.
     """
     try:
         services = kubernetes.read(Listed.SERVICES, Service.from_json)

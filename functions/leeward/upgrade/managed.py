@@ -1,8 +1,9 @@
-"""Managed node groups: EKS rolls them, we decide when it may start, start its update, watch it and say what blocks it.
+"""Managed node groups: EKS rolls them; Leeward decides when that may start, starts the update, watches it and
+reports what blocks it.
 
-Nothing here writes the group through Auto Scaling, nor the node group's configuration. EKS can neither pause nor cancel
-the update of a node group: wishes take effect before it starts and when it has ended. An update that fails because of
-pods is started again only with a changed decision: by force, where the policy says so."""
+Nothing here writes the group through Auto Scaling, nor the node group's configuration. EKS can neither pause nor
+cancel the update of a node group: control requests take effect before it starts and when it has ended. An update
+that fails because of pods is started again only with a changed decision: by force, where the policy says so."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -31,7 +32,7 @@ from leeward.upgrade.status import blocking_drains
 from leeward.upgrade.survey import judge
 
 PAUSE = 30  # seconds
-MOST_EVENTS = 20  # of one look
+MOST_EVENTS = 20  # of one observation
 STALLED = timedelta(hours=3)  # EKS ends an update by itself where a pod or a new node holds one node for 15 minutes
 _WAY_OUT = (
     "EKS cannot cancel it: free what holds the nodes, then start the upgrade again, which watches the same update"
@@ -39,8 +40,8 @@ _WAY_OUT = (
 
 
 def start(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Pre-flight, then windows, freeze and pause, then UpdateNodegroupVersion. What was held is judged again before it
-    starts: the world has moved.
+    """Run pre-flight, then check windows, freeze and pause, then call UpdateNodegroupVersion. A run that was held
+    repeats pre-flight before it starts: the cluster's state has changed.
     """
     record = read(run, ports)
     if record.update:
@@ -51,7 +52,7 @@ def start(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if record.wish is ControlRequest.ROLLBACK:
         record = written(_turned(record), ports)
     if record.prepared and _updating(record, ports):
-        return _begin(run, record, ports)  # it was asked for, and the answer got lost
+        return _begin(run, record, ports)  # it was started, and the response was lost
     hold = _hold(record, ports)
     if not record.checked or (hold is None and run.next in HELD.values() and not record.rolling_back):
         verdict = judge(record, ports)
@@ -65,7 +66,7 @@ def start(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def watch(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """How the update stands, and which pods and budgets hold the nodes that drain."""
+    """Read the state of the update, and report which pods and budgets hold the nodes that drain."""
     record = read(run, ports)
     if not record.update:
         return replace(run, next=Next.MANAGED, why="the next update is to be started")
@@ -90,8 +91,8 @@ STEPS = {"start-managed": start, "watch-managed": watch}
 
 
 def _hold(record: UpgradeRecord, ports: Ports) -> Permission | None:
-    """Only the start of an update can be held. EKS keeps no canary, which pre-flight has said; a rollback waits for no
-    window.
+    """Return the hold, None without one. Only the start of an update can be held. EKS keeps no canary, which pre-flight
+    has reported; a rollback waits for no window.
     """
     if record.rolling_back:
         return None
@@ -107,8 +108,8 @@ def _updating(record: UpgradeRecord, ports: Ports) -> bool:
 
 
 def _begin(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
-    """The target is written down before. The token follows from the record: an update whose answer got lost is found
-    again by whoever comes next.
+    """Start the update. The target is recorded first. The token follows from the record: the next execution finds an
+    update whose response was lost.
     """
     asked, name = record.asked, record.target.nodegroup or ""
     nodegroup = ports.managed_updates.nodegroup(record.cluster, name)
@@ -134,9 +135,11 @@ def _begin(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
 
 
 def _rolls(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports) -> Run:
-    """Counts, what holds the drains, and what a wish has to wait for; a failure once nothing has moved for hours.
+    """Report counts, what holds the drains, and what a control request has to wait for; fail once nothing has moved for
+    hours.
 
-    An Event names what was so at the last look too: a budget that is at its limit for a moment is no news.
+    An Event names what was so at the previous observation too: a budget that is at its limit for a moment is not
+    reported.
     """
     held = blocking_drains(scene.preflight)
     kept = frozenset(list(dict.fromkeys(one.node for one in held))[:MOST_REASONS])
@@ -174,7 +177,9 @@ def _succeeded(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
 
 
 def _failed(run: Run, record: UpgradeRecord, update: ManagedUpdate, scene: Scene, ports: Ports) -> Run:
-    """What the operator wants comes first, then force where the policy says so, else the failure by its name."""
+    """Handle a failed update: the operator's control request comes first, then force where the policy says so, else the
+    failure by its name.
+    """
     said = "; ".join(update.errors) or f"update {update.id} is {update.state.value}"
     if record.wish is ControlRequest.ABORT:
         remark = f"EKS' update {update.id} failed: {said}: new nodes stay, old ones that are left stay as EKS left them"
@@ -195,7 +200,7 @@ def _failed(run: Run, record: UpgradeRecord, update: ManagedUpdate, scene: Scene
 
 
 def _next_one(run: Run, record: UpgradeRecord, said: str, ports: Ports) -> Run:
-    """Back to the version before, or on to another target that a later start has asked for."""
+    """Return to the version before, or go on to another target that a later start has asked for."""
     written(_afresh(record), ports)
     return replace(
         run, next=Next.MANAGED, why=f"{said}: {'back' if record.wish is ControlRequest.ROLLBACK else 'on'} from here"
@@ -203,14 +208,16 @@ def _next_one(run: Run, record: UpgradeRecord, said: str, ports: Ports) -> Run:
 
 
 def _afresh(record: UpgradeRecord) -> UpgradeRecord:
-    """Ready for another update, under a token that was not used before."""
+    """Return the record ready for another update, under a token that was not used before."""
     return replace(record, update="", tries=record.tries + 1, reasons={}, prepared=False)
 
 
 def _turned(record: UpgradeRecord) -> UpgradeRecord:
-    """A rollback: an update to the version of the group's own launch template that it had before."""
+    """Return the record of a rollback: an update to the version of the group's own launch template
+    that it had before.
+    """
     back = record.previous
-    assert back is not None  # without one the wish is refused
+    assert back is not None  # without one the control request is refused
     assert back.source is not None
     return replace(
         record,

@@ -1,4 +1,4 @@
-"""What wishes about a managed node group have to wait for: EKS has no pause, and cancels no update of a node group
+"""Limits of control requests for a managed node group: EKS has no pause, and cancels no update of a node group
 (CancelUpdate serves rollbacks of Auto Mode clusters alone)."""
 
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
@@ -11,7 +11,9 @@ _LATER = {
 
 
 def limits(record: UpgradeRecord) -> str:
-    """What has to be said beside the wish while EKS rolls the group; empty where it takes effect at once."""
+    """Return the limit to report with the control request while EKS rolls the group; empty where it takes effect at
+    once.
+    """
     if record.target.nodegroup is None or not record.update or record.ended is not None:
         return ""
     return _LATER.get(record.wish, "")

@@ -1,7 +1,7 @@
-"""Why EKS' update of a managed node group has failed: its own words, and what the cluster shows beside them.
+"""Reasons why EKS' update of a managed node group has failed: its own words, and what the cluster shows beside them.
 
-Decides what a failed update says, with the way out. Sources: EKS, "Managed node update behavior" (known reasons), the
-EKS API's ErrorDetail codes."""
+Decides the message of a failed update, with the fix. Sources: EKS, "Managed node update behavior" (known reasons),
+the EKS API's ErrorDetail codes."""
 
 from datetime import datetime
 
@@ -28,17 +28,17 @@ LAUNCH_CODES = {
 
 
 def is_eviction(update: ManagedUpdate) -> bool:
-    """Pods did not leave."""
+    """Return whether the update failed because pods did not leave."""
     return EVICTION in _codes(update)
 
 
 def is_creation(update: ManagedUpdate) -> bool:
-    """New nodes did not come."""
+    """Return whether the update failed because new nodes did not come."""
     return bool(CREATION & _codes(update))
 
 
 def why_pods_stay(update: ManagedUpdate, scene: Scene) -> str:
-    """EKS names the nodes; the pods and what holds them are looked up there."""
+    """Return EKS' errors, which name the nodes, and the pods there with what holds them."""
     held = blocking_drains(scene.preflight)
     named = [one for one in held if any(one.node in error for error in update.errors)] or held
     told = [f"{one.node}: {one.pod or 'the node'}: {one.object}: {one.fix}" for one in named]
@@ -48,7 +48,7 @@ def why_pods_stay(update: ManagedUpdate, scene: Scene) -> str:
 
 
 def why_no_nodes(update: ManagedUpdate, scene: Scene, now: datetime) -> str:
-    """EKS' words, and each new instance that is not as it should be, or each zone without one."""
+    """Return EKS' errors, and each new instance that is not as it should be, or each zone without one."""
     preflight = scene.preflight
     members = {one.name: one for one in preflight.members}
     told: list[str] = []

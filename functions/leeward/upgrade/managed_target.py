@@ -1,7 +1,7 @@
-"""What a managed node group shall become, and what it was: as the labels say that EKS puts on its nodes.
+"""Target of a managed node group and what it was before, in the terms of the labels that EKS puts on its nodes.
 
-EKS launches from a copy of its own; the version of the group's own launch template, where it has one, is on the nodes'
-labels. Source: EKS, "Managed node update behavior" (labels of the scale-up phase)."""
+EKS launches from a copy of its own; the version of the group's own launch template, where it has one, is on the
+nodes' labels. Source: EKS, "Managed node update behavior" (labels of the scale-up phase)."""
 
 from dataclasses import replace
 
@@ -14,8 +14,8 @@ from leeward.upgrade.record import UpgradeRecord
 
 
 def wanted(record: UpgradeRecord, nodegroup: Nodegroup | None, ports: Ports) -> Target:
-    """Before anything is made. Without a version of its own template EKS chooses the image, which nobody knows yet.
-    Raises ObjectGoneError for a version that is not there.
+    """Return the target before anything is made. Without a version of its own template EKS chooses the image, which is
+    not known yet. Raises ObjectGoneError for a version that does not exist.
     """
     target, version = Target(nodegroup=record.target.nodegroup), record.asked.template_version
     if nodegroup is None or nodegroup.template is None or not version:
@@ -24,8 +24,8 @@ def wanted(record: UpgradeRecord, nodegroup: Nodegroup | None, ports: Ports) -> 
 
 
 def made(record: UpgradeRecord, nodegroup: Nodegroup, ports: Ports) -> Target:
-    """The same with a version of the group's own launch template made for the image that is asked for, once: its token
-    follows from the record.
+    """Return the target with a version of the group's own launch template made for the image that is asked for, once:
+    its token follows from the record.
     """
     if not record.asked.image or nodegroup.template is None:
         return wanted(record, nodegroup, ports)
@@ -36,8 +36,8 @@ def made(record: UpgradeRecord, nodegroup: Nodegroup, ports: Ports) -> Target:
 
 
 def before(nodegroup: Nodegroup, target: Target, ports: Ports) -> Target | None:
-    """What a rollback returns to: another version of the group's own template. EKS takes no earlier Kubernetes version
-    or release (UpdateNodegroupVersion), so there is none without.
+    """Return the target of a rollback: another version of the group's own template. EKS takes no earlier Kubernetes
+    version or release (UpdateNodegroupVersion), so there is none without a template.
     """
     if nodegroup.template is None or target.source is None:
         return None
@@ -46,8 +46,8 @@ def before(nodegroup: Nodegroup, target: Target, ports: Ports) -> Target | None:
 
 
 def seen(target: Target, group: Group, ports: Ports, *, ended: bool) -> Target:
-    """With the version of EKS' copy that the group launches now, once members are of another (or the update has ended):
-    then EKS has set it up. Its image is what nodes are labelled with where EKS chooses it.
+    """Return the target with the version of EKS' copy that the group launches now, once members are of another (or the
+    update has ended): then EKS has set it up. Its image is the one with which nodes are labelled where EKS chooses it.
     """
     template = group.launch.template
     if template is not None and not template.version.isdigit():

@@ -1,6 +1,6 @@
-"""Which members of a group are old, which are new: what the upgrade has still to touch.
+"""Members of a group that are old and new: what the upgrade has still to replace.
 
-Decides from the group's own record of what each instance was launched from and, where that does not tell, from the
+Decides from the group's own record of what each instance was launched from and, where that is unknown, from the
 labels that EKS puts on nodes of managed groups. A node that an earlier, failed upgrade finished is new and stays in
 service (EKS, "Managed node update behavior", older revision, step 5)."""
 
@@ -20,7 +20,7 @@ _LEAVING = ("Terminating", "Detaching", "Detached")
 
 
 class Age(StrEnum):
-    """Seen from the target."""
+    """Age of a member relative to the target."""
 
     OLD = "old"
     NEW = "new"
@@ -28,8 +28,9 @@ class Age(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What members should have been launched from. `template`: the group's, its version a number; `overrides`: of
-    instance types whose override brings a template of its own; None, or an empty version, where nothing tells.
+    """The template from which members should have been launched. `template`: the group's, its version a number;
+    `overrides`: of instance types whose override brings a template of its own; None, or an empty version, where it is
+    unknown.
 
     `image`, `source` (template, version): of a managed group, as its nodes' labels name them, empty where not known;
     `node_labels`: of a self-managed one.
@@ -43,13 +44,13 @@ class Target:
     node_labels: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, instance_type: str) -> LaunchTemplateRef | None:
-        """The template from which the group would launch the type."""
+        """Return the template from which the group would launch the type."""
         return self.overrides.get(instance_type, self.template)
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """What a node of the target carries. EKS puts its own on managed ones: with a custom launch template the pair
-        that names it instead of the image.
+        """Labels that a node of the target carries. EKS puts its own on managed ones: with a custom launch template the
+        pair that names it instead of the image.
         """
         if self.nodegroup is None:
             return self.node_labels
@@ -61,7 +62,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """An instance of the group that is not leaving it, its Node where it has joined, and how it stands."""
+    """An instance of the group that is not leaving it, its Node where it has joined, its age and the reason."""
 
     instance: GroupInstance
     node: Node | None
@@ -70,12 +71,12 @@ class Member:
 
     @property
     def name(self) -> str:
-        """The node's name, the instance's id while there is none."""
+        """Name of the node, the instance's id while there is none."""
         return self.node.name if self.node is not None else self.instance.id
 
 
 class Absence(StrEnum):
-    """Why an instance of the group is no member of its upgrade."""
+    """Reason why an instance of the group is no member of its upgrade."""
 
     STANDBY = "in Standby"
     WARM_POOL = "in the warm pool"
@@ -91,7 +92,7 @@ class LeftOut:
 
 
 def members(group: Group, nodes: Mapping[str, Node], target: Target) -> tuple[Member, ...]:
-    """Those that are not leaving and not left out, by name. `nodes` by instance id."""
+    """Return the instances that are not leaving and not left out, by name. `nodes` by instance id."""
     found = [
         member
         for member in _present(group, nodes, target)
@@ -101,7 +102,7 @@ def members(group: Group, nodes: Mapping[str, Node], target: Target) -> tuple[Me
 
 
 def left_out(group: Group, nodes: Mapping[str, Node], target: Target) -> tuple[LeftOut, ...]:
-    """Old instances that stay as they are, by id."""
+    """Return old instances that stay as they are, by id."""
     present = ((one, _absence(one, by_eks=group.nodegroup is not None)) for one in _present(group, nodes, target))
     found = (
         LeftOut(instance=one.instance, absence=why) for one, why in present if why is not None and one.age is Age.OLD
@@ -118,8 +119,9 @@ def _present(group: Group, nodes: Mapping[str, Node], target: Target) -> list[Me
 
 
 def _absence(member: Member, *, by_eks: bool) -> Absence | None:
-    """A person has taken it out of service, or wants the group to keep it. New instances may be protected by the
-    group's default: they serve. EKS replaces protected instances of its node groups as any other.
+    """Return why the upgrade leaves the member out: an operator has taken it out of service, or wants the group to keep
+    it. New instances may be protected by the group's default: they serve. EKS replaces protected instances of its node
+    groups as any other.
     """
     lifecycle = member.instance.lifecycle
     if lifecycle.startswith("Warmed"):
@@ -138,7 +140,9 @@ def _member(instance: GroupInstance, node: Node | None, target: Target) -> Membe
 
 
 def _by_record(instance: GroupInstance, wanted: LaunchTemplateRef | None) -> tuple[Age, str] | None:
-    """None where either side is not known. Ids decide where both have one: a name may have been used again."""
+    """Return the age by the group's record, None where either side is not known. Ids decide where both have one: a name
+    may have been used again.
+    """
     have = instance.template
     if have is None or wanted is None or not wanted.version:
         return None
@@ -148,7 +152,7 @@ def _by_record(instance: GroupInstance, wanted: LaunchTemplateRef | None) -> tup
 
 
 def _by_labels(node: Node | None, target: Target) -> tuple[Age, str] | None:
-    """Only where both the node and the target name a source version or an image."""
+    """Return the age by labels, only where both the node and the target name a source version or an image."""
     if node is None or target.nodegroup is None:
         return None
     for key in (VERSION_LABEL, IMAGE_LABEL):

@@ -1,7 +1,8 @@
-"""New nodes of an earlier start that have not become nodes: the next start ends them, and others are launched.
+"""New instances of an earlier start that have not become nodes: the next start terminates them, and others are
+launched.
 
-Decides which those are: they stand in the way of the gate for as long as they are there, whatever has been mended
-since. No pod has ever served on them."""
+Decides which those are: they keep the gate closed for as long as they exist, whatever has been fixed since. No pod
+has ever served on them."""
 
 from dataclasses import replace
 
@@ -23,12 +24,13 @@ MOST_GIVEN_UP = 200
 
 
 def end_never_joined(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
-    """A launch of ours that nobody was asked to pay for pays for itself: it goes with decrement, and the next turn
-    launches another in its zone. Any other goes without, and the group replaces it. Who is given up, and who pays, is
-    written into the record first, and the causes' names follow from it: asked twice, it is asked once.
+    """Terminate the instances that never joined. A launch of this upgrade without a payer pays for itself: it is
+    terminated with decrement, and the next turn launches another in its zone. Any other is terminated without, and the
+    group replaces it. The instances given up, and the payers, are written into the record first, and the causes' names
+    follow from it: a repeat is idempotent.
     """
     late = [one.instance.id for one in scene.preflight.members if _is_late(one, record, scene)]
-    unpaid = {new: payer for new, payer in record.debts.items() if new not in record.under_way}  # those pay by a turn
+    unpaid = {new: payer for new, payer in record.debts.items() if new not in record.under_way}  # those pay in a turn
     own = {new: new for new, payer in unpaid.items() if payer == new or (new in late and not payer)}
     going = {*late, *own, *record.given_up} & scene.instances.keys()
     if not going and not own:
@@ -43,7 +45,9 @@ def end_never_joined(record: UpgradeRecord, scene: Scene, ports: Ports) -> Upgra
 
 
 def _is_late(member: Member, record: UpgradeRecord, scene: Scene) -> bool:
-    """Launched for this upgrade a quarter of an hour ago or longer, no Ready node, and nothing runs on it."""
+    """Return whether the member was launched for this upgrade a quarter of an hour ago or longer, has no Ready node,
+    and runs no pod that has to leave.
+    """
     instance = scene.instances.get(member.instance.id)
     if instance is None or instance.ended or member.instance.id in record.under_way:
         return False

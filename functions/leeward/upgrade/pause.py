@@ -1,4 +1,5 @@
-"""What a step may do now, and how long to pause when it may not: wishes, windows and the canary, asked of the ports."""
+"""Permission of a step, and how long to pause without one: control requests, windows and the canary, read through
+the ports."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,7 +19,7 @@ MOVES: Mapping[Move, Next] = {Move.UNDO: Next.ABORT, Move.ROLL_BACK: Next.ROLLBA
 
 
 def allowed(record: UpgradeRecord, scene: Scene, ports: Ports) -> Permission:
-    """Asks CloudWatch only while a canary is watched."""
+    """Return the permission. Reads CloudWatch only while a canary is watched."""
     canary = scene.policy.update.canary
     begun = record.finished + len(record.under_way)  # a canary whose drain has failed does not count
     watched = canary.nodes > 0 and begun > 0 and bool(canary.alarms) and not record.rolling_back
@@ -35,7 +36,7 @@ def allowed(record: UpgradeRecord, scene: Scene, ports: Ports) -> Permission:
 
 
 def with_canary(record: UpgradeRecord, scene: Scene, now: datetime) -> UpgradeRecord:
-    """The bake begins when the last canary node is finished."""
+    """Begin the bake when the last canary node is finished."""
     nodes = scene.policy.update.canary.nodes
     if nodes and record.canary_done is None and record.finished >= nodes:
         return replace(record, canary_done=now)
@@ -43,13 +44,15 @@ def with_canary(record: UpgradeRecord, scene: Scene, now: datetime) -> UpgradeRe
 
 
 def seconds_until(moment: datetime | None, now: datetime) -> int:
-    """Of a pause that ends by itself; looked at again meanwhile, for wishes change."""
+    """Return the seconds of a pause that ends by itself; limited, so that a changed control request is read in time."""
     left = ceil((moment - now).total_seconds()) if moment is not None else LONGEST
     return min(max(left, SHORTEST), LONGEST)
 
 
 def held(run: Run, found: Permission, under_way: int, now: datetime) -> Run:
-    """Paused, outside the windows, baking, or to be undone. `under_way`: nodes that finish meanwhile."""
+    """Return the run paused, outside the windows, baking, or to be undone. `under_way`: nodes that finish during the
+    hold.
+    """
     if found.move is Move.HOLD and found.hold is not None:
         finish = f"; {under_way} nodes finish" if under_way else ""
         return again(run, HELD[found.hold], seconds_until(found.until, now), found.why + finish)
@@ -57,12 +60,12 @@ def held(run: Run, found: Permission, under_way: int, now: datetime) -> Run:
 
 
 def resumed(run: Run, record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
-    """A hold has just ended: what new nodes are given begins anew, for none were launched meanwhile."""
+    """Restart the time for new nodes when a hold has just ended, because none were launched during the hold."""
     if run.next not in HELD.values():
         return record
     return written(replace(record, phase_since=ports.clock.now()), ports)
 
 
 def again(run: Run, onward: Next, pause: int, why: str) -> Run:
-    """One more round after a pause."""
+    """Return the run with one more round after a pause."""
     return replace(run, next=onward, pause=max(pause, 1), rounds=run.rounds + 1, why=why)

@@ -1,4 +1,4 @@
-"""The plan of an upgrade, as `leeward upgrade plan` shows it and the machine's first state writes it down."""
+"""The plan of an upgrade, as `leeward upgrade plan` shows it and the machine's first state records it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,9 @@ from leeward.upgrade.surge_sizes import Size, Sizes, Strategy, sizes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """`seconds` and `cost` (US dollars, None where no price is known) are estimates; `surge` is the upper bound."""
+    """The plan. `seconds` and `cost` (US dollars, None where no price is known) are estimates; `surge` is the upper
+    bound.
+    """
 
     group: str
     strategy: Strategy
@@ -26,7 +28,7 @@ class Plan:
     findings: tuple[Finding, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """docs/command-line.md; `docs/schema/upgrade-plan.json` describes it."""
+        """Return the document of docs/command-line.md; `docs/schema/upgrade-plan.json` describes it."""
         both = {"desired": self.sizes.desired, "max": self.sizes.maximum}
         return {
             "group": self.group,
@@ -44,7 +46,7 @@ class Plan:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """What `to_json` made."""
+        """Parse the document of `to_json`."""
         desired, most = (Size(**raw["sizes"][name]) for name in ("desired", "max"))
         return cls(
             group=raw["group"],
@@ -63,7 +65,7 @@ class Plan:
 
 
 def finding_json(finding: Finding) -> dict[str, str]:
-    """One element of `findings`."""
+    """Return one element of `findings`."""
     return {
         "code": finding.code.value,
         "severity": finding.severity.value,
@@ -74,7 +76,7 @@ def finding_json(finding: Finding) -> dict[str, str]:
 
 
 def plan_upgrade(preflight: Preflight, *, seed: int = 0) -> Plan:
-    """All of it: waves, sizes, estimates and findings."""
+    """Return the whole plan: waves, sizes, estimates and findings."""
     waves = preflight.waves(seed)
     pace = pace_of(preflight)
     bake = preflight.policy.update.canary
@@ -98,7 +100,7 @@ def plan_upgrade(preflight: Preflight, *, seed: int = 0) -> Plan:
 
 
 def pace_of(preflight: Preflight) -> Pace:
-    """Measured where the cluster tells, else the defaults."""
+    """Return the pace, measured where the cluster shows it, else the defaults."""
     world = preflight.world
     settle = preflight.policy.drain.settle if preflight.group.nodegroup is None else EKS_SETTLES
     return Pace(

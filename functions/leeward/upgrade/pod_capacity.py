@@ -1,8 +1,8 @@
-"""PodCapacity on the new nodes: which old nodes may go although the nodes that replace them still boot.
+"""Pod capacity of the new nodes: which old nodes may start to drain although the nodes that replace them still boot.
 
 Decides by the scheduling rules (`leeward.scheduling`): every pod of such a node fits on new nodes that are Ready,
-beside all pods that are promised a place there already. So no pod waits for a node that boots, and full clusters go
-one for one, as if this were not there (docs/designs/upgrade.md)."""
+beside all pods that have a place reserved there already. So no pod waits for a node that boots, and full clusters
+drain one for one, as without this module (docs/designs/upgrade.md)."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -21,8 +21,8 @@ class PodCapacity:
     pods: tuple[PodSpec, ...]
 
     def fitting(self, new: Collection[str], leaving: Sequence[str], candidates: Sequence[str]) -> tuple[str, ...]:
-        """Those of the candidates, in their order, whose pods find a place on the nodes `new` after those that wait for
-        one and those of `leaving` nodes. None where these do not fit themselves.
+        """Return the candidates, in their order, whose pods find a place on the nodes `new` after those that wait for
+        one and those of `leaving` nodes. Empty where these do not fit themselves.
         """
         known = {node.name for node in self.nodes}
         world = World([_only(node, new) for node in self.nodes], self.pods)
@@ -34,12 +34,12 @@ class PodCapacity:
 
 
 def _only(node: NodeSpec, new: Collection[str]) -> NodeSpec:
-    """No other node takes a pod: capacity elsewhere is not counted on."""
+    """Return the node, unschedulable unless it is new: capacity elsewhere is not counted on."""
     return node if node.name in new else replace(node, unschedulable=True)
 
 
 def _placed(world: World, name: str) -> bool:
-    """Whether all its pods are, for good then; else the world is as it was."""
+    """Return whether all its pods are placed, which then stays; else the world is as it was."""
     point = world.checkpoint()
     if pack(world, world.remove(name), whole=True).unplaced:
         world.rollback(point)

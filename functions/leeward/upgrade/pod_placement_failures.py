@@ -1,6 +1,6 @@
-"""New nodes that do not come: after a quarter of an hour each is told with its cause and the way out.
+"""New nodes that do not come: after a quarter of an hour each is reported with its cause and the fix.
 
-Decides what a NodeCreationFailure says; the words are in `failures.py`."""
+Decides the NodeCreationFailure; the messages are in `failures.py`."""
 
 from datetime import datetime, timedelta
 
@@ -24,8 +24,8 @@ NO_CAPACITY = "InsufficientInstanceCapacity"
 def creation_failures(
     record: UpgradeRecord, scene: Scene, gate: Gate, now: datetime, *, exhausted: bool
 ) -> tuple[NodeCreationFailure, ...]:
-    """Empty while there is still time, which begins once pre-flight waits for nothing. `exhausted`: INCREMENTAL has
-    launched as many as it may.
+    """Return the failures, empty while there is still time, which begins once pre-flight waits for nothing.
+    `exhausted`: INCREMENTAL has launched as many as it may.
     """
     members = {one.name: one for one in scene.preflight.members}
     since = max((moment for moment in (record.phase_since, record.measured) if moment), default=now)

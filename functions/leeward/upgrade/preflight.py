@@ -1,6 +1,6 @@
-"""Everything that pre-flight looks at, put together once; each check then reads what it needs.
+"""Inputs of pre-flight, joined once; each check then reads what it needs.
 
-Decides the plan of an upgrade: who is old, how many go together, the waves, the sizes. The checks are in
+Decides the plan of an upgrade: the old nodes, how many drain together, the waves, the sizes. The checks are in
 `leeward.upgrade.checks`, one small file each."""
 
 from collections.abc import Mapping, Sequence
@@ -35,14 +35,14 @@ from leeward.upgrade.waves import Order, plan_waves
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """What the cluster's snapshot does not hold; what is not given is not judged. `version`: the Kubernetes version
-    that new nodes would have, `control_plane` the cluster's; `architecture`: of the new image, in Kubernetes' word.
+    """Inputs that the cluster's snapshot does not hold; a missing one is not judged. `version`: the Kubernetes version
+    that new nodes would have, `control_plane` the cluster's; `architecture`: of the new image, in Kubernetes' term.
 
     `refreshes`: ids of running instance refreshes; `scheduled`: names of scheduled actions that change sizes; `quota`:
     vCPUs that the account may still start; `cni`: the VPC CNI's settings; `types`: of the group, by name; `selected`:
     whether a policy selects the group, `no_policies`: whether none is written at all. `nodegroup`: as EKS describes a
-    managed one; `unread`: what could not be read, a sentence each. `surged`: pods that get a second replica before they
-    leave, `namespace/name`.
+    managed one; `unread`: inputs that could not be read, a sentence each. `surged`: pods that get a second replica
+    before they leave, `namespace/name`.
     """
 
     force: bool = False
@@ -66,9 +66,9 @@ class Beside:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preflight:
-    """One upgrade before it starts. `wave_nodes` are the old nodes that have joined, `limits` what holds them together;
-    `pods` those that would have to leave, by node; `left_out`: old instances that stay as they are;
-    `update`: by which it is rolled: the policy's, for a managed node group EKS'.
+    """One upgrade before it starts. `wave_nodes` are the old nodes that have joined, `limits` those on how many drain
+    together; `pods` those that would have to leave, by node; `left_out`: old instances that stay as they are; `update`:
+    by which it is rolled: the policy's, for a managed node group EKS'.
     """
 
     world: ClusterSnapshot
@@ -99,7 +99,7 @@ class Preflight:
         *,
         only_ready: bool = False,
     ) -> Self:
-        """`only_ready`: as in `rivalry`. Raises InvalidInputError for a maxUnavailable that cannot be."""
+        """Join the inputs. `only_ready`: as in `rivalry`. Raises InvalidInputError for an invalid maxUnavailable."""
         nodes = {node.instance_id: node for node in world.nodes if node.instance_id}
         found = members(group, nodes, target)
         old = [member.node for member in found if member.age is Age.OLD and member.node is not None]
@@ -132,60 +132,64 @@ class Preflight:
 
     @property
     def serving_left_out(self) -> int:
-        """Of those left out the number that the group's desired size counts."""
+        """Number of instances left out that the group's desired size counts."""
         return sum(one.absence is Absence.PROTECTED for one in self.left_out)
 
     @property
     def old(self) -> tuple[Member, ...]:
-        """Members that the upgrade has to replace, those that have not joined too."""
+        """Members that the upgrade has to replace, also those that have not joined."""
         return tuple(member for member in self.members if member.age is Age.OLD)
 
     @property
     def strategy(self) -> Strategy:
-        """Of `update`."""
+        """Strategy of `update`."""
         return Strategy(self.update.strategy)
 
     @property
     def extra(self) -> int:
-        """New nodes beside old ones, at the most: never more than there are old ones."""
+        """Number of new nodes beside old ones, at the most: never more than there are old ones."""
         return min(self.surge, len(self.old))
 
     @property
     def most_extra(self) -> int:
-        """By how much desired and maximum size may grow meanwhile. A managed node group grows as EKS documents."""
+        """Number by which desired and maximum size may grow during the upgrade. A managed node group grows as EKS
+        documents.
+        """
         if self.group.nodegroup is not None:
             return self.surge if self.old else 0
         return most_extra(self.strategy, self.surge, self.parallel, len(self.old), self.max_surge)
 
     @property
     def launchable(self) -> Launchable | None:
-        """What the group would launch, None where nothing tells."""
+        """Description of what the group would launch, None where it is unknown."""
         return self.world.launchables.get(self.group.name)
 
     @property
     def forced(self) -> bool:
-        """Pods that do not leave in time are deleted: what holds them is then a delay and no end."""
+        """True if pods that do not leave in time are deleted: what holds them then delays the upgrade and does not end
+        it.
+        """
         return self.beside.force or self.policy.drain.force or self.policy.drain.termination_grace_period is not None
 
     def waves(self, seed: int = 0) -> tuple[tuple[str, ...], ...]:
-        """The plan; old instances that never joined hold no pods and are in no wave."""
+        """Return the plan; old instances that never joined hold no pods and are in no wave."""
         order = Order(self.update.order)
         return plan_waves(self.wave_nodes, self.limits, self.rivalry, order=order, seed=seed)
 
     def limits_beside(self, going: frozenset[str]) -> Limits:
-        """The limits, when these instances of the policy's other groups are on their way."""
+        """Return the limits, when these instances of the policy's other groups are on their way."""
         world = replace(self.world, going=going)
         one_zone = self.limits.one_zone
         return _limits(world, self.group, self.members, self.policy, self.parallel, one_zone=one_zone)
 
     def budgets_of(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
-        """Those that select it."""
+        """Return the budgets that select the pod."""
         return self.index.selecting(pod)
 
 
 def held_lone_pods(world: ClusterSnapshot, group: Group, policy: NodePolicy) -> tuple[Pod, ...]:
-    """Pods of the group's nodes that a budget holds and that would get a second replica first, as far as pods tell.
-    None where EKS drains, which starts no second replica.
+    """Return pods of the group's nodes that a budget holds and that would get a second replica first, as far as pods
+    show it. Empty where EKS drains, which starts no second replica.
     """
     if group.nodegroup is not None or not policy.drain.surge_single_replicas:
         return ()
@@ -195,22 +199,24 @@ def held_lone_pods(world: ClusterSnapshot, group: Group, policy: NodePolicy) -> 
 
 
 def zone_of(world: ClusterSnapshot, member: Member) -> str:
-    """Of the node, else as the group says."""
+    """Return the node's zone, else the one that the group reports."""
     return (world.zone_of(member.node) if member.node is not None else "") or member.instance.zone
 
 
 def upgrade_budgets(policy: NodePolicy) -> tuple[Budget, ...]:
-    """Those that name the reason Upgrade: no other limits an upgrade."""
+    """Return the budgets that name the reason Upgrade: no other limits an upgrade."""
     return tuple(budget for budget in policy.disruption.budgets if covers(budget, Reason.UPGRADE))
 
 
 def policy_zones(world: ClusterSnapshot, group: Group, found: Sequence[Member], policy: NodePolicy) -> list[str]:
-    """The zone of each node that the policy's budgets count: the group's members, and nodes of its other groups."""
+    """Return the zone of each node that the policy's budgets count: the group's members, and nodes
+    of its other groups.
+    """
     return [zone_of(world, member) for member in found] + [one.zone for one in _others(world, group, policy)]
 
 
 def others_disrupting(preflight: Preflight) -> tuple[str, ...]:
-    """Nodes of the policy's other groups that are being disrupted: they hold its budgets too."""
+    """Return nodes of the policy's other groups that are being disrupted: they hold its budgets too."""
     found = _others(preflight.world, preflight.group, preflight.policy)
     return tuple(sorted(one.node for one in found if one.disrupting))
 
@@ -224,8 +230,8 @@ def _limits(
     *,
     one_zone: bool,
 ) -> Limits:
-    """maxUnavailable and what every matching budget that is active now leaves, over all and by zone: budgets are the
-    policy's, with all its groups.
+    """Return maxUnavailable and what every matching budget that is active now leaves, over all and by zone: budgets are
+    the policy's, with all its groups.
     """
     together, per_zone = parallel, dict[str, int]()
     active = [one for one in upgrade_budgets(policy) if one.window is None or is_active(one.window, world.now)]
@@ -243,7 +249,7 @@ def _limits(
 
 
 def _others(world: ClusterSnapshot, group: Group, policy: NodePolicy) -> list[Counted]:
-    """Nodes of the policy's other groups, as far as the snapshot has these."""
+    """Return nodes of the policy's other groups, as far as the snapshot has these."""
     mine = {one.id for one in group.instances}
     nodes = {node.name: node.instance_id for node in world.nodes}
     return [one for one in counted(world, policy) if nodes[one.node] not in mine]

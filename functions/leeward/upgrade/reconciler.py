@@ -1,8 +1,9 @@
-"""What an upgrade's execution that was stopped, timed out or died could not give back: by the rule on how executions
-end, at once, and by the minute's sweep where that event was lost.
+"""Restoration of what an upgrade's execution left when it was stopped, timed out or died: by the rule on how
+executions end, at once, and by the minute reconciler where that event was lost.
 
-A lease without an open execution holds nothing: AZRebalance is resumed, the maximum size put back where it can be. The
-record stays, and the next start goes on where it was. Nobody starts it by himself: who stopped it had a reason."""
+A lease without an open execution holds nothing: AZRebalance is resumed, the maximum size restored where it can be.
+The record stays, and the next start resumes where it was. The execution is not restarted automatically: the operator
+who stopped it had a reason."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -22,9 +23,9 @@ from leeward.upgrade.record import UpgradeRecord
 def sweep_upgrades(
     groups: Iterable[Group], ports: Ports, note: Callable[[str, LeewardError], object] = reraise
 ) -> list[str]:
-    """Names of groups that got something back: one read of the table for a hundred groups, one for each where that
-    fails. Groups that no policy selects are among them: an upgrade may have been started with that finding overridden,
-    or the policy has changed since. `note` takes a group that could not be handled and why; the others are.
+    """Restore groups and return their names: one read of the table for a hundred groups, one for each where that fails.
+    Groups that no policy selects are among them: an upgrade may have been started with that finding overridden, or the
+    policy has changed since. `note` takes a group that could not be handled and why; the others are.
     """
     found: list[str] = []
     by_name = {group.name: group for group in groups}
@@ -44,8 +45,8 @@ def _restored(record: UpgradeRecord | None, group: Group, ports: Ports) -> list[
 
 
 def ended_badly(detail: Mapping[str, Any], ports: Ports) -> str:
-    """One execution ended with FAILED, TIMED_OUT or ABORTED: what was done, in a sentence. Delivered twice it does
-    nothing more. Raises RecordChangedError while others write the record.
+    """Handle one execution that ended with FAILED, TIMED_OUT or ABORTED and return what was done, in a sentence. A
+    repeated delivery does nothing more. Raises RecordChangedError while others write the record.
     """
     name, status = str(detail.get("name") or ""), str(detail.get("status") or "")
     record = ports.upgrades.read(_group_of(detail))
@@ -58,7 +59,9 @@ def ended_badly(detail: Mapping[str, Any], ports: Ports) -> str:
 
 
 def _group_of(detail: Mapping[str, Any]) -> str:
-    """From the execution's input, empty where the event does not hold it; the sweep then finds the group."""
+    """Return the group from the execution's input, empty where the event does not hold it; the minute reconciler then
+    finds the group.
+    """
     try:
         given = json.loads(detail.get("input") or "{}")
     except ValueError:
@@ -68,5 +71,7 @@ def _group_of(detail: Mapping[str, Any]) -> str:
 
 
 def _owes(record: UpgradeRecord, group: Group) -> bool:
-    """A maximum size goes back only once the desired size fits below it."""
+    """Return whether something is left to restore. A maximum size is restored only once the desired
+    size fits below it.
+    """
     return record.suspended or (record.raised_maximum and group.desired <= record.maximum)

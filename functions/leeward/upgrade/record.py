@@ -1,4 +1,5 @@
-"""What an upgrade writes down, so that a stopped, failed or timed-out execution started again goes on where it was.
+"""The record of an upgrade, from which a stopped, failed or timed-out execution that is started again resumes where
+it was.
 
 The record is the lease as well: one for each group. Everything else is read from the group and the cluster at each
 step. Writes are conditional on `version`, and come before the calls that they announce."""
@@ -19,7 +20,7 @@ _STRANGE = re.compile(r"[^0-9A-Za-z_-]+")
 
 
 class ControlRequest(StrEnum):
-    """What the operator wants."""
+    """Request of the operator."""
 
     RUN = "run"
     PAUSE = "pause"
@@ -29,8 +30,8 @@ class ControlRequest(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What the start asked for: an image (id, alias or SSM parameter), a launch template version or a Kubernetes
-    version, else the group's launch template as it stands. `overrides`: codes of blockers that shall not stop it.
+    """Request of the start: an image (id, alias or SSM parameter), a launch template version or a Kubernetes version,
+    else the group's launch template as it stands. `overrides`: codes of blockers that shall not stop it.
     """
 
     image: str = ""
@@ -41,13 +42,13 @@ class Asked:
 
     @property
     def names_a_target(self) -> bool:
-        """Whether it says what the nodes shall become."""
+        """True if it names what the nodes shall become."""
         return bool(self.image or self.template_version or self.kubernetes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """New nodes that one call asks for, all in one subnet."""
+    """New nodes that one call launches, all in one subnet."""
 
     zone: str
     subnet: str
@@ -55,7 +56,7 @@ class Order:
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """As `str` writes it, `ZONE/SUBNET/COUNT`; without a count it is one."""
+        """Parse the text of `str`, `ZONE/SUBNET/COUNT`; without a count it is one."""
         zone, _, rest = text.partition("/")
         subnet, _, count = rest.partition("/")
         return cls(zone=zone, subnet=subnet, count=int(count or 1))
@@ -72,24 +73,25 @@ class UpgradeRecord:
     failure of this start, `reasons` why. `previous`: what a rollback returns to; `rolling_back`: that is under way.
     `canary_done`: when the last canary node was finished. `prepared`: the target is known, its version made.
 
-    `surge`: the most new nodes that are not paid for; `zones`: members in each zone at the start.
-    `execution` holds the lease, the `attempt`th of this upgrade. `suspended`: AZRebalance is, by us; `raised_maximum`:
-    so is MaxSize, to `raised_to` at the most. `checked`: pre-flight has been passed.
+    `surge`: the most new nodes that are not paid for; `zones`: members in each zone at the start. `execution` holds the
+    lease, the `attempt`th of this upgrade. `suspended`: Leeward has suspended AZRebalance; `raised_maximum`: it has
+    raised MaxSize, to `raised_to` at the most. `checked`: pre-flight has been passed.
 
-    The ledger: `ordered` calls have asked for launches; `orders` are those whose answer nobody has written down yet
-    (number -> `Order`, as a text). `debts`: new instance -> old instance that was asked to pay for it, empty while none
-    is; what is paid or forgiven goes. `places`: new instance -> the zone whose old nodes it replaces. `under_way`: old
-    instance that was told to go -> tag, part of the names under which it was (see `cause_id`). `short`: subnets that
-    lacked capacity at the last try -> what was said. `refusal`: why LaunchInstances does not serve this group;
-    `wanted`: the desired size that was set instead. `others_scaled`: since when somebody else has changed the group's
-    size, so that what is left goes without decrement; `others_seen`: at first sight.
+    The ledger: `ordered` calls have asked for launches; `orders` are those whose answer is not recorded yet (number ->
+    `Order`, as a text). `debts`: new instance -> old instance that was asked to pay for it, empty while none is; paid
+    and written-off debts are removed. `places`: new instance -> the zone whose old nodes it replaces. `under_way`: old
+    instance whose termination is requested -> tag, part of the names of that request (see `cause_id`). `short`: subnets
+    that lacked capacity at the last try -> the message. `refusal`: why LaunchInstances does not serve this group;
+    `wanted`: the desired size that was set instead. `others_scaled`: since when another writer has changed the group's
+    size, so that the remaining nodes terminate without decrement; `others_seen`: the first observation of that.
     `proven`: since when a new node is Ready in each zone; those launched later are not waited for at the gate.
-    `raised`: how many of those have not come yet; `sized`: since when `desired` is what others want, None: `began`.
-    `given_up`: new instances that never joined and were told to end; nobody counts on them any more.
+    `raised`: how many of the instances of a raised desired size have not come yet; `sized`: since when `desired` is
+    what others want, None: `began`.
+    `given_up`: new instances that never joined and whose termination is requested; they are not counted any more.
     `then`: groups whose upgrades follow this one, in order, to the same target as asked for.
     `update`: EKS' id of a managed group's update, `tries` those of this upgrade that have ended before it.
-    `phase_since`: when the present phase began; `why`: where it stands, in a sentence; `awaited`: pods left on the
-    nodes that are waited for, when that began.
+    `phase_since`: when the present phase began; `why`: its state, in a sentence; `awaited`: pods left on the nodes that
+    are waited for, when that began.
     """
 
     group: str
@@ -147,17 +149,17 @@ class UpgradeRecord:
 
     @property
     def resumable(self) -> bool:
-        """It has not come to a good end: whoever starts it again goes on where it was."""
+        """True if it has not ended well: the next start resumes where it was."""
         return self.ended is None or bool(self.error)
 
     @property
     def ordered_now(self) -> tuple[Order, ...]:
-        """What open orders ask for."""
+        """Open orders, parsed."""
         return tuple(map(Order.read, self.orders.values()))
 
     @property
     def alive(self) -> int:
-        """New nodes launched ahead and not paid for, those of open orders with them."""
+        """Number of new nodes launched ahead and not paid for, including those of open orders."""
         return len(self.debts) + sum(order.count for order in self.ordered_now)
 
     @property
@@ -167,22 +169,24 @@ class UpgradeRecord:
 
     @property
     def in_sizes(self) -> bool:
-        """The group's sizes are not those of others alone: launches or decrements of this upgrade are in them."""
+        """True if launches or decrements of this upgrade are in the group's sizes, not changes of others alone."""
         return bool(self.debts or self.orders or self.raised or self.under_way)
 
     @property
     def measured(self) -> datetime:
-        """Changes of the group's size since then are by others."""
+        """Moment since which changes of the group's size are by others."""
         return self.sized or self.began
 
     @property
     def stamp(self) -> str:
-        """Tells this upgrade from every other one of the group, in names and tokens."""
+        """Part of names and tokens that distinguishes this upgrade from every other one of the group."""
         return f"{self.began:%Y%m%dT%H%M%S}"
 
 
 def execution_name(group: str, attempt: int) -> str:
-    """`GROUP-ATTEMPT` in characters that Step Functions takes; a group's name that does not fit is cut and marked."""
+    """Return `GROUP-ATTEMPT` in characters that Step Functions takes; a group's name that does not fit is cut and gets
+    a hash.
+    """
     plain = _STRANGE.sub("-", group)
     suffix = f"-{attempt}"
     if plain != group or len(plain) + len(suffix) > LONGEST_NAME:
@@ -191,27 +195,31 @@ def execution_name(group: str, attempt: int) -> str:
 
 
 def tag_for(record: UpgradeRecord, number: int) -> str:
-    """Of the `number`th time that this upgrade tells an old instance to go: never one that was used before."""
+    """Return the tag of the `number`th termination request of this upgrade: never one that was used before."""
     return f"{record.stamp}.{number}"
 
 
 def cause_id(record: UpgradeRecord, old: str) -> str:
-    """Of the cause with which the termination of an old instance that is under way was claimed."""
+    """Return the id of the cause with which the termination of an old instance that is under way was claimed."""
     return f"upgrade#{record.group}#{record.under_way[old]}"
 
 
 def debt_name(new: str, tag: str) -> str:
-    """Of the debt in the records of terminations: each time it is passed to somebody it has another name."""
+    """Return the name of the debt in the records of terminations: each time it is passed to another payer it has
+    another name.
+    """
     return f"{new}/upgrade-{tag}"
 
 
 def launch_token(record: UpgradeRecord, number: str) -> str:
-    """Of one order (at most 64 characters): asked twice, it is launched once."""
+    """Return the client token of one order (at most 64 characters): a repeated call launches once."""
     return f"leeward-upgrade-{_digest(record)}-{number}"
 
 
 def update_token(record: UpgradeRecord) -> str:
-    """Of one update by EKS: asked twice, it is one; the next of this upgrade has another."""
+    """Return the client token of one update by EKS: a repeated call starts one; the next of this
+    upgrade has another.
+    """
     return f"leeward-update-{_digest(record)}-{record.tries}"
 
 

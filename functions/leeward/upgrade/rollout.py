@@ -1,7 +1,8 @@
-"""One turn of a running upgrade: close the books on what has ended, launch what comes ahead, tell old nodes to go.
+"""One turn of a running upgrade: settle what has ended, launch what comes ahead, request terminations of old nodes.
 
-Everything is decided on one look, written into the record in one conditional write, and only then done. Killed before
-the write, nothing has happened; killed after it, the next turn finds in the record what was still to be done."""
+Everything is decided on one observation, written into the record in one conditional write, and only then done.
+Killed before the write, nothing has happened; killed after it, the next turn finds in the record what was still to
+be done."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -29,7 +30,7 @@ from leeward.upgrade.termination_requests import force, tell
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """What came of it. `exhausted`: INCREMENTAL has launched 2 x zones and a zone is still without a new node; `held`:
+    """Result of a turn. `exhausted`: INCREMENTAL has launched 2 x zones and a zone is still without a new node; `held`:
     old instances that their hook holds, whose pods have not left in time, and why.
     """
 
@@ -42,8 +43,8 @@ class Turn:
 
 
 def take_turn(record: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
-    """`drains`: whether old nodes may be told to go, or new ones only launched."""
-    record = fulfil(record, ports)  # a launch whose answer got lost comes before every count
+    """Take one turn. `drains`: whether terminations of old nodes may be requested, or new ones only launched."""
+    record = fulfil(record, ports)  # a launch whose response was lost comes before every count
     scene = look(record, ports)
     ends = ports.claims.read_all(record.under_way)
     books = conclude(record, ends)
@@ -73,7 +74,7 @@ def take_turn(record: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
 
 
 def _begin(record: UpgradeRecord, scene: Scene, at_most: int | None, ports: Ports) -> tuple[UpgradeRecord, list[str]]:
-    """Write down who is told to go, and for which new node each pays."""
+    """Record the old nodes whose termination is requested, and for which new node each pays."""
 
     def room() -> PodCapacity:
         nodes, pods = read_specs(ports.clusters.kubernetes(record.cluster))
@@ -91,8 +92,8 @@ def _begin(record: UpgradeRecord, scene: Scene, at_most: int | None, ports: Port
 
 
 def _proven(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
-    """From when on more new nodes come ahead than the surge: those that the next turns need boot while the gate waits
-    for the last of the first.
+    """Record since when more new nodes come ahead than the surge: those that the next turns need boot while the gate
+    waits for the last of the first.
     """
     preflight = scene.preflight
     zones = zones_to_serve(preflight)
@@ -102,7 +103,7 @@ def _proven(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
 
 
 def _without_gone(books: LedgerView, scene: Scene) -> UpgradeRecord:
-    """An old instance that was never told to go and that EC2 has ended meanwhile is gone by itself."""
+    """Drop old instances without a termination request that EC2 has ended since: they are gone by themselves."""
     record = books.record
     for old in books.unclaimed:
         instance = scene.instances.get(old)
@@ -112,7 +113,9 @@ def _without_gone(books: LedgerView, scene: Scene) -> UpgradeRecord:
 
 
 def _resized(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
-    """The history is asked for shrinking, other terminations only when the group is larger than we can explain."""
+    """Detect changes of the size by others. The history is read for shrinking, other terminations only when the group
+    is larger than the record explains.
+    """
     if record.others_scaled is not None:
         return record
     desired = scene.group.desired
@@ -123,7 +126,7 @@ def _resized(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord
 
 
 def adopted(record: UpgradeRecord, scene: Scene) -> UpgradeRecord:
-    """Where the desired size was raised instead of launching by name, new members become the debts."""
+    """Assign new members as the debts where the desired size was raised instead of launching by name."""
     if not record.raised:
         return record
     new = [
@@ -148,7 +151,7 @@ def _announce_refusal(before: UpgradeRecord, after: UpgradeRecord, scene: Scene,
 
 
 def _raise_instead(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord:
-    """LaunchInstances does not serve the group: its desired size is raised once, by what is still lacking."""
+    """Raise the desired size once, by what is still lacking, where LaunchInstances does not serve the group."""
     if not record.refusal or record.others_scaled is not None:
         return record
     if not record.wanted:

@@ -1,4 +1,4 @@
-"""The document that travels between the steps of node-group-upgrade: small, versioned, the same for every step."""
+"""Run document that travels between the steps of node-group-upgrade: small, versioned, the same for every step."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ LONGEST_WHY = 500
 
 
 class Next(StrEnum):
-    """What the state machine does next; its Choice states compare with these words."""
+    """Next transition of the state machine; its Choice states compare with these words."""
 
     HAND_OVER = "hand-over"  # another execution holds the lease
-    TOLD = "told"  # the wish is written down, whoever runs the upgrade reads it
+    TOLD = "told"  # the request is recorded, the running execution reads it
     NOTHING = "nothing"  # there is nothing to do
     CHECK = "check"
-    MANAGED = "managed"  # EKS rolls the group, we supervise
+    MANAGED = "managed"  # EKS rolls the group, Leeward supervises
     BLOCKED = "blocked"
     PREPARE = "prepare"
     POINT = "point"
@@ -47,7 +47,7 @@ class Next(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One execution's state between two steps. `pause` in seconds; `rounds`: pauses so far, which bound the history of
+    """State of one execution between two steps. `pause` in seconds; `rounds`: pauses so far, which bound the history of
     the execution; `full`: there were so many that another execution goes on.
     """
 
@@ -61,7 +61,7 @@ class Run:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """Raises InvalidInputError naming what is wrong: people start executions by hand."""
+        """Parse the document. Raises InvalidInputError naming what is wrong: operators start executions manually."""
         group, groups = raw.get("group"), raw.get("groups")
         if group is None and isinstance(groups, list) and groups:
             group = groups[0]
@@ -78,7 +78,7 @@ class Run:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """What the state machine carries."""
+        """Return the document that the state machine carries."""
         return {
             "v": VERSION,
             "group": self.group,

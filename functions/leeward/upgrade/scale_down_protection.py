@@ -1,8 +1,9 @@
-"""New nodes of a running upgrade are kept from Cluster Autoscaler: they stand half empty until their pods have come.
+"""Protection of a running upgrade's new nodes from Cluster Autoscaler: they are half empty until their pods have
+come.
 
 The annotation by which it leaves a node alone (its FAQ, "How can I prevent Cluster Autoscaler from scaling down a
-particular node?") is put on as soon as the Node exists, Ready or not, and comes off when the upgrade has ended in
-whatever way. A second annotation says for which group: what others have put on stays."""
+particular node?") is set as soon as the Node exists, Ready or not, and removed when the upgrade has ended in
+whatever way. A second annotation says for which group: annotations of others stay."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -18,7 +19,7 @@ from leeward.upgrade.scene import Scene
 
 
 def keep(record: UpgradeRecord, scene: Scene, ports: Ports) -> None:
-    """New members of the group stay. A repeat finds it done; with the first look at a node it is."""
+    """Protect new members of the group. Idempotent; takes effect at the first observation of a node."""
     kubernetes = ports.clusters.kubernetes(record.cluster)
     for one in scene.preflight.members:
         node = one.node
@@ -28,14 +29,16 @@ def keep(record: UpgradeRecord, scene: Scene, ports: Ports) -> None:
 
 
 def let_go(record: UpgradeRecord, ports: Ports) -> None:
-    """At an end, which nothing may hold up, a cluster that does not answer either: the sweep comes after it."""
+    """Remove the protection at an end, which nothing may block, not even a cluster that does not answer: the minute
+    reconciler repeats it.
+    """
     with suppress(LeewardError):
         kubernetes = ports.clusters.kubernetes(record.cluster)
         _release(record.group, kubernetes.nodes(), kubernetes)
 
 
 def sweep_kept(cluster: str, nodes: Iterable[Node], ports: Ports) -> list[str]:
-    """Names of nodes that were kept for an upgrade which nobody works on any more, or of which nothing is known."""
+    """Remove the protection of nodes whose upgrade has no execution any more, or is unknown, and return their names."""
     kept = [
         node
         for node in nodes
@@ -50,7 +53,7 @@ def sweep_kept(cluster: str, nodes: Iterable[Node], ports: Ports) -> list[str]:
 
 
 def _release(group: str, nodes: Iterable[Node], kubernetes: Kubernetes) -> list[str]:
-    """Names of those that were kept for the group, and are not any more."""
+    """Remove the protection of nodes kept for the group and return their names."""
     found = [node for node in nodes if node.annotations.get(well_known.KEPT_FOR) == group]
     for node in found:
         with suppress(ObjectGoneError):

@@ -1,6 +1,6 @@
-"""What the steps of an upgrade look at: the group, its nodes and pods, joined once.
+"""Observation of the steps of an upgrade: the group, its nodes and pods, joined once.
 
-Decides nothing; a step looks, asks the pure modules, does what they say and writes it down."""
+Decides nothing; a step observes, calls the pure modules, executes their decision and records it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ from leeward.upgrade.surge_sizes import Strategy, max_surge, parallelism
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """One look. `instances`: the group's members as EC2 sees them."""
+    """One observation. `instances`: the group's members as EC2 sees them."""
 
     preflight: Preflight
     instances: Mapping[str, Instance]
@@ -32,17 +32,17 @@ class Scene:
 
     @property
     def group(self) -> Group:
-        """As Auto Scaling sees it now."""
+        """Group as Auto Scaling sees it now."""
         return self.preflight.group
 
     @property
     def policy(self) -> NodePolicy:
-        """The group's."""
+        """Policy of the group."""
         return self.preflight.policy
 
 
 def described(group: str, ports: Ports) -> Group:
-    """The group. Raises InvalidInputError for one that is not there."""
+    """Return the group. Raises InvalidInputError for one that does not exist."""
     found = ports.groups.describe([group]).get(group)
     if found is None:
         raise InvalidInputError(f"group: found {group!r}, which Auto Scaling does not know; expected a group's name")
@@ -50,13 +50,13 @@ def described(group: str, ports: Ports) -> Group:
 
 
 def policy_of(cluster: str, group: Group, ports: Ports) -> NodePolicy | None:
-    """The policy that selects the group."""
+    """Return the policy that selects the group."""
     return policy_for(ports.clusters.policies(cluster).policies, group.name, group.tags)
 
 
 def look(record: UpgradeRecord, ports: Ports, beside: Beside | None = None) -> Scene:
-    """Three lists of the cluster, one DescribeAutoScalingGroups, one DescribeInstances; with budgets for Upgrade, the
-    cluster's groups, and one read of the table for its round and for each other group of the policy.
+    """Observe with three lists of the cluster, one DescribeAutoScalingGroups, one DescribeInstances; with budgets for
+    Upgrade, the cluster's groups, and one read of the table for its round and for each other group of the policy.
     """
     group = described(record.group, ports)
     policies = ports.clusters.policies(record.cluster)
@@ -84,8 +84,8 @@ def look(record: UpgradeRecord, ports: Ports, beside: Beside | None = None) -> S
 
 
 def _running(preflight: Preflight, record: UpgradeRecord) -> Preflight:
-    """As the running machine counts: shares are of the size before the surge, and new nodes that were given up are not
-    there any more.
+    """Return pre-flight as the running machine counts: shares are of the size before the surge, and new nodes that were
+    given up are left out.
     """
     failed, given_up = frozenset(record.failed), frozenset(record.given_up)
     parallel = min(preflight.parallel, parallelism(preflight.policy.update, max(record.desired, 1)))
@@ -107,13 +107,13 @@ def _id_of(preflight: Preflight, node: str) -> str:
 
 
 def owed_by_others(group: Group, ports: Ports) -> int:
-    """Launches of other terminations in the group that are not paid for, those too of which nobody knows yet."""
+    """Count launches of other terminations in the group that are not paid for, also those that are not recorded yet."""
     return sum(_owed(one) + one.launching for one in _others(group, ports))
 
 
 def measured(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord:
-    """The sizes that the upgrade gives back: those of the group while nothing of ours is in it, without launches for
-    which other terminations will still shrink it.
+    """Record the sizes that the upgrade restores: those of the group while no launch of the upgrade is in it, without
+    launches for which other terminations will still shrink it.
     """
     return replace(
         record,
@@ -124,7 +124,9 @@ def measured(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord
 
 
 def _others(group: Group, ports: Ports) -> list[TerminationRecord]:
-    """The index of open records lags behind: one that has just been claimed is found as a member of the group."""
+    """Return the open termination records of the group. The index of open records lags: one that has just been claimed
+    is found as a member of the group.
+    """
     members = (member.id for member in group.instances)
     found = ports.claims.read_all(dict.fromkeys((*ports.claims.open_instances(), *members)))
     return [one for one in found.values() if one.subject.group == group.name and one.status is Status.OPEN]
@@ -135,12 +137,12 @@ def _owed(termination: TerminationRecord) -> int:
 
 
 def has_shrunk(record: UpgradeRecord, ports: Ports) -> bool:
-    """Whether somebody has set a smaller size since the upgrade began; it never does that itself."""
+    """Return whether another writer has set a smaller size since the upgrade began; it never does that itself."""
     return capacity_ledger.shrunk_since(ports.groups.activities(record.group, record.measured), record.measured)
 
 
 def fresh_record(group: Group, cluster: str, policy: NodePolicy, asked: Asked, ports: Ports) -> UpgradeRecord:
-    """Of an upgrade that has not begun: its target is found out later."""
+    """Return the record of an upgrade that has not begun: its target is determined later."""
     return UpgradeRecord(
         group=group.name,
         cluster=cluster,

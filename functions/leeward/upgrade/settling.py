@@ -1,6 +1,6 @@
 """The waits at the end of an upgrade: for nodes that an abort lets finish, and for the size to be what it was.
 
-Each ends: with the group as it was, or with a failure that names what blocks it. What others owe is theirs."""
+Each ends: with the group as it was, or with a failure that names what blocks it. What others owe is left to them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,12 +16,12 @@ from leeward.upgrade.run import Next, Run
 from leeward.upgrade.scene import Scene
 from leeward.upgrade.stalled import MOST_NAMED, STALLED, longest_wait, pods_left, waited, what_blocks
 
-PATIENCE = timedelta(minutes=15)  # until what others have to pay no longer keeps the upgrade open
+PATIENCE = timedelta(minutes=15)  # until payments of others no longer keep the upgrade open
 PAUSE = 10  # seconds
 
 
 def nodes_finish(run: Run, record: UpgradeRecord, held: Mapping[str, str], scene: Scene, ports: Ports) -> Run:
-    """An abort waits for the nodes on their way; the failure names what blocks them."""
+    """Wait, during an abort, for the nodes on their way; the failure names what blocks them."""
     nodes, limit = sorted(record.under_way.keys() - held.keys()), longest_wait(scene.policy.drain)
     record, stands = waited(record, "nodes finish", nodes, limit, ports, pods=pods_left(nodes, scene.preflight))
     if stands:
@@ -32,7 +32,7 @@ def nodes_finish(run: Run, record: UpgradeRecord, held: Mapping[str, str], scene
 
 
 def settled(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports) -> Run:
-    """Wait until the desired size is what it was; what others changed, or still owe after a while, is theirs."""
+    """Wait until the desired size is what it was; what others changed, or still owe after a while, is left to them."""
     now = ports.clock.now()
     if record.debts or record.raised:
         return _unpaid(run, record, scene, ports)
@@ -48,8 +48,8 @@ def settled(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports) -> Run:
 
 
 def _unpaid(run: Run, record: UpgradeRecord, scene: Scene, ports: Ports) -> Run:
-    """Launches that no node has paid for yet: instances that the raised desired size has not brought, or members that
-    others terminate, so that none is left to pay.
+    """Wait for launches that no node has paid for yet: instances that the raised desired size has not brought, or
+    members that others terminate, so that none is left to pay.
     """
     objects = [*record.debts, *([f"{record.raised} of the raised desired size"] if record.raised else [])]
     record, stands = waited(record, "launches are not paid for", objects, STALLED, ports)

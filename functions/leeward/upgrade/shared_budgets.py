@@ -1,6 +1,8 @@
-"""Budgets that name the reason Upgrade are the policy's: upgrades of its groups, and the cluster's round, share them.
+"""Sharing of budgets that name the reason Upgrade: they are the policy's, for the upgrades of its groups and the
+cluster's round.
 
-Decides nothing: says which other groups there are, and which of their instances others have told to go."""
+Decides nothing: returns which other groups there are, and which of their instances have a termination request of
+others."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -16,20 +18,20 @@ from leeward.upgrade.record import UpgradeRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Going:
-    """Instances that were told to go or are about to be: `later` by upgrades that began later than this one."""
+    """Instances whose termination is requested or about to be: `later` by upgrades that began later than this one."""
 
     before: frozenset[str] = frozenset()
     later: frozenset[str] = frozenset()
 
     @property
     def all(self) -> frozenset[str]:
-        """Whoever told them."""
+        """Instances of both, whichever upgrade or round requested them."""
         return self.before | self.later
 
 
 def others_of(policy: NodePolicy, group: Group, cluster: str, ports: Ports) -> dict[str, Group]:
-    """The policy's other groups in the cluster, by name. Asks nobody where no budget names the reason Upgrade: no other
-    limits an upgrade.
+    """Return the policy's other groups in the cluster, by name. Reads nothing where no budget names the reason Upgrade:
+    no other limits an upgrade.
     """
     if not upgrade_budgets(policy):
         return {}
@@ -39,7 +41,9 @@ def others_of(policy: NodePolicy, group: Group, cluster: str, ports: Ports) -> d
 
 
 def going_elsewhere(record: UpgradeRecord, others: Collection[str], ports: Ports) -> Going:
-    """In these groups, by their upgrades and by the cluster's open round: one read of the table for each."""
+    """Return the instances of these groups, by their upgrades and by the cluster's open round: one read of the table
+    for each.
+    """
     if not others:
         return Going()
     before, later = set(_by_round(record.cluster, ports)), set[str]()
@@ -51,7 +55,9 @@ def going_elsewhere(record: UpgradeRecord, others: Collection[str], ports: Ports
 
 
 def _by(other: UpgradeRecord, ports: Ports) -> Iterator[str]:
-    """Where no execution works on it, only who was told: the others are told when it is started again."""
+    """Yield the instances of an upgrade. Where no execution works on it, only those with a termination request: the
+    others are requested when it is started again.
+    """
     if other.ended is None and ports.upgrade_executions.running(other.execution):
         yield from other.under_way
         return

@@ -1,8 +1,9 @@
 """Waits of an upgrade that no longer move: how long one may last, and what blocks it by then.
 
-Decides from the record since when a wait has stood still. A wait stands still while the nodes that it is for stay the
-same, no drain begins or ends, and no pod leaves them. Nodes that another controller or a person terminates count as
-well: an upgrade that ends names the node, what blocks it, the object and the fix, and is started again afterwards."""
+Decides from the record since when a wait has stood still. A wait stands still while the nodes that it is for stay
+the same, no drain begins or ends, and no pod leaves them. Nodes that another controller or a person terminates count
+as well: an upgrade that ends names the node, what blocks it, the object and the fix, and is started again
+afterwards."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -26,21 +27,21 @@ MOST_NAMED = 5  # nodes of a failure; the others are blocked by the same objects
 
 
 def leaving_nodes(preflight: Preflight, record: UpgradeRecord, held: Mapping[str, str]) -> tuple[str, ...]:
-    """Instances whose end the upgrade waits for: those that it has told to go, and old nodes that others terminate.
-    `held`: those of the first that their hook holds, which end when their pods leave.
+    """Return instances whose end the upgrade waits for: those whose termination it has requested, and old nodes that
+    others terminate. `held`: those of the first that their hook holds, which end when their pods leave.
     """
     others = {one.instance.id for one in preflight.old if one.node is not None and one.node.marked}
     return tuple(sorted((record.under_way.keys() | others) - held.keys()))
 
 
 def longest_wait(drain: DrainPolicy) -> timedelta:
-    """Time in which something has to move: no shorter than a drain that uses all of its time."""
+    """Return the time in which something has to move: no shorter than a drain that uses all of its time."""
     longest = max(drain.timeout, drain.termination_grace_period or timedelta())
     return max(STALLED, longest + AFTER_DRAIN)
 
 
 def pods_left(instances: Iterable[str], preflight: Preflight) -> int:
-    """Pods on these instances that have to leave and have not left."""
+    """Count pods on these instances that have to leave and have not left."""
     nodes = _nodes(instances, preflight).values()
     return sum(still_there(pod) for node in nodes for pod in preflight.world.pods_on(node.name))
 
@@ -48,9 +49,9 @@ def pods_left(instances: Iterable[str], preflight: Preflight) -> int:
 def waited(
     record: UpgradeRecord, what: str, objects: Iterable[str], limit: timedelta, ports: Ports, *, pods: int = 0
 ) -> tuple[UpgradeRecord, bool]:
-    """The record, and whether this wait has stood still for longer than `limit`. Its beginning is written when what is
-    waited for changes; a repeat finds the same words and writes nothing. `pods`: those left, fewer of which is
-    progress: it is looked at when the limit is reached.
+    """Return the record, and whether this wait has stood still for longer than `limit`. Its beginning is written when
+    what is waited for changes; a repeat finds the same words and writes nothing. `pods`: those left, fewer of which is
+    progress: compared when the limit is reached.
     """
     now, why = ports.clock.now(), _words(record, what, sorted(objects))
     if record.why != why:
@@ -63,7 +64,7 @@ def waited(
 
 
 def what_blocks(instances: Iterable[str], record: UpgradeRecord, scene: Scene, ports: Ports) -> str:
-    """Each node that does not leave: who terminates it, what blocks that, and the fix."""
+    """Return for each node that does not leave: who terminates it, what blocks that, and the fix."""
     named = sorted(instances)
     terminations = ports.claims.read_all(named[:MOST_NAMED])
     nodes = _nodes(named, scene.preflight)
@@ -73,7 +74,9 @@ def what_blocks(instances: Iterable[str], record: UpgradeRecord, scene: Scene, p
 
 
 def _words(record: UpgradeRecord, what: str, objects: list[str]) -> str:
-    """Different whenever the wait has moved: another attempt, drain, end or failure, or other objects."""
+    """Return words that differ whenever the wait has moved: another attempt, drain, end or failure,
+    or other objects.
+    """
     digest = sha256(" ".join(objects).encode()).hexdigest()[:8]
     counts = f"attempt {record.attempt}, {record.started} started, {record.finished} gone, {len(record.failed)} failed"
     return f"{what}: {len(objects)} ({', '.join(objects[:MOST_NAMED])}; {digest}; {counts})"
@@ -97,7 +100,7 @@ def _blocked(
 
 
 def _by(instance: str, termination: TerminationRecord | None, record: UpgradeRecord) -> str:
-    """Who terminates it."""
+    """Return who terminates it."""
     if instance in record.under_way:
         return "terminated by this upgrade"
     if termination is None or termination.status is Status.CLOSED:
@@ -106,7 +109,7 @@ def _by(instance: str, termination: TerminationRecord | None, record: UpgradeRec
 
 
 def _objects(node: Node | None, scene: Scene) -> list[str]:
-    """What blocks the node in the cluster, each object with its fix."""
+    """Return what blocks the node in the cluster, each object with its fix."""
     if node is None:
         return []
     found = [

@@ -1,7 +1,7 @@
-"""Where an upgrade stands: phase, gate, counts, what blocks it and when it should end.
+"""Status of an upgrade: phase, gate, counts, what blocks it and when it should end.
 
-Decides from what the upgrade wrote down, where it did, and from the world as it is; without a record (offline, or run
-by somebody else) the world alone tells."""
+Decides from the upgrade's record, where there is one, and from the cluster's state; without a record (offline, or
+run by another controller) from the cluster's state alone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,11 +22,11 @@ from leeward.upgrade.preflight import Preflight, zone_of
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.surge_sizes import Strategy
 
-CLOCKS = timedelta(seconds=5)  # EC2 tells launches in whole seconds, and its clock is not ours
+CLOCKS = timedelta(seconds=5)  # EC2 reports launches in whole seconds, and its clock differs from Leeward's
 
 
 class Phase(StrEnum):
-    """The closed set of what an upgrade can be at (docs/command-line.md)."""
+    """Phase of an upgrade, a closed set (docs/command-line.md)."""
 
     NOT_STARTED = "not-started"
     STARTING = "starting"
@@ -65,8 +65,8 @@ _HOLDS_DRAINS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """Counts are of nodes: `old` those still there (draining and failed ones too), `new` those on the target.
-    `execution`: which runs, empty where none does, None where nobody can know.
+    """Status of an upgrade. Counts are of nodes: `old` those still there (draining and failed ones too), `new` those on
+    the target. `execution`: which runs, empty where none does, None where it cannot be known.
     """
 
     phase: Phase
@@ -80,7 +80,9 @@ class Status:
     execution: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """docs/command-line.md; `docs/schema/upgrade-status.json` describes it. `execution` only where it is known."""
+        """Return the document of docs/command-line.md; `docs/schema/upgrade-status.json` describes it. `execution` only
+        where it is known.
+        """
         known = {} if self.execution is None else {"execution": self.execution or None}
         return {
             "phase": self.phase.value,
@@ -94,8 +96,8 @@ class Status:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """What a deployment knows beside the record. `execution`: which is open, empty where none is; `new`: it has not
-    written down yet that it holds the group; `terminations`: of the old nodes under way, by instance.
+    """State of executions in a deployment, beside the record. `execution`: which is open, empty where none is; `new`:
+    it has not recorded yet that it holds the group; `terminations`: of the old nodes under way, by instance.
     """
 
     execution: str = ""
@@ -109,8 +111,8 @@ def status_of(
     permission: Permission | None = None,
     running: Running | None = None,
 ) -> Status:
-    """The world is the preflight's, taken now. `permission`: what the next step may do, None when nobody has asked;
-    `running`: None where nobody can know (offline).
+    """Return the status; the world is the preflight's, taken now. `permission`: what the next step may do, None when it
+    was not evaluated; `running`: None where it cannot be known (offline).
     """
     found = preflight.members
     gate = gate_of(preflight, record.proven if record is not None else None)
@@ -133,8 +135,8 @@ def status_of(
 
 
 def _of_execution(record: UpgradeRecord | None, running: Running | None) -> Phase | None:
-    """What is told by whether an execution is open: one that was started just now has not said anything yet, and an
-    upgrade that has not ended and is not paused stands still without one.
+    """Return the phase that follows from whether an execution is open: one that was started just now has not recorded
+    anything yet, and an upgrade that has not ended and is not paused stands still without one.
     """
     if running is None:
         return None
@@ -146,13 +148,13 @@ def _of_execution(record: UpgradeRecord | None, running: Running | None) -> Phas
 
 
 def blocking_drains(preflight: Preflight) -> tuple[Blocker, ...]:
-    """What holds the old nodes that are draining now."""
+    """Return what holds the old nodes that are draining now."""
     return tuple(one for member in leaving(preflight) for one in _blocking(preflight, member))
 
 
 def leaving(preflight: Preflight) -> tuple[Member, ...]:
-    """Old nodes that were told to go. Of a managed node group all that EKS has cordoned: it does not tell which of them
-    it drains now.
+    """Return old nodes whose termination is requested. Of a managed node group all that EKS has cordoned: it does not
+    report which of them it drains now.
     """
     eks = preflight.group.nodegroup is not None
     nodes = ((one, one.node) for one in preflight.old if one.node is not None)
@@ -160,8 +162,8 @@ def leaving(preflight: Preflight) -> tuple[Member, ...]:
 
 
 def gate_of(preflight: Preflight, proven: datetime | None = None) -> Gate:
-    """In the zones that hold old nodes; with MINIMAL nothing comes first, so no zone has to have a new node. `proven`:
-    as in the record; new nodes that were launched later are not waited for.
+    """Evaluate the gate in the zones that hold old nodes; with MINIMAL nothing comes first, so no zone has to have a
+    new node. `proven`: as in the record; new nodes that were launched later are not waited for.
     """
     found: Sequence[Member] = preflight.members
     if proven is not None:
@@ -173,7 +175,7 @@ def gate_of(preflight: Preflight, proven: datetime | None = None) -> Gate:
 
 
 def zones_to_serve(preflight: Preflight) -> frozenset[str]:
-    """Zones that need a new node before old ones go."""
+    """Return zones that need a new node before old ones terminate."""
     if preflight.strategy is Strategy.MINIMAL:
         return frozenset()
     return frozenset(zone_of(preflight.world, member) for member in preflight.old) - {""}
@@ -182,7 +184,7 @@ def zones_to_serve(preflight: Preflight) -> frozenset[str]:
 def phase_of(
     members: Sequence[Member], gate: Gate, record: UpgradeRecord | None, permission: Permission | None
 ) -> Phase:
-    """What the record and the operator say comes first, then a hold, then the nodes."""
+    """Return the phase: the record and the operator's request come first, then a hold, then the nodes."""
     told = _told(record) if record is not None else None
     if told is not None:
         return told
@@ -200,7 +202,7 @@ def phase_of(
 
 
 def _seen(members: Sequence[Member], old: Sequence[Member], gate: Gate, *, begun: bool, by_eks: bool = False) -> Phase:
-    """What the nodes themselves show."""
+    """Return the phase that the nodes themselves show."""
     nodes = [member.node for member in old if member.node is not None]
     if any(node.marked or (by_eks and gate.open and node.unschedulable) for node in nodes):
         return Phase.UPGRADING
@@ -220,7 +222,7 @@ def _told(record: UpgradeRecord) -> Phase | None:
 
 
 def _blocking(preflight: Preflight, member: Member) -> list[Blocker]:
-    """What holds the drain of one node; wishes about voluntary disruption hold no upgrade."""
+    """Return what holds the drain of one node; opt-outs of voluntary disruption hold no upgrade."""
     world, node = preflight.world, member.node
     if node is None:
         return []

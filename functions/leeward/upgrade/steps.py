@@ -1,10 +1,10 @@
 """The steps of node-group-upgrade before the first drain.
 
-The drains are in `drains.py`, the ends in `ending.py`, managed groups in `managed.py`.
+The drains are in `drains.py`, the ends in `completion.py`, managed groups in `managed.py`.
 
-A reconciler: each step reads the record and the world, asks the pure modules, writes down what it is about to do, does
-it, and returns the run document. Killed anywhere, the step can be run again; an execution that was stopped, failed or
-timed out and is started again goes on where it was."""
+A reconciler: each step reads the record and the cluster's state, calls the pure modules, records what it is about to
+do, does it, and returns the run document. Killed anywhere, the step can be run again; an execution that was stopped,
+failed or timed out and is started again resumes where it was."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -37,7 +37,7 @@ REBALANCE = "AZRebalance"
 
 
 def check(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Pre-flight: blockers that nobody has overridden by name stop it before anything is changed."""
+    """Run pre-flight: blockers that are not overridden by name stop the upgrade before anything is changed."""
     record = read(run, ports)
     wait_for_round(record, ports)
     if record.checked:
@@ -50,12 +50,14 @@ def check(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def prepare(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Find out what the nodes shall become, and make the launch template version where there is none yet."""
+    """Determine the target, and make the launch template version where there is none yet."""
     record = read(run, ports)
     group = described(record.group, ports)
     made = prepared(record, group, ports)
     if not record.prepared:
-        if not record.in_sizes:  # since the lease was taken, those whom pre-flight waited for may have changed them
+        if (
+            not record.in_sizes
+        ):  # since the lease was taken, executions that pre-flight waited for may have changed them
             made = measured(made, group, ports)
         made = labelled(made, group, ports.clusters.kubernetes(record.cluster).nodes(), ports)
     if made != record:
@@ -65,8 +67,8 @@ def prepare(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def point(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """New instances come from the target from now on; zones are not balanced meanwhile, and there is room for the
-    surge. What is changed in the group is written down before.
+    """Launch new instances from the target from now on; suspend the balancing of zones, and raise the maximum size for
+    the surge. Changes to the group are recorded first.
     """
     record = read(run, ports)
     scene = look(record, ports)
@@ -98,7 +100,9 @@ def point(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def launch(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """The first new nodes, in the zones of the old ones. What an earlier start has launched in vain is ended before."""
+    """Launch the first new nodes, in the zones of the old ones. Instances of an earlier start that never joined are
+    terminated first.
+    """
     record = read(run, ports)
     end_never_joined(record, look(record, ports), ports)
     turn = take_turn(read(run, ports), ports, drains=False)
@@ -109,11 +113,11 @@ def launch(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def gate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """At least one new node in each zone that has nodes, every new node Ready, with the labels of the target. What does
-    not come in time ends the upgrade with its cause.
+    """Wait for at least one new node in each zone that has nodes, every new node Ready, with the labels of the target.
+    A node that does not come in time ends the upgrade with its cause.
     """
     turn = take_turn(read(run, ports), ports, drains=False)
-    if turn.permission.hold is Hold.CANARY:  # told to go by an earlier start, behind an open gate
+    if turn.permission.hold is Hold.CANARY:  # termination requested by an earlier start, behind an open gate
         return replace(run, next=Next.READY, why=turn.permission.why)
     if turn.permission.move is not Move.GO:
         return held(run, turn.permission, len(turn.record.under_way), ports.clock.now())
@@ -130,7 +134,7 @@ def gate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def guarded(step: Step) -> Step:
-    """Whoever has lost the lease ends, and says who has it."""
+    """Wrap the step: an execution that has lost the lease ends, and names the one that has it."""
 
     def take(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
         try:

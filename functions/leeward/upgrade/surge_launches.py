@@ -1,7 +1,7 @@
-"""Which new nodes to launch now in a running upgrade of a self-managed group.
+"""Selection of the new nodes to launch now in a running upgrade of a self-managed group.
 
-Decides from one look and from the record. Launches come ahead of the drains, in the zones of the old nodes that they
-replace (docs/designs/upgrade.md)."""
+Decides from one observation and from the record. Launches come ahead of the drains, in the zones of the old nodes
+that they replace (docs/designs/upgrade.md)."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -15,10 +15,11 @@ from leeward.upgrade.surge_sizes import Strategy, in_store, launch_now, most_ahe
 
 
 def launches(preflight: Preflight, record: UpgradeRecord, *, rolling: bool = False) -> tuple[str, ...] | None:
-    """Zones of new nodes to launch now, one entry for each; None where INCREMENTAL has come to its end in vain.
+    """Return zones of new nodes to launch now, one entry for each; None where INCREMENTAL has reached its end without
+    success.
 
     `rolling`: the target has proven to work and no canary is watched: from then on more come ahead than the surge.
-    None come while somebody else seems to have scaled the group up: what was launched then is never paid for.
+    Empty while another writer seems to have scaled the group up: what was launched then is never paid for.
     """
     if not with_decrement(record) or record.others_seen is not None:
         return ()
@@ -49,14 +50,14 @@ def launches(preflight: Preflight, record: UpgradeRecord, *, rolling: bool = Fal
 
 
 def _pace(preflight: Preflight, old: Collection[Member]) -> int:
-    """How many of them the limits let go at once, in all zones together."""
+    """Return how many of the old nodes the limits allow to drain at once, in all zones together."""
     limits = preflight.limits
     zones = {zone_of(preflight.world, one) for one in old}
     return min(limits.together, sum(limits.per_zone.get(zone, limits.together) for zone in zones))
 
 
 def _increment(preflight: Preflight, record: UpgradeRecord, old: int) -> int | None:
-    """One for each zone first, then one by one while a zone is without a new node."""
+    """Return one for each zone first, then one by one while a zone is without a new node."""
     zones = {zone_of(preflight.world, one) for one in preflight.old}
     served = {zone_of(preflight.world, one) for one in preflight.members if one.age is Age.NEW}
     on_their_way = len(record.orders) + sum(new not in _ids(preflight) for new in record.debts)

@@ -1,9 +1,8 @@
-"""Launching new nodes ahead: ordered in the record first, then asked for, then written down as debts.
+"""Launches of new nodes ahead: ordered in the record first, then asked for, then recorded as debts.
 
 One order asks for all the new nodes of one subnet: LaunchInstances is synchronous, and a hundred calls one after the
-other take longer than a boot. Each order has a number and a client token made of it, and its count is written down with
-it: asked twice, it is launched once. An order whose answer got lost is asked for again before anything else is decided.
-"""
+other take longer than a boot. Each order has a number and a client token made of it, and its count is recorded with
+it: a repeated call launches once. An order whose answer was lost is asked for again before anything else is decided."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,7 +21,7 @@ MOST_AT_ONCE = 100  # instances of one LaunchInstances call (Auto Scaling API re
 
 
 def order(record: UpgradeRecord, scene: Scene, zones: Sequence[str], ports: Ports) -> UpgradeRecord:
-    """The record with orders for these zones, not yet written."""
+    """Return the record with orders for these zones, not yet written."""
     orders = dict(record.orders)
     number = record.ordered
     wanted = Counter(places_for(scene, zones, ports, avoid=frozenset(record.short)))
@@ -34,7 +33,7 @@ def order(record: UpgradeRecord, scene: Scene, zones: Sequence[str], ports: Port
 
 
 def fulfil(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
-    """Ask for every open order and write down what came of it."""
+    """Call LaunchInstances for every open order and record the result."""
     if not record.orders:
         return record
     record = _with_room(record, ports)
@@ -53,7 +52,7 @@ def fulfil(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
 
 
 def _with_room(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
-    """Others may have launched meanwhile: the maximum size makes room for what was ordered, and is put back later."""
+    """Raise the maximum size for what was ordered, because others may have launched since; it is restored later."""
     group = described(record.group, ports)
     wanted = group.desired + sum(order.count for order in record.ordered_now)
     if wanted <= group.maximum:

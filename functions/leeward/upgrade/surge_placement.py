@@ -1,7 +1,7 @@
-"""The subnet of a new node that comes ahead, in the zone of the old nodes that it replaces.
+"""Subnet of a new node that is launched ahead, in the zone of the old nodes that it replaces.
 
-Decides among the group's subnets in that zone by placement's own rules: free addresses less what has been promised,
-by lot among equals. Facts that cannot be had are left out, as for replacements."""
+Decides among the group's subnets in that zone by placement's own rules: free addresses less reserved ones, at random
+among equals. Facts that cannot be read are left out, as for replacements."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,8 +21,8 @@ from leeward.upgrade.scene import Scene
 def places_for(
     scene: Scene, zones: Sequence[str], ports: Ports, *, avoid: frozenset[str] = frozenset()
 ) -> list[tuple[str, str]]:
-    """(zone, subnet) for each zone asked for, those left out that have no subnet with room. `avoid`: subnets that have
-    just lacked capacity, taken last.
+    """Return (zone, subnet) for each zone asked for, those left out that have no subnet with room. `avoid`: subnets
+    that have just lacked capacity, taken last.
     """
     facts, known = _facts(scene, ports), _subnets(scene.group, ports)
     found: list[tuple[str, str]] = []
@@ -37,7 +37,7 @@ def places_for(
 
 
 def _choose(scene: Scene, facts: ClusterFacts, subnets: Sequence[Subnet], seed: str) -> str | None:
-    """None where the zone has no subnet of the group with room for the node and its pods."""
+    """Return the subnet, None where the zone has no subnet of the group with room for the node and its pods."""
     if not subnets:
         return None
     model = _fullest(scene, subnets[0].zone)
@@ -61,14 +61,16 @@ def _choose(scene: Scene, facts: ClusterFacts, subnets: Sequence[Subnet], seed: 
 
 
 def _fullest(scene: Scene, zone: str) -> Member | None:
-    """The old node with the most pods in the zone: a new one has to hold at least as many."""
+    """Return the old node with the most pods in the zone: a new one has to hold at least as many."""
     world = scene.preflight.world
     old = [one for one in scene.preflight.members if one.age is Age.OLD and zone_of(world, one) == zone]
     return max(old, key=lambda one: len(world.pods_on(one.node.name)) if one.node else -1, default=None)
 
 
 def _less(subnet: Subnet, taken: str) -> Subnet:
-    """A node has at least one address of its own from the moment it starts."""
+    """Return the subnet less one address if it was taken: a node has at least one of its own from
+    the moment it starts.
+    """
     return replace(subnet, free_ips=max(subnet.free_ips - 1, 0)) if subnet.id == taken else subnet
 
 
@@ -80,6 +82,6 @@ def _facts(scene: Scene, ports: Ports) -> ClusterFacts:
 
 
 def _subnets(group: Group, ports: Ports) -> list[Subnet]:
-    """With the addresses that are free now; of a group without subnets of its own there is none to name."""
+    """Return the group's subnets with the addresses that are free now; empty for a group without subnets of its own."""
     live = ports.network.subnets(group.subnets) if group.subnets else {}
     return [live[name] for name in group.subnets if name in live]

@@ -1,7 +1,8 @@
-"""How many old nodes may be unavailable at once, how many new ones come first, and what that does to the group's sizes.
+"""Numbers of an upgrade: old nodes that may be unavailable at once, new ones that come first, and the group's sizes
+with them.
 
-Decides numbers alone. Sources: EKS, "Managed node update behavior" (set-up and scale-up phases; its older revision for
-INCREMENTAL), and the EKS API's updateConfig."""
+Decides numbers alone. Sources: EKS, "Managed node update behavior" (set-up and scale-up phases; its older revision
+for INCREMENTAL), and the EKS API's updateConfig."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -16,7 +17,7 @@ MOST_PARALLEL = 100  # EKS' quota on maxUnavailable, for percentages too
 
 
 class Strategy(StrEnum):
-    """How many new nodes come before the first old one goes."""
+    """Strategy for how many new nodes come before the first old one terminates."""
 
     DEFAULT = "DEFAULT"
     MINIMAL = "MINIMAL"
@@ -41,8 +42,8 @@ class Sizes:
 
 
 def rolled_by(update: UpdatePolicy, nodegroup: Nodegroup | None) -> UpdatePolicy:
-    """By what a group is rolled: the policy's words, of a managed node group EKS' updateConfig, by lots and by its own
-    default of one where it names no maximum. Source: the EKS API's NodegroupUpdateConfig.
+    """Return the update policy of a group: the policy's own, for a managed node group EKS' updateConfig, in random
+    order and with EKS' default of one where it names no maximum. Source: the EKS API's NodegroupUpdateConfig.
     """
     if nodegroup is None:
         return update
@@ -56,7 +57,7 @@ def rolled_by(update: UpdatePolicy, nodegroup: Nodegroup | None) -> UpdatePolicy
 
 
 def parallelism(update: UpdatePolicy, nodes: int) -> int:
-    """Old nodes that may be unavailable at once, 1 to 100, of a group of so many nodes.
+    """Return how many old nodes may be unavailable at once, 1 to 100, of a group of so many nodes.
 
     A percentage is rounded up and capped at 100 nodes. Raises InvalidInputError for values outside 1 to 100, and where
     not exactly one of the two maxima is given.
@@ -79,8 +80,8 @@ def _within(key: str, value: int) -> int:
 
 
 def max_surge(update: UpdatePolicy, nodes: int) -> int:
-    """New nodes beyond the old size at a time, as the policy limits them for a group of so many nodes; NO_LIMIT for
-    `auto`. A percentage is rounded up, to one at least.
+    """Return new nodes beyond the old size at a time, as the policy limits them for a group of so many nodes; NO_LIMIT
+    for `auto`. A percentage is rounded up, to one at least.
     """
     if update.max_surge is None:
         return NO_LIMIT
@@ -90,7 +91,8 @@ def max_surge(update: UpdatePolicy, nodes: int) -> int:
 
 
 def surge(strategy: Strategy, zones: int, parallel: int, most: int = NO_LIMIT) -> int:
-    """New nodes alive less old ones gone, at the most. `zones`: those in which the group has nodes; `most`: maxSurge.
+    """Return new nodes alive less old ones gone, at the most. `zones`: those in which the group has nodes; `most`:
+    maxSurge.
 
     DEFAULT: the larger of 2 x zones and `parallel` (5 zones with 1 -> 10, with 20 -> 20). MINIMAL: none, the group
     replaces each node after it is gone. INCREMENTAL: one for each zone to begin with, see `next_increment`.
@@ -105,7 +107,7 @@ def surge(strategy: Strategy, zones: int, parallel: int, most: int = NO_LIMIT) -
 
 
 def next_increment(launched: int, zones: int, zones_without: int, most: int = NO_LIMIT) -> int | None:
-    """INCREMENTAL: how many more new nodes to launch now; None: the upgrade fails.
+    """Return how many more new nodes INCREMENTAL launches now; None: the upgrade fails.
 
     `launched` so far, `zones` with nodes, `zones_without` a new node yet. First one for each zone, then one by one
     while a zone is without; when the increase reaches 2 x zones, or with more would exceed maxSurge, the update fails.
@@ -118,25 +120,26 @@ def next_increment(launched: int, zones: int, zones_without: int, most: int = NO
 
 
 def in_store(strategy: Strategy, surge_limit: int, pace: int, most: int = NO_LIMIT) -> int:
-    """New nodes for which nobody was told to go yet, at the most, while old nodes leave `pace` at a time: the surge, or
-    those of three turns where that is more. A boot lasts some 90 s and an unhindered drain 30 s: with fewer, nodes that
-    could drain wait for nodes that boot. INCREMENTAL stays careful. `most`: maxSurge.
+    """Return the new nodes for which no termination of an old node is requested yet, at the most, while old nodes leave
+    `pace` at a time: the surge, or those of three turns where that is more. A boot lasts some 90 s and an unblocked
+    drain 30 s: with fewer, nodes that could drain wait for nodes that boot. INCREMENTAL keeps to the surge. `most`:
+    maxSurge.
     """
     return min(max(surge_limit, ON_THE_WAY * pace), most) if strategy is Strategy.DEFAULT else surge_limit
 
 
 def most_ahead(surge_limit: int, parallel: int, most: int = NO_LIMIT) -> int:
-    """New nodes that are not paid for, at the most: the surge, for which nobody leaves yet, and those of old nodes that
-    are on their way out. Of these `parallel` drain and about twice as many settle and end: that lasts some 70 s, and
-    an unhindered drain half as long. None with MINIMAL. `most`: maxSurge.
+    """Return the new nodes that are not paid for, at the most: the surge, for which no node leaves yet, and those of
+    old nodes that are terminating. Of these `parallel` drain and about twice as many settle and end: that lasts some 70
+    s, and an unblocked drain half as long. None with MINIMAL. `most`: maxSurge.
     """
     return min(surge_limit + ON_THE_WAY * parallel, most) if surge_limit else 0
 
 
 def most_extra(strategy: Strategy, surge_limit: int, parallel: int, old: int, most: int = NO_LIMIT) -> int:
-    """New nodes beside those that the group had before, at the most: by so many the desired and the maximum size may
-    grow. The surge, as EKS documents; for as many old nodes as there are beyond that, `most_ahead`. INCREMENTAL may
-    launch twice its zones. `old`: nodes to replace; without any nothing is launched. `most`: maxSurge.
+    """Return the new nodes beside those that the group had before, at the most: by so many the desired and the maximum
+    size may grow. The surge, as EKS documents; for as many old nodes as there are beyond that, `most_ahead`.
+    INCREMENTAL may launch twice its zones. `old`: nodes to replace; without any nothing is launched. `most`: maxSurge.
     """
     if not old:
         return 0
@@ -145,19 +148,19 @@ def most_extra(strategy: Strategy, surge_limit: int, parallel: int, old: int, mo
 
 
 def launch_now(*, surge_limit: int, alive: int, gone: int, old_left: int) -> int:
-    """New nodes to launch ahead of the drains now, never more than old nodes that none of them replaces yet.
+    """Return new nodes to launch ahead of the drains now, never more than old nodes that none of them replaces yet.
 
-    `alive`: new nodes of this upgrade launched and not ended; `gone`: old ones that were told to go, each for one of
-    them; `old_left`: old nodes that were not. Each old node that goes pays for one new node, so at the end the sizes
-    are what they were.
+    `alive`: new nodes of this upgrade launched and not ended; `gone`: old ones whose termination is requested, each for
+    one of them; `old_left`: old nodes without a request. Each old node that terminates pays for one new node, so at the
+    end the sizes are what they were.
     """
     unpaid = alive - gone
     return max(min(surge_limit - unpaid, old_left - unpaid), 0)
 
 
 def sizes(*, desired: int, maximum: int, extra: int) -> Sizes:
-    """Before, at the most during, and after: both sizes grow by `extra` and come back (EKS' scale-up and scale-down
-    phases).
+    """Return the sizes before, at the most during, and after: both grow by `extra` and come back (EKS' scale-up and
+    scale-down phases).
     """
     return Sizes(
         desired=Size(before=desired, during=desired + extra, after=desired),
@@ -166,9 +169,9 @@ def sizes(*, desired: int, maximum: int, extra: int) -> Sizes:
 
 
 def scaled_by_others(*, desired: int, before: int, alive: int, gone: int) -> bool:
-    """Somebody else scales the group up: its desired size is above what this upgrade wrote.
+    """Return whether another writer scales the group up: its desired size is above what this upgrade wrote.
 
-    Remaining old nodes then go without decrement and the size is not restored: EKS leaves its scale-down phase at once
-    when Cluster Autoscaler scales the group up.
+    Remaining old nodes then terminate without decrement and the size is not restored: EKS leaves its scale-down phase
+    at once when Cluster Autoscaler scales the group up.
     """
     return desired > before + alive - gone

@@ -1,7 +1,7 @@
-"""What pre-flight looks at, live: the whole cluster at this moment, with the group as it would be on the target.
+"""Live inputs of pre-flight: the whole cluster at this moment, with the group as it would be on the target.
 
 `leeward upgrade plan` and the machine's first step judge the same `Preflight`; offline it is made from a folder.
-Decides what is asked, and that what may not be read is said and not judged."""
+Decides what is read, and that a denied input is reported and not judged."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -28,12 +28,14 @@ from leeward.upgrade.scene import described, policy_of
 from leeward.upgrade.templates import architecture_named, expected
 
 T = TypeVar("T")
-MOST_FINDINGS = 200  # that are written down: an item of the table takes 400 KB, most of it the waves
+MOST_FINDINGS = 200  # that are recorded: an item of the table takes 400 KB, most of it the waves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """`blocked`: the blockers that nobody has overridden, each with its fix, in one line; empty when it may start."""
+    """Result of pre-flight. `blocked`: the blockers that are not overridden, each with its fix, in one line; empty when
+    it may start.
+    """
 
     preflight: Preflight
     plan: Plan
@@ -41,15 +43,15 @@ class Verdict:
 
     @property
     def told(self) -> str:
-        """What is ahead, in a sentence."""
+        """Summary of the plan, in a sentence."""
         waves, found = len(self.plan.waves), len(self.plan.findings)
         told = f"{len(self.preflight.old)} of {len(self.preflight.members)} are old: about {waves} waves"
         return f"{told}, {self.plan.seconds} s; {found} findings, none blocks it"
 
 
 def judge(record: UpgradeRecord, ports: Ports) -> Verdict:
-    """Survey, plan and findings. The whole plan is written down beside the record, which names it: with a thousand
-    nodes it is too large to travel from step to step.
+    """Survey, plan and judge. The whole plan is written beside the record, which names it: with a thousand nodes it is
+    too large to travel from step to step.
     """
     preflight = survey(record, ports)
     plan = plan_upgrade(preflight)
@@ -70,8 +72,8 @@ def judge(record: UpgradeRecord, ports: Ports) -> Verdict:
 
 
 def survey(record: UpgradeRecord, ports: Ports) -> Preflight:
-    """One look at the cluster and at everything that its launches depend on. Raises what the ports raise, and
-    InvalidInputError for a group that is not there.
+    """Read the cluster and everything that its launches depend on. Raises what the ports raise, and InvalidInputError
+    for a group that does not exist.
     """
     group = described(record.group, ports)
     policy = policy_of(record.cluster, group, ports)
@@ -90,7 +92,9 @@ def survey(record: UpgradeRecord, ports: Ports) -> Preflight:
 
 
 def _launching(group: Group, record: UpgradeRecord) -> Group:
-    """As if it launched the version that is asked for. One that is yet to be made is like the present one."""
+    """Return the group as if it launched the version that is asked for. One that is yet to be made is like the present
+    one.
+    """
     template, version = group.launch.template, record.asked.template_version
     if template is None or not version:
         return group
@@ -145,7 +149,7 @@ def _architecture(image: str, ports: Ports, unread: list[str]) -> str:
 
 
 def _read(ask: Callable[[], T], otherwise: T, unread: list[str]) -> T:
-    """What may be denied without stopping anything: it is said and not judged."""
+    """Read an input that may be denied without stopping anything: it is reported and not judged."""
     try:
         return ask()
     except LeewardError as error:

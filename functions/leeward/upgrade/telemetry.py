@@ -1,4 +1,4 @@
-"""Log lines and metrics of the upgrade room, each name declared once (docs/operations.md lists them)."""
+"""Log lines and metrics of the upgrade package, each name declared once (docs/operations.md lists them)."""
 
 from leeward.telemetry import Telemetry
 from leeward.upgrade.run import Next, Run
@@ -10,7 +10,7 @@ telemetry = Telemetry("upgrade")
 
 
 def stepped(step: str, result: Run) -> None:
-    """One line a step; a metric when an upgrade has come to an end."""
+    """Write one line a step; a metric when an upgrade has come to an end."""
     telemetry.info(result.why or result.next.value, {"step": step, **result.to_json()})
     ended = result.next in {Next.UPGRADED, Next.ROLLED_BACK}
     name = GROUPS_UPGRADED if ended else UPGRADES_FAILED if step == "note-failure" else None
@@ -19,6 +19,8 @@ def stepped(step: str, result: Run) -> None:
 
 
 def died(said: str) -> dict[str, str]:
-    """One line for an execution that ended where nothing could catch it; its alarm is Step Functions' own metric."""
+    """Write one line for an execution that ended where nothing could catch it; its alarm is Step
+    Functions' own metric.
+    """
     telemetry.warning(said)
     return {"why": said}

@@ -1,5 +1,5 @@
-"""What the nodes shall become: the launch template version that is the target, made where it is not there yet, and the
-group pointed at it."""
+"""Target of the nodes: the launch template version, made where it does not exist yet, and whether the group launches
+from it."""
 
 import re
 from collections import Counter
@@ -13,35 +13,37 @@ from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord
 
 IMAGES = "/aws/service/eks/optimized-ami/{version}/amazon-linux-2023/{arch}/standard/recommended/image_id"
-ARCHITECTURES = {"amd64": "x86_64", "arm64": "arm64"}  # Kubernetes' word -> the parameter's
+ARCHITECTURES = {"amd64": "x86_64", "arm64": "arm64"}  # Kubernetes' term -> the parameter's
 ARCH_LABEL = "kubernetes.io/arch"
-NAMED = {"x86_64": "amd64", "amd64": "amd64", "arm64": "arm64", "aarch64": "arm64"}  # in names -> Kubernetes' word
+NAMED = {"x86_64": "amd64", "amd64": "amd64", "arm64": "arm64", "aarch64": "arm64"}  # in names -> Kubernetes' term
 _ALIAS = re.compile(r"al2023@(\d+\.\d+)")
 
 
 def architecture_named(image: str) -> str:
-    """By an alias or SSM parameter that names one, in Kubernetes' word; empty for others, and for an image's id."""
+    """Return the architecture that an alias or SSM parameter names, in Kubernetes' term; empty for others, and for an
+    image's id.
+    """
     words = re.split(r"[/._@]|-(?=arm64|amd64|x86|aarch64)", image.replace("x86_64", "amd64"))
     return next((NAMED[word] for word in words if word in NAMED), "")
 
 
 def template_of(group: Group) -> LaunchTemplateRef:
-    """What the group launches from. Raises InvalidInputError for a launch configuration."""
+    """Return the template that the group launches from. Raises InvalidInputError for a launch configuration."""
     if group.launch.template is None:
         raise InvalidInputError(f"group {group.name}: found no launch template, expected one: configurations have none")
     return group.launch.template
 
 
 def expected(record: UpgradeRecord, group: Group, ports: Ports) -> Target:
-    """The target before anything is made: without a template where a version has yet to be made."""
+    """Return the target before anything is made: without a template where a version has yet to be made."""
     if record.prepared or record.asked.image or record.asked.kubernetes:
         return record.target
     return _target(group, _asked_version(record, group), ports)
 
 
 def prepared(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord:
-    """The record with its target, and with what a rollback returns to. A version that has to be made is made once: its
-    token follows from the record.
+    """Return the record with its target, and with what a rollback returns to. A version that has to be made is made
+    once: its token follows from the record.
     """
     if record.prepared:
         return record
@@ -57,7 +59,7 @@ def prepared(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord
 
 
 def points_at(group: Group, target: Target, ports: Ports) -> bool:
-    """Whether new instances come from the target already, be it by `$Latest`."""
+    """Return whether new instances come from the target already, be it by `$Latest`."""
     wanted = target.template
     return wanted is None or ports.templates.numbered(template_of(group)) == ports.templates.numbered(wanted)
 
@@ -77,7 +79,7 @@ def _target(group: Group, template: LaunchTemplateRef, ports: Ports) -> Target:
 
 
 def _previous(group: Group, target: Target, ports: Ports) -> Target | None:
-    """What most of the old nodes were launched from; without any the group's template as it stood."""
+    """Return what most of the old nodes were launched from; without any the group's template as it stood."""
     old = [one.template for one in group.instances if one.template is not None and one.template != target.of(one.type)]
     own = [one for one in old if target.template is not None and one.id == target.template.id]
     common = Counter(own).most_common(1)
@@ -86,7 +88,7 @@ def _previous(group: Group, target: Target, ports: Ports) -> Target | None:
 
 
 def _image(record: UpgradeRecord, ports: Ports) -> str:
-    """The id of the image that was asked for by id, parameter or alias, or by a Kubernetes version."""
+    """Return the id of the image that was asked for by id, parameter or alias, or by a Kubernetes version."""
     asked = record.asked.image
     if asked.startswith("ami-"):
         return asked
@@ -101,7 +103,7 @@ def _image(record: UpgradeRecord, ports: Ports) -> str:
 
 
 def _architecture(record: UpgradeRecord, ports: Ports) -> str:
-    """Of the group's nodes, where they tell one."""
+    """Return the architecture of the group's nodes, where they have one. Raises InvalidInputError for more than one."""
     group = ports.groups.describe([record.group])[record.group]
     members = {member.id for member in group.instances}
     nodes = ports.clusters.kubernetes(record.cluster).nodes()

@@ -1,7 +1,8 @@
-"""Telling old instances to go: each is claimed for the upgrade and, where it pays for a new node, for that debt.
+"""Termination requests for old instances: each is claimed for the upgrade and, where it pays for a new node, for
+that debt.
 
-Who goes and who pays is written into the upgrade's record before anything here is called; the causes' names follow
-from it, so that telling somebody twice is telling him once."""
+The instances and the payers are written into the upgrade's record before anything here is called; the causes' names
+follow from it, so requesting the same termination twice is idempotent."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -18,8 +19,8 @@ from leeward.upgrade.scene import Scene
 
 
 def tell(record: UpgradeRecord, old: Iterable[str], scene: Scene, ports: Ports) -> None:
-    """Cordon, take out of load balancers, claim for both causes, start. The order matters to nobody who reads later: a
-    termination that runs before the debt has joined gives the debt back.
+    """Cordon, take out of load balancers, claim for both causes, start. The order does not matter to a later reader: a
+    termination that runs before the debt has joined returns the debt.
     """
     kubernetes = ports.clusters.kubernetes(record.cluster)
     nodes = {node.instance_id: node for node in scene.preflight.world.nodes}
@@ -37,7 +38,7 @@ def tell(record: UpgradeRecord, old: Iterable[str], scene: Scene, ports: Ports) 
 
 
 def force(record: UpgradeRecord, old: Iterable[str], scene: Scene, ports: Ports) -> None:
-    """Those that are on their way without force are told so: their pods are deleted once their time is over."""
+    """Add force to terminations on their way without it: their pods are deleted once their time is over."""
     now = ports.clock.now()
     for name in old:
         instance = scene.instances.get(name)
@@ -51,8 +52,8 @@ def force(record: UpgradeRecord, old: Iterable[str], scene: Scene, ports: Ports)
 
 
 def ask_to_pay(record: UpgradeRecord, new: str, payer: str, scene: Scene, ports: Ports) -> None:
-    """Hand a debt that no old node is left to pay to one named node: it goes as any surplus does, and who pays in the
-    end is settled there.
+    """Assign a debt that no old node is left to pay to one named node: it terminates as any surplus does, and the final
+    payer is settled there.
     """
     instance = scene.instances.get(payer)
     if instance is None:
@@ -66,7 +67,7 @@ def ask_to_pay(record: UpgradeRecord, new: str, payer: str, scene: Scene, ports:
 
 
 def subject_of(instance: Instance, record: UpgradeRecord) -> Subject:
-    """As it is claimed."""
+    """Return the subject under which the instance is claimed."""
     return Subject(
         instance=instance.id,
         cluster=record.cluster,

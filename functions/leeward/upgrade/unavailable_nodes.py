@@ -1,6 +1,6 @@
-"""Old nodes that are unavailable now, each with the pods that it still has: beside them the next ones are chosen.
+"""Old nodes that are unavailable now, each with the pods that it still has: the next ones are chosen beside them.
 
-Decides from the cluster and from what was told; an empty node that settles is not among them."""
+Decides from the cluster and from the termination requests; an empty node that settles is not among them."""
 
 from collections.abc import Collection
 
@@ -11,8 +11,8 @@ from leeward.upgrade.record import UpgradeRecord
 
 
 def busy_nodes(preflight: Preflight, record: UpgradeRecord) -> list[WaveNode]:
-    """Old nodes that are unavailable until their last pod is gone: marked or told to leave, deleted, NotReady, without
-    the Node that a person has deleted.
+    """Return old nodes that are unavailable until their last pod is gone: tainted or with a termination request,
+    deleted, NotReady, without the Node that a person has deleted.
     """
     world = preflight.world
     old = {one.instance.id for one in preflight.old}
@@ -31,8 +31,8 @@ def busy_nodes(preflight: Preflight, record: UpgradeRecord) -> list[WaveNode]:
 
 
 def _without_a_node(preflight: Preflight, instances: Collection[str]) -> list[WaveNode]:
-    """Instances that run and have no Node, while the cluster has pods that are bound to Nodes which are not there: the
-    garbage collector ends these pods within minutes. Which instance they run on nothing tells any more.
+    """Return instances that run and have no Node, while the cluster has pods that are bound to Nodes which do not
+    exist: the garbage collector ends these pods within minutes. The instance that they run on is not known any more.
     """
     world = preflight.world
     nodes = {node.name for node in world.nodes}
@@ -46,5 +46,5 @@ def _without_a_node(preflight: Preflight, instances: Collection[str]) -> list[Wa
 
 
 def still_there(pod: Pod) -> bool:
-    """It has to leave and has not left, also while it stops."""
+    """Return whether the pod has to leave and has not left, also while it stops."""
     return not (pod.mirror or pod.of_daemon_set or pod.finished)

@@ -1,8 +1,8 @@
-"""Nodes that are on their way together, and what they take of each limit: may one more go with them?
+"""Constraints on nodes that drain together: what they take of each limit, and whether one more fits.
 
-Decides for one node after the other; which are asked, and in what order, is the planner's (`waves.py`). The names of
-budgets and workloads become bits of a number, so that most questions are one comparison: a plan of 500 nodes asks some
-hundred thousand."""
+Decides for one node after the other; the planner (`waves.py`) chooses the nodes and their order. The names of
+budgets and workloads become bits of a number, so that most questions are one comparison: a plan of 500 nodes needs
+some hundred thousand."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,8 +13,8 @@ from leeward.upgrade.cluster_constraints import ClusterConstraints, WaveNode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Nodes that may be on their way at once. `per_zone`: of zones with a budget of their own; `one_zone`: all of them
-    in the same zone.
+    """Limits on nodes that may be on their way at once. `per_zone`: of zones with a budget of their own; `one_zone`:
+    all of them in the same zone.
     """
 
     together: int
@@ -27,7 +27,7 @@ class NodeDemand:
     """A node, and what its pods take: `loads` of budgets, `replicas` of workloads with several, each by its number.
 
     `budgets` and `workloads` are the bits of those, `uses_up` and `spends` of those that it leaves nothing of.
-    `allowed`: with nobody else on his way every budget allows something; `spared`: and a replica of each workload
+    `allowed`: with no other node on its way every budget allows something; `spared`: and a replica of each workload
     serves on.
     """
 
@@ -43,8 +43,8 @@ class NodeDemand:
 
 
 class DisruptionConstraints:
-    """What nodes compete for (`ClusterConstraints`), by number: `most` pods may leave at once under a budget, and of a
-    workload that has several `replicas`, `serving` serve.
+    """Constraints for which nodes compete (`ClusterConstraints`), by number: `most` pods may leave at once under a
+    budget, and of a workload that has several `replicas`, `serving` serve.
     """
 
     def __init__(self, rivalry: ClusterConstraints) -> None:
@@ -55,7 +55,7 @@ class DisruptionConstraints:
         self.serving = [rivalry.serving.get(name, 0) for name in rivalry.replicas]
 
     def of(self, nodes: Iterable[WaveNode]) -> list[NodeDemand]:
-        """In the same order."""
+        """Return the demands of the nodes, in the same order."""
         return [self._contender(node) for node in nodes]
 
     def _contender(self, node: WaveNode) -> NodeDemand:
@@ -75,7 +75,7 @@ class DisruptionConstraints:
         )
 
     def _budget(self, name: str) -> int:
-        """One of which nothing is known allows nothing."""
+        """Return the number of the budget. An unknown one allows nothing."""
         number = self._budgets.setdefault(name, len(self.most))
         if number == len(self.most):
             self.most.append(0)
@@ -83,7 +83,7 @@ class DisruptionConstraints:
 
 
 class Wave:
-    """What is on its way. `started`: who was added to those that were `busy` before."""
+    """Nodes that are on their way. `started`: those added to the nodes that were `busy` before."""
 
     def __init__(self, limits: Limits, contest: DisruptionConstraints, busy: Sequence[NodeDemand]) -> None:
         self._limits, self._contest = limits, contest
@@ -92,25 +92,25 @@ class Wave:
         self._zones: Counter[str] = Counter()
         self._loads: dict[int, int] = {}  # pods, by the number of their budget
         self._replicas: dict[int, int] = {}  # the same by that of their workload
-        self._used_up = self._under = 0  # bits of budgets that allow nothing more, and of those that anybody is under
-        self._spent = self._shared = 0  # of workloads of which nothing more may go, and of those of which anything does
+        self._used_up = self._under = 0  # bits of budgets that allow nothing more, and of those with a pod on its way
+        self._spent = self._shared = 0  # of workloads of which no more pods may leave, and of those of which any does
         self.started: dict[str, None] = {}
         for one in busy:
             self._take(one)
 
     @property
     def empty(self) -> bool:
-        """Nobody is on his way."""
+        """True if no node is on its way."""
         return self._count == 0
 
     @property
     def full(self) -> bool:
-        """No more nodes, whichever."""
+        """True if no further node fits, whichever it is."""
         return self._count >= self._limits.together
 
     def takes(self, one: NodeDemand, *, stuck: bool = False) -> bool:
-        """Whether the node fits beside those that are on their way; `stuck`: also one whose pods cannot leave now. The
-        cheapest question comes first.
+        """Return whether the node fits beside those that are on their way; `stuck`: also one whose pods cannot leave
+        now. The cheapest question comes first.
         """
         if one.budgets & self._used_up:
             return False
@@ -121,7 +121,7 @@ class Wave:
         return self._allows(one) and self._keeps_one(one)
 
     def add(self, one: NodeDemand) -> None:
-        """It goes."""
+        """Add the node to the wave."""
         self.started[one.node.name] = None
         self._take(one)
 
@@ -145,14 +145,14 @@ class Wave:
         return most is None or self._zones[zone] < most
 
     def _allows(self, one: NodeDemand) -> bool:
-        """Together with what is taken. By itself a node may hold more than a budget allows, if that is anything at all
-        (`NodeDemand.allowed`).
+        """Return whether budgets allow the node together with what is taken. By itself a node may hold more than a
+        budget allows, if that is anything at all (`NodeDemand.allowed`).
         """
         taken, most = self._loads, self._contest.most
         return all(taken[number] + one.loads[number] <= most[number] for number in _each(one.budgets & self._under))
 
     def _keeps_one(self, one: NodeDemand) -> bool:
-        """One replica serves outside the wave; where all of them are on one node, that cannot be had
+        """Return whether one replica serves outside the wave; where all of them are on one node, that is impossible
         (`NodeDemand.spared`).
         """
         taken, serving = self._replicas, self._contest.serving
@@ -161,7 +161,9 @@ class Wave:
 
 
 def _added(taken: dict[int, int], loads: Mapping[int, int], known: int) -> list[int]:
-    """Add them; the numbers of `known` bits, of which something was taken before. Most are new, and put in at once."""
+    """Add the loads and return the numbers of `known` bits, of which something was taken before. Most are new, and put
+    in at once.
+    """
     before = {number: taken[number] for number in _each(known)}
     taken.update(loads)
     for number, load in before.items():
@@ -177,7 +179,7 @@ def _bits(numbers: Iterable[int]) -> int:
 
 
 def _each(bits: int) -> Iterator[int]:
-    """The numbers, one by one."""
+    """Yield the numbers, one by one."""
     while bits:
         number = bits.bit_length() - 1
         yield number

@@ -1,25 +1,26 @@
-"""One wave less: the nodes of the smallest are spread over the others, and whoever is in the way moves on.
+"""Reduction of the number of waves by one: the smallest wave is distributed over the others, and conflicting nodes
+move.
 
-Decides partitions of nodes. What limits a wave (budgets, workloads, zones, the number of nodes) becomes numbers: each
-node takes of some of them, each has a most. Tabu search as for graph colouring (Hertz and de Werra, "Using tabu search
-techniques for graph coloring", 1987), where what is too much in all waves together takes the place of conflicting
-edges. Its lots are always the same ones: the same nodes give the same waves."""
+Decides partitions of nodes. What limits a wave (budgets, workloads, zones, the number of nodes) becomes numbers:
+each node takes of some of them, each has a maximum. Tabu search as for graph colouring (Hertz and de Werra, "Using
+tabu search techniques for graph coloring", 1987), where the excess in all waves together takes the place of
+conflicting edges. Its random numbers are always the same: the same nodes give the same waves."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from leeward.upgrade.wave_constraints import DisruptionConstraints, Limits, NodeDemand
 
-MOVES = 6000  # of one search, before it is given up
-REST = 8  # moves for which a node does not come back to a wave, about
+MOVES = 6000  # of one search, before it stops
+REST = 8  # approximate number of moves for which a node does not return to a wave
 
 Waves = Sequence[Sequence[NodeDemand]]
 _Demand = tuple[tuple[int, int], ...]  # (which limit, how much of it)
 
 
 def one_wave_less(waves: Waves, limits: Limits, contest: DisruptionConstraints) -> list[list[NodeDemand]] | None:
-    """None where none was found, or there cannot be one. All nodes are `allowed` and `spared`, none has failed before,
-    and they need not go zone by zone (`Limits.one_zone`).
+    """Return the waves, one fewer; None where none was found, or there cannot be one. All nodes are `allowed` and
+    `spared`, none has failed before, and they need not drain zone by zone (`Limits.one_zone`).
     """
     nodes = [one for wave in waves for one in wave]
     demands, most = _demands(nodes, limits, contest)
@@ -48,7 +49,9 @@ def one_wave_less(waves: Waves, limits: Limits, contest: DisruptionConstraints) 
 def _demands(
     nodes: Sequence[NodeDemand], limits: Limits, contest: DisruptionConstraints
 ) -> tuple[list[_Demand], list[int]]:
-    """What each node takes of each limit, and these limits; left out are those that all nodes together would keep."""
+    """Return what each node takes of each limit, and these limits; left out are those that all nodes together would
+    keep.
+    """
     most: list[int] = []
     numbers: dict[tuple[str, object], int] = {}
 
@@ -79,13 +82,15 @@ def _taken(demands: Iterable[Iterable[tuple[int, int]]]) -> Counter[int]:
 
 
 def _least(demands: Sequence[_Demand], most: Sequence[int]) -> int:
-    """No partition has fewer waves: of each limit no wave takes more than there is, or one node does by itself."""
+    """Return a lower bound of the number of waves: of each limit no wave takes more than there is, or one node does by
+    itself.
+    """
     taken = _taken([(which, min(load, most[which])) for which, load in mine] for mine in demands)
     return max((-(-load // most[which]) for which, load in taken.items() if load), default=1)
 
 
 def _lots() -> Iterator[int]:
-    """Numbers in no order (Park and Miller, "Random number generators: good ones are hard to find", 1988)."""
+    """Yield pseudo-random numbers (Park and Miller, "Random number generators: good ones are hard to find", 1988)."""
     lot = 1
     while True:
         lot = lot * 48271 % 2147483647
@@ -93,7 +98,9 @@ def _lots() -> Iterator[int]:
 
 
 class _Search:
-    """`place`: the wave of each node. Of each limit in each wave it knows how much is taken, and by how many nodes."""
+    """State of the search. `place`: the wave of each node. Of each limit in each wave it knows how much is taken, and
+    by how many nodes.
+    """
 
     def __init__(self, demands: Sequence[_Demand], most: Sequence[int], *, count: int) -> None:
         self._demands, self._most, self._count = demands, most, count
@@ -107,19 +114,19 @@ class _Search:
         self.place: dict[int, int] = {}
 
     def put(self, node: int, wave: int) -> None:
-        """Into a wave, from wherever it was."""
+        """Move the node into a wave, from wherever it was."""
         if node in self.place:
             self._take(node, -1)
         self.place[node] = wave
         self._take(node, 1)
 
     def best_for(self, node: int) -> int:
-        """The wave in which it is least in the way."""
+        """Return the wave in which the node conflicts least."""
         return min(range(self._count), key=lambda wave: self._more_in(wave, node))
 
     def settle(self) -> bool:
-        """Until nothing is too much: of one limit that is, drawn by lot, the node goes that is least in the way
-        elsewhere. False when that did not come to an end.
+        """Move nodes until no limit is exceeded: of one exceeded limit, drawn at random, the node moves that conflicts
+        least elsewhere. False when the search did not finish.
         """
         lots, until = _lots(), dict[tuple[int, int], int]()
         least = sum(self._over.values())

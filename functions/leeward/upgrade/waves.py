@@ -1,4 +1,4 @@
-"""Which old nodes drain together.
+"""Waves of old nodes that drain together.
 
 Decides sets of node names, for a plan and for the running machine. The rules (docs/designs/upgrade.md):
 * pods under one PodDisruptionBudget on the nodes of a wave are no more than it allows now;
@@ -6,7 +6,7 @@ Decides sets of node names, for a plan and for the running machine. The rules (d
 * both rules are about nodes together: a node may by itself hold more than a budget allows, its pods leave by turns;
 * never more nodes than the limits allow, over all and in each zone, and with order `zone` one zone at a time;
 * nodes whose drain has failed come after all others.
-Which node goes first is the order; which go together are the rules, whatever the order."""
+The order decides which node starts first; the rules decide which drain together, whatever the order."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ from leeward.upgrade.wave_search import one_wave_less
 
 
 class Order(StrEnum):
-    """Who goes first (docs/policy.md, `update.order`)."""
+    """Order in which nodes start (docs/policy.md, `update.order`)."""
 
     WAVES = "waves"
     RANDOM = "random"
@@ -33,7 +33,8 @@ _Waves = tuple[tuple[str, ...], ...]
 def plan_waves(
     nodes: Iterable[WaveNode], limits: Limits, rivalry: ClusterConstraints, *, order: Order = Order.WAVES, seed: int = 0
 ) -> _Waves:
-    """All waves, names in the order in which they start; put one behind the other they are an order for `next_nodes`.
+    """Return all waves, names in the order in which they start; put one behind the other they are an order for
+    `next_nodes`.
 
     Limits below 1 count as 1: a plan shows what comes when they allow something again. The same nodes give the same
     waves, in whatever order they come.
@@ -62,8 +63,8 @@ def _first_fit(ordered: Sequence[NodeDemand], limits: Limits, contest: Disruptio
 
 
 def _fewer(waves: _Waves, ordered: Sequence[NodeDemand], limits: Limits, contest: DisruptionConstraints) -> _Waves:
-    """The same nodes in fewer waves, the largest first; nodes that cannot leave now or have failed come behind as they
-    are. First fit at the end, which never needs more of them, gives the waves that the running machine walks.
+    """Return the same nodes in fewer waves, the largest first; nodes that cannot leave now or have failed come behind
+    as they are. First fit at the end, which never needs more of them, gives the waves that the running machine walks.
     """
     if limits.one_zone:
         return waves
@@ -87,15 +88,15 @@ def next_nodes(
     limits: Limits,
     rivalry: ClusterConstraints,
 ) -> tuple[str, ...]:
-    """Which of the remaining nodes may start draining now, beside those that are busy.
+    """Return the remaining nodes that may start draining now, beside those that are busy.
 
     `remaining`: in the order of preference (`in_order`, or a plan's waves one behind the other). `busy`: nodes whose
-    pods are still leaving, each with the pods that it still has; a node that is empty and settles is not busy, so
-    nobody waits for the end of a wave. `rivalry`: as the cluster stands now. With nobody busy this is the next wave of
+    pods are still leaving, each with the pods that it still has; a node that is empty and settles is not busy, so no
+    node waits for the end of a wave. `rivalry`: as the cluster stands now. Without busy nodes this is the next wave of
     the plan.
 
-    Nodes with pods that cannot leave now (a budget at zero, the last serving replica) wait for as long as anything else
-    goes on. When nothing does, they are tried, so that a drain finds out and says what blocks it.
+    Nodes with pods that cannot leave now (a budget at zero, the last serving replica) wait for as long as any other
+    node is on its way. When none is, they are tried, so that a drain finds out and reports what blocks it.
     """
     contest = DisruptionConstraints(rivalry)
     wave = Wave(limits, contest, contest.of(busy))
@@ -123,8 +124,8 @@ def _fill(wave: Wave, remaining: Sequence[NodeDemand], *, stuck: bool = False) -
 def in_order(
     nodes: Iterable[WaveNode], limits: Limits, rivalry: ClusterConstraints, *, order: Order = Order.WAVES, seed: int = 0
 ) -> list[WaveNode]:
-    """The nodes by preference, those that failed before last. `waves`: nodes at the scarcest budget or zone first (it
-    needs the most turns), among equals zone by zone in turn and the oldest first.
+    """Return the nodes by preference, those that failed before last. `waves`: nodes at the scarcest budget or zone
+    first (it needs the most turns), among equals zone by zone in turn and the oldest first.
     """
     by_age = sorted(nodes, key=lambda node: (node.failed_before, node.created, node.name))
     match order:
@@ -140,7 +141,9 @@ def in_order(
 
 
 def _lot(seed: int, name: str) -> bytes:
-    """Drawn for each name by itself: whoever is left keeps his place when others have gone."""
+    """Return a random key drawn for each name by itself: the remaining nodes keep their places when
+    others have gone.
+    """
     return blake2b(f"{seed}/{name}".encode(), digest_size=8).digest()
 
 
@@ -155,7 +158,7 @@ def _zones_in_turn(nodes: Sequence[WaveNode], turns: Mapping[str, int]) -> list[
 
 
 def _turns(nodes: Sequence[WaveNode], limits: Limits, rivalry: ClusterConstraints) -> dict[str, int]:
-    """By node: how many waves the scarcest thing that it needs takes at least."""
+    """Return by node how many waves the scarcest limit that it needs takes at least."""
     loads: Counter[str] = Counter()
     zones: Counter[str] = Counter()
     for node in nodes:

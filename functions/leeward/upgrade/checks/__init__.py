@@ -1,4 +1,4 @@
-"""Pre-flight checks, one small file each, in the order in which their findings are told."""
+"""Pre-flight checks, one small file each, in the order in which their findings are reported."""
 
 from collections.abc import Callable, Iterable
 
@@ -13,13 +13,13 @@ CHECKS: tuple[Callable[[Preflight], Iterable[Finding]], ...] = (
     timing.check,
     budgets.check,
     workloads.check,
-    room.check,  # the dearest one
+    room.check,  # the most expensive one
     addresses.check,
 )
 
 
 def findings(preflight: Preflight) -> tuple[Finding, ...]:
-    """Of all checks, blockers first."""
+    """Return the findings of all checks, blockers first."""
     found = [finding for check in CHECKS for finding in check(preflight)]
     fix = "give the role the permission that is named, or look again later"
     found += [warning(Code.NOT_JUDGED, f"group {preflight.group.name}", one, fix) for one in preflight.beside.unread]

@@ -12,8 +12,8 @@ from leeward.upgrade.preflight import Preflight, zone_of
 
 
 def check(preflight: Preflight) -> Iterator[Finding]:
-    """Each zone with old nodes: a blocker where not one new node has room, a warning where fewer than may come at a
-    time: the upgrade is slower then.
+    """Check each zone with old nodes: a blocker where not one new node has room, a warning where fewer than may come at
+    a time: the upgrade is slower then.
     """
     subnets = _subnets(preflight)
     if not preflight.extra or not subnets:
@@ -36,7 +36,7 @@ def check(preflight: Preflight) -> Iterator[Finding]:
 
 
 def _subnets(preflight: Preflight) -> list[Subnet]:
-    """The group's own; of a group without, all of its zones."""
+    """Return the group's own subnets; for a group without, all of its zones."""
     group, known = preflight.group, preflight.world.subnets.values()
     if group.subnets:
         return [subnet for subnet in known if subnet.id in group.subnets]
@@ -44,7 +44,7 @@ def _subnets(preflight: Preflight) -> list[Subnet]:
 
 
 def _demand(preflight: Preflight, subnets: list[Subnet]) -> Demand:
-    """Of a node as full as the fullest old one, of whatever type takes most."""
+    """Return the demand of a node as full as the fullest old one, of whatever type takes most."""
     settings = CniSettings.from_variables(preflight.beside.cni)
     launchable = preflight.launchable
     names = launchable.types if launchable is not None else preflight.group.running_types
@@ -55,7 +55,7 @@ def _demand(preflight: Preflight, subnets: list[Subnet]) -> Demand:
 
 
 def _pods(preflight: Preflight) -> int:
-    """With an address of their own, DaemonSets' pods too, on the fullest old node."""
+    """Count the pods with an address of their own, DaemonSets' pods too, on the fullest old node."""
     nodes = [member.node.name for member in preflight.old if member.node is not None]
     held = (sum(not (pod.finished or pod.host_network) for pod in preflight.world.pods_on(node)) for node in nodes)
     return max(held, default=0)

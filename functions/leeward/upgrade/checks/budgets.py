@@ -1,9 +1,9 @@
-"""PodDisruptionBudgets that will hold the pods of old nodes: for ever, now, or because of how they are written.
+"""PodDisruptionBudgets that will hold the pods of old nodes: always, now, or because of how they are written.
 
 A pod that gets a second replica before it leaves is judged with that replica beside it.
 
-Sources: policy/v1 (minAvailable, maxUnavailable and unhealthyPodEvictionPolicy), the Eviction API (a pod that several
-budgets select cannot be evicted), EKS' known reasons of PodEvictionFailure."""
+Sources: policy/v1 (minAvailable, maxUnavailable and unhealthyPodEvictionPolicy), the Eviction API (a pod that
+several budgets select cannot be evicted), EKS' known reasons of PodEvictionFailure."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from leeward.upgrade.preflight import Preflight
 
 
 def check(preflight: Preflight) -> Iterator[Finding]:
-    """One finding for each budget, and for each set of budgets that select the same pod."""
+    """Yield one finding for each budget, and for each set of budgets that select the same pod."""
     severity = Severity.WARNING if preflight.forced else Severity.BLOCKER
     holding, several = _by_budget(preflight)
     selected = _selected(preflight)
@@ -35,7 +35,7 @@ def check(preflight: Preflight) -> Iterator[Finding]:
 
 
 def never_allows(budget: PodDisruptionBudget, expected: int) -> str | None:
-    """Why it cannot allow a disruption however healthy its `expected` pods are; None when it can.
+    """Return why it cannot allow a disruption however healthy its `expected` pods are; None when it can.
 
     Percentages are rounded up, as the disruption controller does.
     """
@@ -55,7 +55,9 @@ def _share(value: int | str, expected: int) -> int:
 def _by_budget(
     preflight: Preflight,
 ) -> tuple[dict[str, tuple[PodDisruptionBudget, list[Pod]]], dict[tuple[str, ...], list[Pod]]]:
-    """The pods of old nodes by the budget that selects them alone, and by the budgets that select them together."""
+    """Return the pods of old nodes by the budget that selects them alone, and by the budgets that
+    select them together.
+    """
     alone: dict[str, tuple[PodDisruptionBudget, list[Pod]]] = {}
     several: dict[tuple[str, ...], list[Pod]] = {}
     for node in sorted(preflight.pods):
@@ -71,14 +73,16 @@ def _by_budget(
 
 
 def _selected(preflight: Preflight) -> Counter[str]:
-    """The pods that each budget selects, wherever they are: what counts where its status does not say."""
+    """Count the pods that each budget selects, wherever they are: used where its status lacks the number."""
     return Counter(
         budget_key(budget) for pod in preflight.world.pods if not pod.finished for budget in preflight.budgets_of(pod)
     )
 
 
 def _lets_failing_go(budget: PodDisruptionBudget) -> bool:
-    """policy/v1, unhealthyPodEvictionPolicy: AlwaysAllow, or enough healthy pods beside the failing one."""
+    """Return whether failing pods may be evicted (policy/v1, unhealthyPodEvictionPolicy): AlwaysAllow, or enough
+    healthy pods beside the failing one.
+    """
     return budget.always_allow_unhealthy or budget.current_healthy >= budget.desired_healthy > 0
 
 

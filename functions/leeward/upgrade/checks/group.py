@@ -1,7 +1,7 @@
 """The group itself: what is suspended, missing, running beside, or too small for the surge.
 
-Sources: EC2 Auto Scaling, "Suspend and resume processes" (what each process does), maximum instance lifetime, instance
-refresh, scheduled actions, lifecycle hooks."""
+Sources: EC2 Auto Scaling, "Suspend and resume processes" (what each process does), maximum instance lifetime,
+instance refresh, scheduled actions, lifecycle hooks."""
 
 from collections.abc import Iterator
 
@@ -33,7 +33,7 @@ _MOST_NAMED = 5
 
 
 def check(preflight: Preflight) -> Iterator[Finding]:
-    """In the order in which people would look."""
+    """Yield the findings in the order in which an operator would check."""
     group, about = preflight.group, f"group {preflight.group.name}"
     yield from _standing(preflight, about)
     if group.launch.configuration is not None:
@@ -71,7 +71,7 @@ def _standing(preflight: Preflight, about: str) -> Iterator[Finding]:
 
 
 def _left_out(preflight: Preflight, about: str) -> Iterator[Finding]:
-    """How many old instances the upgrade does not replace, why, and how each kind becomes a member."""
+    """Report how many old instances the upgrade does not replace, why, and how each kind becomes a member."""
     kinds: dict[Absence, list[str]] = {}
     for one in preflight.left_out:
         kinds.setdefault(one.absence, []).append(one.instance.id)
@@ -110,7 +110,9 @@ def _sizes(preflight: Preflight, about: str) -> Iterator[Finding]:
 
 
 def _hooks(preflight: Preflight, about: str) -> Iterator[Finding]:
-    """Without one a termination that comes from elsewhere is not held, and `terminate: first` cannot be."""
+    """Report a missing hook: without one a termination that comes from elsewhere is not held, and `terminate: first` is
+    impossible.
+    """
     named = {well_known.TERMINATE_HOOK, *preflight.policy.interruption.hooks}
     hooks = preflight.world.hooks.get(preflight.group.name, ())
     if any(hook.transition == TERMINATING and hook.name in named for hook in hooks) or not preflight.old:

@@ -1,4 +1,5 @@
-"""A managed node group: what EKS' own way of rolling it does not keep of the policy, and what keeps EKS from starting.
+"""Managed node group: parts of the policy that EKS' own way of rolling it does not keep, and what keeps EKS from
+starting.
 
 Sources: the EKS API (UpdateNodegroupVersion, NodegroupUpdateConfig, status and health of a Nodegroup)."""
 
@@ -12,7 +13,7 @@ CUSTOM = "CUSTOM"  # amiType of a node group whose launch template names the ima
 
 
 def check(preflight: Preflight) -> Iterator[Finding]:
-    """Nothing for any other group."""
+    """Yield the findings of a managed node group; none for any other group."""
     group, beside = preflight.group, preflight.beside
     if group.nodegroup is None:
         return
@@ -51,8 +52,8 @@ def _state(preflight: Preflight, about: str) -> Iterator[Finding]:
 
 
 def _parallelism(preflight: Preflight, about: str) -> Iterator[Finding]:
-    """EKS reads neither the policy nor its budgets. Nothing here writes its configuration: whoever made the node group
-    owns that.
+    """Compare EKS' parallelism with the policy and its budgets, which EKS does not read. Nothing here writes its
+    configuration: that belongs to the owner of the node group.
     """
     nodegroup, limits = preflight.beside.nodegroup, preflight.limits
     if nodegroup is None or not preflight.old:

@@ -1,4 +1,4 @@
-"""Pods that nothing can host once the old nodes are gone: tried by the scheduling simulation over the node template."""
+"""Pods that no node can host once the old nodes are gone: tried by the scheduling simulation over the node template."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -16,7 +16,9 @@ from leeward.upgrade.preflight import Preflight, zone_of
 
 
 def check(preflight: Preflight) -> Iterator[Finding]:
-    """All old nodes away at once, as many new ones in each zone. Pods that fit only on further nodes are a warning."""
+    """Simulate all old nodes away at once, as many new ones in each zone. Pods that fit only on further nodes are a
+    warning.
+    """
     launchable = preflight.launchable
     old = [member.node.name for member in preflight.old if member.node is not None]
     if launchable is None or not old:
@@ -29,7 +31,7 @@ def check(preflight: Preflight) -> Iterator[Finding]:
         return
     snapshot = preflight.world
     world = World(specs_by_free_capacity(snapshot), snapshot.pod_specs, daemons=snapshot.daemon_specs)
-    # Old nodes go one after another: all of them at once as empty domains would refuse pods that can start.
+    # Remove old nodes one after another: all of them at once as empty domains would refuse pods that can start.
     same = attempt(world, old, templates=_templates(preflight, launchable, node, unlimited=False), deleted=True)
     if same.complete:
         return
@@ -40,7 +42,7 @@ def check(preflight: Preflight) -> Iterator[Finding]:
 
 
 def _complete(preflight: Preflight, launchable: Launchable) -> NodeSpec | None:
-    """The template's node. Where its size is not known, old nodes of the same types tell it; else None."""
+    """Return the template's node. Where its size is not known, old nodes of the same types show it; else None."""
     node = launchable.template.node
     if not _sized(node):
         world, types = preflight.world, set(launchable.types)
@@ -60,7 +62,9 @@ def _sized(node: NodeSpec) -> bool:
 def _templates(
     preflight: Preflight, launchable: Launchable, node: NodeSpec, *, unlimited: bool
 ) -> tuple[NodeTemplate, ...]:
-    """One for each zone, with as many new nodes as it has old ones; a zone with old nodes has a subnet, told or not."""
+    """Return one for each zone, with as many new nodes as it has old ones; a zone with old nodes has a subnet, listed
+    or not.
+    """
     zones = Counter(zone_of(preflight.world, member) for member in preflight.old)
     offerings = {zone: Offering(zone=zone) for zone in sorted(zones)}
     offerings |= {offering.zone: offering for offering in launchable.template.offerings}
@@ -77,7 +81,7 @@ def _templates(
 
 
 def _nowhere(packing: Packing) -> Iterator[Finding]:
-    """Those of one cause together: a workload's pods share theirs."""
+    """Yield the pods of one cause together: a workload's pods share theirs."""
     by_cause: dict[str, list[str]] = {}
     for one in packing.unplaced:
         by_cause.setdefault(one.why, []).append(one.pod)

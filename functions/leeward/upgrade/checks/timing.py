@@ -1,4 +1,4 @@
-"""What keeps the upgrade from starting now: switches, freezes, windows and budgets of the policy."""
+"""Conditions that keep the upgrade from starting now: switches, freezes, windows and budgets of the policy."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from leeward.upgrade.windows import opens
 
 
 def check(preflight: Preflight) -> Iterator[Finding]:
-    """A closed window is a warning: the run waits for it."""
+    """Yield the findings. A closed window is a warning: the run waits for it."""
     settings, update, now = preflight.world.policies.settings, preflight.policy.update, preflight.world.now
     if settings.paused:
         said, fix = "the cluster's settings say paused: nothing is started", "set paused to false in ClusterSettings"

@@ -1,4 +1,4 @@
-"""Kubernetes versions and architectures that do not go together.
+"""Kubernetes versions and architectures that are incompatible.
 
 Source: Kubernetes' version skew policy: a kubelet is never newer than the API server, and at most three minors older
 (two before 1.28)."""
@@ -15,13 +15,13 @@ _ARCH_LABELS = ("kubernetes.io/arch", "beta.kubernetes.io/arch")
 
 
 def check(preflight: Preflight) -> Iterator[Finding]:
-    """The target's version against the control plane's, and the image's architecture against the instance types'."""
+    """Compare the target's version with the control plane's, and the image's architecture with the instance types'."""
     yield from _skew(preflight)
     yield from _architecture(preflight)
 
 
 def minor_of(text: str) -> tuple[int, int] | None:
-    """`1.31`, `v1.31.4-eks-0a1b` -> (1, 31); None for anything else."""
+    """Parse `1.31`, `v1.31.4-eks-0a1b` -> (1, 31); None for anything else."""
     found = _VERSION.fullmatch(text.strip())
     return (int(found[1]), int(found[2])) if found else None
 
@@ -48,14 +48,16 @@ def _skew(preflight: Preflight) -> Iterator[Finding]:
 
 
 def told(version: tuple[int, int]) -> str:
-    """`1.31`."""
+    """Return the version as `1.31`."""
     return f"{version[0]}.{version[1]}"
 
 
 def _architecture(preflight: Preflight) -> Iterator[Finding]:
-    """`beside.architecture` where it is told, else types of two architectures under one image are enough."""
+    """Compare architectures: `beside.architecture` where it is known, else types of two architectures under one image
+    are enough.
+    """
     launchable, about = preflight.launchable, f"group {preflight.group.name}"
-    types = preflight.world.types  # what DescribeInstanceTypes told: the built-in table knows no architecture
+    types = preflight.world.types  # from DescribeInstanceTypes: the built-in table knows no architecture
     known = {name: types[name].architectures for name in (launchable.types if launchable else ()) if name in types}
     known = {name: architectures for name, architectures in known.items() if architectures}
     image = preflight.beside.architecture or _of_nodes(preflight)
@@ -67,7 +69,7 @@ def _architecture(preflight: Preflight) -> Iterator[Finding]:
 
 
 def _of_nodes(preflight: Preflight) -> str:
-    """Of the old nodes, where all have the same: a new version of the template keeps it."""
+    """Return the architecture of the old nodes, where all have the same: a new version of the template keeps it."""
     found = {
         member.node.labels.get(key) for member in preflight.old if member.node is not None for key in _ARCH_LABELS
     } - {None, ""}

@@ -13,7 +13,7 @@ _MARKS = (UNSCHEDULABLE, well_known.DISRUPTED_TAINT)
 
 
 def check(preflight: Preflight) -> Iterator[Finding]:
-    """One finding for each workload."""
+    """Yield one finding for each workload."""
     pods = [pod for node in sorted(preflight.pods) for pod in preflight.pods[node]]
     yield from _comes_back(preflight, pods)
     yield from _refused(preflight, pods)
@@ -21,14 +21,16 @@ def check(preflight: Preflight) -> Iterator[Finding]:
 
 
 def tolerates_every_mark(pod: Pod) -> bool:
-    """kube-scheduler would put it back on a cordoned node with our taint (NodeUnschedulable, TaintToleration)."""
+    """Return whether kube-scheduler would put the pod back on a cordoned node with Leeward's taint (NodeUnschedulable,
+    TaintToleration).
+    """
     return all(pod.tolerates(key, "", "NoSchedule") for key in _MARKS)
 
 
 def _comes_back(preflight: Preflight, pods: list[Pod]) -> Iterator[Finding]:
-    """EKS' known reason of PodEvictionFailure: a deployment that tolerates every taint. Where Leeward drains, such pods
-    stay and end with the node (`leeward.termination.drain_plan`), which nobody's budget is asked about: worth a halt
-    too. A pod of its own does not come back, pods of DaemonSets are left where they are.
+    """Report workloads that tolerate every taint, EKS' known reason of PodEvictionFailure. Where Leeward drains, such
+    pods stay and end with the node (`leeward.termination.drain_plan`), without a check of any budget: a blocker too. A
+    pod without a controller does not come back, pods of DaemonSets are left where they are.
     """
     managed = preflight.group.nodegroup is not None
     ends = "EKS' drain never finds the node empty" if managed else "it is left there and ends with the node, unevicted"
@@ -45,7 +47,7 @@ def _comes_back(preflight: Preflight, pods: list[Pod]) -> Iterator[Finding]:
 
 
 def _refused(preflight: Preflight, pods: list[Pod]) -> Iterator[Finding]:
-    """kubectl drain's own refusals, where the policy takes them over."""
+    """Report kubectl drain's own refusals, where the policy adopts them."""
     drain = preflight.policy.drain
     for pod in pods:
         if not drain.evict_unmanaged and pod.owner is None:
@@ -59,7 +61,7 @@ def _refused(preflight: Preflight, pods: list[Pod]) -> Iterator[Finding]:
 
 
 def _on_one_node(preflight: Preflight) -> Iterator[Finding]:
-    """No choice of waves can keep a replica of these serving."""
+    """Report workloads of which no choice of waves can keep a replica serving."""
     for node in preflight.wave_nodes:
         for workload, load in sorted(node.workloads.items()):
             if 1 < preflight.rivalry.replicas.get(workload, 0) <= load:
