@@ -1,5 +1,5 @@
-"""The sweep's part for our finalizer: put it on, take it off, and carry out what somebody has asked for by deleting a
-Node. Every call is idempotent, and a Node that is gone meanwhile counts as done."""
+"""Finalizers in the minute reconciler: add ours, remove it, and carry out the termination that the deletion of a Node
+requests. Every call is idempotent, and a Node that is gone by then counts as done."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -20,9 +20,9 @@ from leeward.termination.subject import subject_of
 def let_go_of_the_gone(
     cluster: str, nodes: Mapping[str, Node], ports: Ports, note: Callable[[str, LeewardError], object]
 ) -> list[str]:
-    """Take our finalizer off Nodes whose instances are gone; answers their names. One that is being deleted goes with
-    it. Asks EC2 only where a node that carries it is NotReady or being deleted. `note` takes a node that could not be
-    released and why; the others are.
+    """Remove our finalizer from Nodes whose instances are gone; return their names. A Node that is being deleted then
+    disappears. Calls EC2 only if a node that carries it is NotReady or being deleted. `note` takes a node that could
+    not be released and why; the others are released.
     """
     carrying = {name: node for name, node in nodes.items() if carries(node)}
     instances = doubtful(carrying, ports)
@@ -37,7 +37,7 @@ def let_go_of_the_gone(
 
 
 def keep_finalizers(sight: ClusterView, ports: Ports, found: ReconcileResult) -> None:
-    """Deleted nodes first: somebody waits for them."""
+    """Carry out deletions, then remove and add finalizers. Deleted nodes come first: a user waits for them."""
     kubernetes = ports.clusters.kubernetes(sight.cluster)
     for node in to_carry_out(sight):
         with apart(node.name, found):
@@ -56,11 +56,11 @@ def keep_finalizers(sight: ClusterView, ports: Ports, found: ReconcileResult) ->
 
 
 def carry_out(node: Node, sight: ClusterView, ports: Ports) -> list[str]:
-    """Claim the instance and start its termination; answers it. The group replaces it, unless somebody has scaled it
-    down meanwhile: a deleted Node says that this machine is to go, not that fewer are wanted.
+    """Claim the instance and start its termination; return it. The group replaces it, unless another actor has scaled
+    it down in between: a deleted Node requests the end of this machine, not a smaller group.
 
-    The cause names the Node and the attempt before, so that the sweep after a lost answer adds nothing, and a Node
-    that was let stay once is claimed anew.
+    The cause names the Node and the attempt before, so that the pass after a lost answer adds nothing, and a Node that
+    was returned to service once is claimed again.
     """
     instance = ports.instances.describe([node.instance_id]).get(node.instance_id)
     if instance is None or instance.ended:

@@ -1,7 +1,7 @@
-"""Which Nodes get our finalizer, and which lose it. Pure.
+"""Selection of Nodes that get our finalizer, and of those that lose it. Pure.
 
-It is wanted on nodes of groups whose policy says `finalizer: true`, and on no other. It never keeps a Node whose
-instance is gone, and it stays on a deleted Node for as long as the termination that was begun for it is under way."""
+It belongs on nodes of groups whose policy says `finalizer: true`, and on no other. It never keeps a Node whose instance
+is gone, and it stays on a deleted Node for as long as the termination that was begun for it is under way."""
 
 from collections.abc import Mapping
 
@@ -13,8 +13,8 @@ from leeward.termination.cluster_view import ClusterView
 
 
 def gone(node: Node, instances: Mapping[str, Instance]) -> bool:
-    """Whether nothing stands behind the Node any more: EC2 has ended its instance, or knows it no more. `instances`:
-    what EC2 says of every node that is NotReady or being deleted.
+    """Return whether the Node has no instance any more: EC2 has ended it, or does not know it. `instances`: EC2's
+    description of every node that is NotReady or being deleted.
     """
     if node.ready and not node.deleting:
         return False
@@ -23,18 +23,20 @@ def gone(node: Node, instances: Mapping[str, Instance]) -> bool:
 
 
 def carries(node: Node) -> bool:
-    """Whether our finalizer is on it."""
+    """Return whether the Node has our finalizer."""
     return well_known.FINALIZER in node.finalizers
 
 
 def wanted(node: Node, sight: ClusterView) -> bool:
-    """Whether its group's policy asks for the finalizer."""
+    """Return whether its group's policy asks for the finalizer."""
     policy = sight.policy_of(sight.group_of(node.instance_id)) if node.instance_id else None
     return policy is not None and policy.finalizer
 
 
 def to_hold(sight: ClusterView) -> tuple[Node, ...]:
-    """Nodes that are to get it; none in a paused cluster, none that is being deleted, or on its way out already."""
+    """Return the Nodes that are to get it; none in a paused cluster, none that is being deleted or is already tainted
+    for termination.
+    """
     if sight.policies.settings.paused:
         return ()
     candidates = (sight.nodes or {}).values()
@@ -42,16 +44,14 @@ def to_hold(sight: ClusterView) -> tuple[Node, ...]:
 
 
 def to_release(sight: ClusterView) -> tuple[Node, ...]:
-    """Nodes that carry it although no policy asks for it (any more), but for those whose deletion we have begun to
-    carry out.
-    """
+    """Return the Nodes that carry it although no policy asks for it (any more), except deletions being carried out."""
     carrying = (node for node in (sight.nodes or {}).values() if carries(node) and not wanted(node, sight))
     return tuple(node for node in carrying if not (node.deleting and node.instance_id in sight.records))
 
 
 def to_carry_out(sight: ClusterView) -> tuple[Node, ...]:
-    """Nodes that somebody has deleted and that our finalizer keeps: they are drained and their instances ended. Not
-    those whose group retains the instance: another team may need it, and `leeward drain` ends it.
+    """Return the Nodes that were deleted and that our finalizer keeps: they are drained and their instances ended.
+    Nodes whose group retains the instance are left out: another team may need it, and `leeward drain` ends it.
     """
     if sight.policies.settings.paused:
         return ()

@@ -1,1 +1,1 @@
-"""The interruption room: what a queue message says, what follows from it, and doing it for a batch."""
+"""Interruption package: parses queue messages, decides their actions, and carries them out for a batch."""

@@ -1,9 +1,10 @@
-"""One batch of queue records from body to outcome: parse, look up, decide, claim and start, taint, tell.
+"""Processing of one batch of queue records from body to outcome: parse, look up, decide, claim and start, taint, write
+Events.
 
-Three outcomes a record: done; poison, sent to the dead-letter queue at once; retry, delivered again alone.
+A record has three outcomes: done; malformed, sent to the dead-letter queue at once; retry, delivered again alone.
 
-Messages about different clusters are handled side by side, and none of them waits for another's API server. Within a
-cluster, claims and starts come before everything that is written to Kubernetes."""
+Messages about different clusters are handled concurrently, and none of them waits for another's API server. Within a
+cluster, claims and starts come before all writes to Kubernetes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,14 +26,14 @@ from leeward.ports import Ports
 
 WORKERS = 16  # calls at a time, in one cluster or to AWS
 CLUSTERS = 16  # clusters at a time
-READ_SECONDS = 4.0  # for the nodes of a cluster; without them the drain finds its node by itself
-WRITE_SECONDS = 3.0  # for taints and Events in a cluster; the drain taints what has none
+READ_SECONDS = 4.0  # for the nodes of a cluster; without them the drain step looks up its node itself
+WRITE_SECONDS = 3.0  # for taints and Events in a cluster; the drain taints nodes without a taint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One queue record. `received`: when it was sent to the queue; `receives`: how often it has been delivered;
-    `queue`: the ARN of its queue, empty for the interruption queue.
+    """Queue record. `received`: when it was sent to the queue; `receives`: how often it has been delivered; `queue`:
+    the ARN of its queue, empty for the interruption queue.
     """
 
     id: str
@@ -45,7 +46,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordResult:
-    """What became of one record, for the log; `warnings` are what was done only in part."""
+    """Result of one record, for the log; `warnings` name effects that were done only in part."""
 
     record: Record
     message: Message | None
@@ -55,7 +56,7 @@ class RecordResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchResult:
-    """In the order of the records. `marked`: instance ids of the nodes that got their mark now."""
+    """Results in the order of the records. `marked`: instance ids of the nodes that were tainted now."""
 
     results: tuple[RecordResult, ...] = ()
     marked: tuple[str, ...] = ()
@@ -69,7 +70,7 @@ class BatchResult:
 
 @dataclass(slots=True)
 class _Work:
-    """A record on its way through the batch."""
+    """Record in progress within the batch."""
 
     record: Record
     message: Message | None
@@ -88,9 +89,9 @@ class _Part:
 def process_batch(
     records: Sequence[Record], ports: Ports, *, workers: int = WORKERS, each: Executor = in_threads
 ) -> BatchResult:
-    """Handle every record; raises nothing: a record that fails fails alone, whatever it fails with.
+    """Handle every record. Raises nothing: a record that fails, with whatever error, does not affect the others.
 
-    Redelivered records and duplicates in one batch do nothing twice: an effect carries the key of its cause.
+    Redelivered records and duplicates in one batch repeat no effect: an effect carries the key of its cause.
     """
     parsed = [attempt(partial(parse, record.body, received=record.received)) for record in records]
     lookup = attempt(lambda: look_up_instances([one for one in parsed if isinstance(one, Message)], ports))
@@ -112,7 +113,7 @@ def process_batch(
 
 
 def _parts(parsed: Sequence[Message | LeewardError], lookup: Lookup) -> Iterator[_Part]:
-    """Every record in one part; those about no cluster of ours (and what cannot be read) in one of their own."""
+    """Put every record in one part. Those about no cluster of ours, and unreadable ones, share a part of their own."""
     parts: dict[frozenset[str], _Part] = {}
     for place, message in enumerate(parsed):
         found = attempt(partial(lookup.clusters_of, message)) if isinstance(message, Message) else frozenset[str]()
@@ -123,7 +124,7 @@ def _parts(parsed: Sequence[Message | LeewardError], lookup: Lookup) -> Iterator
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Batch:
-    """What the parts of one batch have in common."""
+    """Inputs shared by the parts of one batch."""
 
     records: Sequence[Record]
     parsed: Sequence[Message | LeewardError]
@@ -133,7 +134,7 @@ class _Batch:
     each: Executor
 
     def handle(self, part: _Part) -> tuple[list[RecordResult], Marking]:
-        """The results of one part, in its order, and the nodes that it has tainted."""
+        """Return the results of one part, in its order, and the nodes that it has tainted."""
         messages = [one for place in part.places if isinstance(one := self.parsed[place], Message)]
         reading = self.ports.for_seconds(READ_SECONDS)
         lookup = look_up_clusters(self.lookup, part.clusters, messages, reading, self.each)
@@ -150,7 +151,7 @@ class _Batch:
         return [_result(work, outcomes, lookup, marking) for work in works], marking
 
     def failed(self, place: int, error: LeewardError) -> RecordResult:
-        """The result of a record whose part has failed as a whole."""
+        """Return the result of a record whose part has failed as a whole."""
         message = self.parsed[place]
         known = message if isinstance(message, Message) else None
         return RecordResult(record=self.records[place], message=known, decision=_again(known, error))
@@ -167,7 +168,7 @@ class _Batch:
         return _Work(record=record, message=message, decision=decision)
 
     def _run(self, effects: Mapping[str, Effect]) -> dict[str, Done | LeewardError]:
-        """Every effect once, whatever becomes of the others."""
+        """Run every effect once; the failure of one does not stop the others."""
         return dict(zip(effects, self.each(attempt, tuple(effects.values()), self.workers), strict=True))
 
     def _tell(
@@ -178,7 +179,9 @@ class _Batch:
         lookup: Lookup,
         ports: Ports,
     ) -> dict[str, Done | LeewardError]:
-        """Events on nodes that were claimed or cordoned now; what failed is told when it has been done."""
+        """Write Events on nodes that were claimed or cordoned now; a node whose action failed gets its Event when the
+        action has succeeded.
+        """
         events: dict[str, Effect] = {}
         for work in works:
             nodes = [
@@ -193,7 +196,7 @@ class _Batch:
 
 
 def _counted(works: list[_Work]) -> list[_Work]:
-    """With the number of instances that EC2 takes in the subject of each of them: a storm is paced differently."""
+    """Add to each subject the number of instances that EC2 takes: a storm is paced differently."""
     taken = {
         node.instance for work in works for node in work.decision.nodes if node.cause and node.cause.kind in ABRUPT
     }
@@ -241,8 +244,8 @@ def _bury(record: Record, reason: str, ports: Ports) -> Done:
 def _to_mark(
     works: Sequence[_Work], outcomes: Mapping[str, Done | LeewardError]
 ) -> Iterator[tuple[Decision, NodeDecision]]:
-    """All but those whose record had been closed. A claim that failed comes again in a second: its node takes no new
-    pods meanwhile.
+    """Yield all nodes but those whose record had been closed. A claim that failed is retried in a second: its node
+    takes no new pods until then.
     """
     for work in works:
         for node in work.decision.nodes:
@@ -276,7 +279,9 @@ def _result(work: _Work, outcomes: Mapping[str, Done | LeewardError], lookup: Lo
 
 
 def _not_cordoned(node: NodeDecision, lookup: Lookup, marking: Marking) -> LeewardError | None:
-    """A cordon is all there is to do, so one that failed fails the record; so does an API that showed no nodes."""
+    """Return the error of a cordon. A cordon is the only action, so a failed one fails the record; so does an API that
+    listed no nodes.
+    """
     if node.action is not Action.CORDON:
         return None
     if node.cluster in lookup.world.unseen:

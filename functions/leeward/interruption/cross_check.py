@@ -1,5 +1,5 @@
-"""Holds a message against what EC2 and Auto Scaling answer: a state change that arrives late, after its instance has
-started again, a hook that no longer waits, and a message that AWS has not written drain no node in service."""
+"""Cross-check of a message with EC2 and Auto Scaling. A state change that arrives late, after its instance has started
+again, a hook that no longer waits, and a message that AWS has not written drain no node in service."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -9,15 +9,15 @@ from leeward.interruption.world import Place
 from leeward.model.instance import ENDED, CapacityType
 from leeward.model.message import Kind, Message
 
-AGREES_WITHIN = timedelta(seconds=20)  # of delivery: what EC2 and Auto Scaling answer lags behind what they announce
+AGREES_WITHIN = timedelta(seconds=20)  # of delivery: the answers of EC2 and Auto Scaling lag behind their messages
 RUNNING = frozenset({"pending", "running"})
 LEAVING = "Terminating"  # prefix of the lifecycle states behind a terminate hook
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contradiction:
-    """Why the message is not acted on. `outcome`: POISON where AWS cannot have written it, DONE where it is late.
-    `lasting`: no later answer of AWS can differ.
+    """Reason not to act on the message. `outcome`: POISON if AWS cannot have written it, DONE if it is late. `lasting`:
+    no later answer of AWS can differ.
     """
 
     why: str
@@ -25,12 +25,12 @@ class Contradiction:
     lasting: bool = False
 
     def outcome_after(self, waited: timedelta) -> RecordOutcome:
-        """RETRY while AWS's answers may still lag; `waited`: since the message was sent to the queue."""
+        """Return RETRY while AWS's answers may still lag, else the outcome. `waited`: since it was put in the queue."""
         return self.outcome if self.lasting or waited >= AGREES_WITHIN else RecordOutcome.RETRY
 
 
 def contradiction(message: Message, place: Place) -> Contradiction | None:
-    """What AWS says against the message; None where it agrees, or was not asked about this instance or group."""
+    """Return AWS's contradiction of the message. None if AWS agrees, or was not asked about this instance or group."""
     if message.kind in (Kind.SPOT_INTERRUPTION, Kind.REBALANCE_RECOMMENDATION):
         return _not_spot(message, place)
     if message.kind is Kind.STATE_CHANGE:

@@ -1,6 +1,6 @@
-"""What follows from a message: one total function from message and world to a decision with its reasons.
+"""Decision about a message: one total function from message and world to a decision with its reasons.
 
-Decides nothing about how a node is drained or replaced (room termination) and does nothing itself."""
+How a node is drained or replaced is decided in the termination package. No side effects."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -31,8 +31,8 @@ STOPPING = frozenset({"stopping", "stopped"})
 
 
 def decide(message: Message, world: World, *, now: datetime, waited: timedelta = AGREES_WITHIN) -> Decision:
-    """Per instance and for the whole message; the message's action is the strongest of its instances'. `waited`: since
-    it was sent to the queue; one that AWS contradicts is delivered again for a while, then nothing follows from it.
+    """Decide per instance and for the whole message; the message's action is the strongest of its instances'. `waited`:
+    since it was sent to the queue. A message that AWS contradicts is delivered again for a while, then has no effect.
     """
     if message.kind is Kind.NOOP:
         return _nothing(message, message.reason)
@@ -63,14 +63,16 @@ def decide(message: Message, world: World, *, now: datetime, waited: timedelta =
 
 
 def _against(message: Message, nodes: tuple[NodeDecision, ...], world: World) -> Contradiction | None:
-    """What AWS says against a message that takes a node out of service; those that name several are not checked."""
+    """Return AWS's contradiction of a message that takes a node out of service; messages that name several instances
+    are not checked.
+    """
     if len(nodes) != 1 or nodes[0].action is Action.NONE:
         return None
     return contradiction(message, world.locate(nodes[0].instance, message.hook.group if message.hook else None))
 
 
 def poison(reason: str) -> Decision:
-    """The decision about a body that cannot be understood."""
+    """Return the decision about a malformed body."""
     return Decision(kind=None, outcome=RecordOutcome.POISON, action=Action.NONE, reason=reason)
 
 
@@ -87,7 +89,7 @@ def _nothing(message: Message, reason: str) -> Decision:
 
 
 def hook_deadline(message: Message, action: HookAction, world: World) -> datetime | None:
-    """When the group goes on without an answer: `at` + HeartbeatTimeout; None for launches and unknown time-outs."""
+    """Return when the group continues unanswered: `at` + HeartbeatTimeout; None for launches and unknown time-outs."""
     if not action.terminating or not is_listed(action, world):
         return None
     try:
@@ -109,7 +111,7 @@ def _node(message: Message, instance: str, world: World) -> NodeDecision:
 
 
 def _left_alone(message: Message, place: Place, world: World) -> str | None:
-    """Why the instance is none of our business, the first reason that holds; None when it is."""
+    """Return why Leeward leaves the instance alone, the first reason that holds; None if it does not."""
     if place.group_name is None:
         what = "no Auto Scaling group holds it" if place.known else "EC2 does not know it"
         return f"{place.id}: {what}"
@@ -198,7 +200,7 @@ def _paced(message: Message, now: datetime) -> bool:
 
 
 def _unavailable(message: Message, nodes: tuple[NodeDecision, ...], world: World) -> Offering | None:
-    """Spot capacity that EC2 takes back is running out where the instance runs."""
+    """Return the spot capacity that EC2 takes back: it is running out where the instance runs."""
     if message.kind is not Kind.SPOT_INTERRUPTION or not any(node.action.terminates for node in nodes):
         return None
     subject = world.locate(message.instances[0]).subject()

@@ -1,4 +1,4 @@
-"""The nouns of a decision about one message."""
+"""Types of a decision about one message."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +11,7 @@ from leeward.model.termination import Cause, Subject
 
 
 class Action(StrEnum):
-    """What happens to a node, strongest first. `drain` and `replace` claim the instance and start its termination."""
+    """Actions on a node, strongest first. `drain` and `replace` claim the instance and start its termination."""
 
     DRAIN = "drain"
     REPLACE = "replace"
@@ -20,12 +20,12 @@ class Action(StrEnum):
 
     @property
     def terminates(self) -> bool:
-        """Whether node-termination takes over."""
+        """True if node-termination takes over."""
         return self in {Action.DRAIN, Action.REPLACE}
 
 
 class RecordOutcome(StrEnum):
-    """What becomes of the queue record: deleted, sent to the dead-letter queue, or delivered again."""
+    """Outcomes of a queue record: deleted, sent to the dead-letter queue, or delivered again."""
 
     DONE = "done"
     POISON = "poison"
@@ -34,7 +34,7 @@ class RecordOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookAnswer:
-    """How a lifecycle action is answered. `at_once` False: node-termination answers when the node is drained."""
+    """Answer to a lifecycle action. `at_once` False: node-termination answers when the node is drained."""
 
     action: HookAction
     result: HookResult
@@ -52,7 +52,7 @@ class Offering:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeDecision:
-    """What happens to one instance of the message, and why. `subject` and `cause` where it is claimed."""
+    """Action on one instance of the message, and its reason. `subject` and `cause` are set if it is claimed."""
 
     instance: str
     action: Action
@@ -64,10 +64,11 @@ class NodeDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What follows from one message.
+    """Decision about one message.
 
     `keep_hook`: a launch hook of ours whose node is not Ready yet; the group holds the instance in Pending:Wait, where
-    the sweeper finds it. `paced`: claimed now, tainted and started by the sweeper when the budgets allow.
+    the minute reconciler finds it. `paced`: claimed now, tainted and started by the minute reconciler when the budgets
+    allow.
     """
 
     kind: Kind | None

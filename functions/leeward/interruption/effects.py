@@ -1,4 +1,4 @@
-"""Side effects of a decision, each small and idempotent. Doing one twice is the same as doing it once."""
+"""Side effects of a decision. Each is small and idempotent."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from leeward.termination.execution import start
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, beat
 from leeward.termination.instance_state import survey
 
-RESTARTS_AT_ONCE = 3  # an execution that dies again and again is left to the sweeper, with growing pauses
+RESTARTS_AT_ONCE = 3  # an execution that keeps dying is left to the minute reconciler, with growing pauses
 
 EVENT_REASONS: Mapping[Kind, str] = MappingProxyType(
     {
@@ -35,7 +35,7 @@ EVENT_REASONS: Mapping[Kind, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """What one effect came to. `warning` for the log; `closed`: the claim met a record that had been closed."""
+    """Result of one effect. `warning` for the log; `closed`: the claim met a record that had been closed."""
 
     warning: str | None = None
     closed: bool = False
@@ -45,8 +45,8 @@ Effect = Callable[[], Done]
 
 
 def actions_of(decision: Decision, ports: Ports) -> Iterator[tuple[str, Effect]]:
-    """What one decision does on AWS and in the table, each under a key that is the same for every duplicate of its
-    message. None of it speaks to Kubernetes: claims and starts never wait for a cluster.
+    """Yield the effects of one decision on AWS and in the table, each under a key that is the same for every duplicate
+    of its message. None calls Kubernetes: claims and starts never wait for a cluster.
     """
     for node in decision.nodes:
         if node.subject is not None and node.cause is not None:
@@ -65,7 +65,7 @@ def actions_of(decision: Decision, ports: Ports) -> Iterator[tuple[str, Effect]]
 def events_of(
     decision: Decision, nodes: Iterable[NodeDecision], world: World, ports: Ports
 ) -> Iterator[tuple[str, Effect]]:
-    """An Event on each Node that was claimed or cordoned, after everything else."""
+    """Yield an Event on each Node that was claimed or cordoned, after all other effects."""
     for node in nodes:
         if node.action is not Action.NONE:
             name = node.cause.id if node.cause else node.instance
@@ -73,12 +73,12 @@ def events_of(
 
 
 def claim_key(cause: Cause) -> str:
-    """The key of the effect that claims an instance for this cause."""
+    """Return the key of the effect that claims an instance for this cause."""
     return f"claim {cause.id}"
 
 
 def _claim(subject: Subject, cause: Cause, decision: Decision, ports: Ports) -> Done:
-    """Claim or join, then start; each alone is idempotent, and a redelivery repairs what broke between them.
+    """Claim or join, then start. Each is idempotent, and a redelivery repairs a failure between them.
 
     A record that has been closed knows this cause already: the message came late or twice, and its node is not tainted
     again.
@@ -92,7 +92,9 @@ def _claim(subject: Subject, cause: Cause, decision: Decision, ports: Ports) -> 
 
 
 def _run_short(cluster: str, pool: Pool, ports: Ports) -> Done:
-    """Remembered for a while, so that replacements go elsewhere. One that is not remembered costs a launch at most."""
+    """Remember the shortage for a while, so that replacements use other capacity. A shortage that is not remembered
+    costs one launch at most.
+    """
     try:
         ports.catalog.run_short(cluster, pool, ports.clock.now() + SHORT_FOR)
     except LeewardError as error:
@@ -101,17 +103,20 @@ def _run_short(cluster: str, pool: Pool, ports: Ports) -> Done:
 
 
 def _answer(answer: HookAnswer, ports: Ports) -> Done:
-    """By instance id; an action that waits no more was answered before, or the group has gone on without us."""
+    """Complete the hook by instance id. An action that waits no more was answered before, or the group has gone on
+    without Leeward.
+    """
     action = answer.action
     waited = ports.groups.complete(group=action.group, hook=action.hook, instance=action.instance, result=answer.result)
     return Done(warning=None if waited else f"hook {action.hook} of {action.instance} was not waiting any more")
 
 
 def _revive(execution: str, ports: Ports) -> Done:
-    """An execution of ours ended badly: if its record is still open and nothing runs for it, the next attempt begins.
+    """Begin the next attempt after an execution of ours ended badly, if its record is still open and nothing runs for
+    it.
 
-    One that has noted when to try again, or that died several times, is left to the sweeper; a hook that holds its
-    instance is heartbeaten first, so that some sweeps may fail.
+    An execution that has noted its retry time, or that died several times, is left to the minute reconciler; a hook
+    that holds its instance is heartbeaten first, so that some passes may fail.
     """
     record = ports.claims.read(execution.rpartition("-")[0])
     if record is None or record.status is Status.CLOSED or ports.executions.running(record.instance, record.attempt):
@@ -129,7 +134,7 @@ def _revive(execution: str, ports: Ports) -> Done:
 
 
 def _tell(node: NodeDecision, decision: Decision, world: World, ports: Ports) -> Done:
-    """An Event on the Node. What is only told must not fail what was done."""
+    """Write an Event on the Node. A failed Event must not fail the action."""
     subject = world.nodes.get(node.instance)
     if subject is None or node.cluster is None or decision.kind is None:
         return Done()

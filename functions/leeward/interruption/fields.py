@@ -1,4 +1,4 @@
-"""Reading fields of JSON that somebody else wrote: the right type, or MalformedMessageError with what was found."""
+"""Fields of JSON from other sources: the right type, or MalformedMessageError with the value found."""
 
 import re
 from collections.abc import Mapping
@@ -14,17 +14,17 @@ SHOWN = 80  # characters of a wrong value that a reason repeats
 
 
 class MalformedMessageError(TerminalError):
-    """The body can never be understood; the message says what was found and what was expected."""
+    """Body that can never be parsed; the message says what was found and what was expected."""
 
 
 def found(value: object) -> str:
-    """A wrong value as a reason shows it: cut short, escaped."""
+    """Return a wrong value as a reason shows it: cut short, escaped."""
     text = repr(value)
     return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
 
 
 def text(raw: Mapping[str, Any], key: str) -> str:
-    """A string that has to be there and not be empty."""
+    """Return a string that must be present and not empty."""
     value = raw.get(key)
     if not isinstance(value, str) or not value:
         raise MalformedMessageError(f"{key}: found {found(value)}, expected a string")
@@ -32,7 +32,7 @@ def text(raw: Mapping[str, Any], key: str) -> str:
 
 
 def optional_text(raw: Mapping[str, Any], key: str) -> str:
-    """A string, empty where it is absent or null."""
+    """Return a string, empty if it is absent or null."""
     value = raw.get(key)
     if value is None:
         return ""
@@ -42,7 +42,7 @@ def optional_text(raw: Mapping[str, Any], key: str) -> str:
 
 
 def mapping(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """An object that has to be there."""
+    """Return an object that must be present."""
     value = raw.get(key)
     if not isinstance(value, dict):
         raise MalformedMessageError(f"{key}: found {found(value)}, expected an object")
@@ -50,7 +50,7 @@ def mapping(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def instance_id(raw: Mapping[str, Any], key: str) -> str:
-    """`i-` and hexadecimal digits."""
+    """Return an instance id: `i-` and hexadecimal digits."""
     value = raw.get(key)
     if not isinstance(value, str) or not INSTANCE_ID.fullmatch(value):
         raise MalformedMessageError(f"{key}: found {found(value)}, expected an instance id")
@@ -58,9 +58,9 @@ def instance_id(raw: Mapping[str, Any], key: str) -> str:
 
 
 def moment(value: object) -> datetime | None:
-    """RFC 3339 or RFC 2822 (AWS Health's `Thu, 05 Mar 2026 10:00:00 GMT`); None for anything else.
+    """Parse RFC 3339 or RFC 2822 (AWS Health's `Thu, 05 Mar 2026 10:00:00 GMT`); None for anything else.
 
-    A time that cannot be read does not make an event worthless, so this never raises.
+    A time that cannot be parsed does not make an event worthless, so this never raises.
     """
     if not isinstance(value, str):
         return None
@@ -73,7 +73,7 @@ def moment(value: object) -> datetime | None:
 
 
 def later(at: datetime, span: timedelta) -> datetime | None:
-    """`at + span`, None at the end of time: an absurd date must not break the batch."""
+    """Return `at + span`, or None if it overflows: an absurd date must not break the batch."""
     try:
         return at + span
     except OverflowError:
@@ -82,6 +82,6 @@ def later(at: datetime, span: timedelta) -> datetime | None:
 
 def _rfc_2822(value: str) -> datetime:
     parsed = parsedate_to_datetime(value)
-    if parsed.tzinfo is None:  # "-0000" says: in UTC, local zone unknown
+    if parsed.tzinfo is None:  # "-0000" means UTC, local zone unknown
         return parse_instant(parsed.isoformat() + "Z")
     return as_instant(parsed)

@@ -14,14 +14,14 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def ports(context: object) -> Ports:
-    """Built at the first call, so that importing this module reads no environment and makes no client."""
+    """Build the ports at the first call, so that importing this module reads no environment and makes no client."""
     from leeward.adapters import wiring
 
     return wiring.invocation_ports(context)
 
 
 def handle(event: Mapping[str, Any], context: object) -> dict[str, list[dict[str, str]]]:
-    """An SQS event -> `{"batchItemFailures": [{"itemIdentifier": message id} …]}` (ReportBatchItemFailures)."""
+    """Handle an SQS event -> `{"batchItemFailures": [{"itemIdentifier": message id} …]}` (ReportBatchItemFailures)."""
     world = ports(context)
     result = process_batch(_records(event, world.clock.now()), world)
     late = redeliver_soon(result, world)
@@ -46,7 +46,7 @@ def _records(event: Mapping[str, Any], now: datetime) -> Sequence[Record]:
 
 
 def _sent(attributes: Mapping[str, str], now: datetime) -> datetime:
-    """SentTimestamp is in milliseconds since 1970."""
+    """Return when the record was sent. SentTimestamp is in milliseconds since 1970."""
     sent = attributes.get("SentTimestamp")
     return EPOCH + timedelta(milliseconds=int(sent)) if sent else now
 

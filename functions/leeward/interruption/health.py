@@ -1,4 +1,4 @@
-"""What an AWS Health event says about our instances: which, from when, and why it is none of our business.
+"""AWS Health events about our instances: the instances, the start, and why an event is ignored.
 
 Field names: "AWS Health events Amazon EventBridge schema" in AWS Health's user guide."""
 
@@ -15,7 +15,7 @@ FIRST_PAGE = frozenset({"", "1"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthChange:
-    """`ignored` says why nothing follows; empty for a scheduled change of instances of this account."""
+    """Scheduled change. `ignored`: why nothing follows; empty for a change of instances of this account."""
 
     id: str = ""
     instances: tuple[str, ...] = ()
@@ -26,7 +26,7 @@ class HealthChange:
 
 
 def read(detail: Mapping[str, Any]) -> HealthChange:
-    """Every affected instance counts. Fields that older events lack are taken as what they would say."""
+    """Parse the detail. Every affected instance counts. Fields that older events lack default to their usual values."""
     service = fields.text(detail, "service")
     category = fields.text(detail, "eventTypeCategory")
     if (service, category) != ("EC2", "scheduledChange"):
@@ -54,9 +54,9 @@ def _ignored(detail: Mapping[str, Any], instances: tuple[str, ...]) -> str:
 
 
 def _id(detail: Mapping[str, Any]) -> str:
-    """The primary and the backup Region deliver the same event under different envelope ids, so ARN and
-    communicationId tell duplicates; a page with further entities is not a duplicate of the first, and neither is the
-    same maintenance moved to another date.
+    """Return the id that identifies duplicates. The primary and the backup Region deliver the same event under
+    different envelope ids, so ARN and communicationId identify it. A page with further entities is not a duplicate of
+    the first, and neither is the same maintenance moved to another date.
     """
     arn = fields.optional_text(detail, "eventArn")
     page = str(detail.get("page") or "")
@@ -72,7 +72,7 @@ def _id(detail: Mapping[str, Any]) -> str:
 
 
 def _instances(detail: Mapping[str, Any]) -> Iterator[str]:
-    """Instances among the entities, by id or ARN; other resources (a host, a volume) are passed over."""
+    """Yield the instances among the entities, by id or ARN; other resources (a host, a volume) are skipped."""
     entities = detail.get("affectedEntities")
     if entities is None:
         return

@@ -1,4 +1,4 @@
-"""How the lifecycle hook of a message is answered: now, after the drain, when the node is Ready, or never by us.
+"""Answer to the lifecycle hook of a message: now, after the drain, when the node is Ready, or never by Leeward.
 
 Every branch ends in an answer, in a hook kept for a later answer, or in one that is not ours (docs/features.md, X8)."""
 
@@ -13,7 +13,7 @@ from leeward.policy.selection import is_ours
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookVerdict:
-    """`answer` None and not `kept`: the hook is left alone. `why` is a sentence."""
+    """Verdict on a hook. `answer` None and not `kept`: the hook is left alone. `why` is a sentence."""
 
     why: str
     answer: HookAnswer | None = None
@@ -21,7 +21,7 @@ class HookVerdict:
 
 
 def hook_verdict(action: HookAction, place: Place, node: NodeDecision, world: World) -> HookVerdict:
-    """How the action is answered, once it is decided what happens to the node."""
+    """Return the answer to the action, once the action on the node is decided."""
     if not answers(action, place, world):
         return HookVerdict(why=_why_not_ours(action, place))
     if action.without_pods:
@@ -35,14 +35,16 @@ def hook_verdict(action: HookAction, place: Place, node: NodeDecision, world: Wo
 
 
 def answers(action: HookAction, place: Place, world: World) -> bool:
-    """Whether the hook is ours: it came to us directly, or its listing or the event tells (selection.is_ours)."""
+    """Return whether the hook is ours: it arrived directly at our queue, or its listing or the event shows it
+    (selection.is_ours).
+    """
     if action.direct or not world.complete:
         return True
     return place.policy is not None and is_ours(listed(action, world), place.policy, world.queue_arns)
 
 
 def listed(action: HookAction, world: World) -> LifecycleHook:
-    """The hook as the group lists it; one that is not listed (any more) as far as the event describes it."""
+    """Return the hook as the group lists it; a hook that is not listed (any more) as far as the event describes it."""
     hooks = world.hooks.get(action.group, ())
     same = (hook for hook in hooks if hook.name == action.hook)
     unlisted = LifecycleHook(
@@ -52,7 +54,7 @@ def listed(action: HookAction, world: World) -> LifecycleHook:
 
 
 def is_listed(action: HookAction, world: World) -> bool:
-    """Whether the group's hooks were looked up and this one is among them."""
+    """Return whether the group's hooks were looked up and this one is among them."""
     return any(hook.name == action.hook for hook in world.hooks.get(action.group, ()))
 
 
@@ -70,7 +72,9 @@ def _launch_verdict(action: HookAction, place: Place, world: World) -> HookVerdi
 
 
 def switched_off(place: Place) -> str | None:
-    """Which switch keeps our hands off the group, None when none does (docs/features.md, K16)."""
+    """Return the switch that disables interruption handling for the group, None if none does (docs/features.md,
+    K16).
+    """
     if place.policies and place.policies.settings.paused:
         return f"cluster {place.cluster} is paused"
     if place.policies and not place.policies.settings.interruption:

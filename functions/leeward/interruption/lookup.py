@@ -1,5 +1,5 @@
-"""Looks up what the messages of a batch are about: EC2 and groups once for the whole batch, policies, hooks and nodes
-for the messages of one cluster. A lookup that fails fails only those who need it."""
+"""Lookup of the objects that the messages of a batch are about: EC2 and groups once for the whole batch, policies,
+hooks and nodes for the messages of one cluster. A lookup that fails affects only the messages that need it."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 @dataclass(slots=True)
 class Lookup:
-    """The world of some messages; `errors` by what failed: `instances`, `groups`, `cluster NAME`, `hooks GROUP`."""
+    """World of some messages; `errors` by the failed lookup: `instances`, `groups`, `cluster NAME`, `hooks GROUP`."""
 
     world: World = field(default_factory=World)
     errors: dict[str, LeewardError] = field(default_factory=dict)
@@ -30,12 +30,12 @@ class Lookup:
     recorded: Recorded = field(default_factory=Recorded)
 
     def error_for(self, message: Message) -> LeewardError | None:
-        """Why this message cannot be decided now, None when it can."""
+        """Return why this message cannot be decided now, None if it can."""
         needed = (name for instance in message.instances for name in self._needed(message, instance))
         return next((self.errors[name] for name in needed if name in self.errors), None)
 
     def clusters_of(self, message: Message) -> frozenset[str]:
-        """The clusters whose nodes the message is about, as far as tags tell."""
+        """Return the clusters whose nodes the message is about, as far as tags show."""
         if not self._acts(message):
             return frozenset()
         group = message.hook.group if message.hook else None
@@ -59,8 +59,8 @@ class Lookup:
 
 
 def look_up_instances(messages: Sequence[Message], ports: Ports) -> Lookup:
-    """Enough to tell whose each message is: what the records of open terminations say, and for the rest of the batch
-    one DescribeInstances and one DescribeAutoScalingGroups.
+    """Look up enough to find the cluster of each message: the records of open terminations, and for the rest of the
+    batch one DescribeInstances and one DescribeAutoScalingGroups.
     """
     found = Lookup(world=World(clusters=ports.clusters.names(), queue_arns=ports.queue_arns, origins=ports.origins))
     acting = [m for m in messages if m.kind.about_nodes and found.world.serves(m.account, m.region)]
@@ -82,7 +82,7 @@ def look_up_instances(messages: Sequence[Message], ports: Ports) -> Lookup:
 
 
 def _recorded(messages: Sequence[Message], ports: Ports) -> Recorded:
-    """A table that does not answer leaves it to AWS."""
+    """Read the records. If the table does not answer, AWS is asked instead."""
     names = worth_reading(messages)
     if not names:
         return Recorded()
@@ -91,7 +91,7 @@ def _recorded(messages: Sequence[Message], ports: Ports) -> Recorded:
 
 
 def _groups_needed(messages: Sequence[Message], found: Lookup, ports: Ports) -> Iterator[str]:
-    """Names of the groups of these messages, but where EC2 takes the instance and the name alone selects a policy."""
+    """Yield the groups of these messages, except if EC2 takes the instance and the name alone selects a policy."""
     policies: dict[str, Sequence[NodePolicy] | None] = {}
     for message in messages:
         for name in set(message.instances) - found.recorded.grouped:
@@ -108,13 +108,13 @@ def _groups_needed(messages: Sequence[Message], found: Lookup, ports: Ports) -> 
 
 
 def _policies_of(cluster: str, ports: Ports) -> Sequence[NodePolicy] | None:
-    """None where they cannot be read: who needs them is told so later."""
+    """Return the policies, or None if they cannot be read: a later lookup reports the error."""
     answer = attempt(lambda: ports.clusters.policies(cluster))
     return None if isinstance(answer, LeewardError) else answer.policies
 
 
 def look_up(messages: Sequence[Message], ports: Ports) -> Lookup:
-    """Everything about some messages at once: how the command line asks."""
+    """Look up everything about some messages at once, for the command line."""
     batch = look_up_instances(messages, ports)
     clusters = frozenset(name for message in messages for name in batch.clusters_of(message))
     return look_up_clusters(batch, clusters, messages, ports, in_turn)
@@ -123,8 +123,8 @@ def look_up(messages: Sequence[Message], ports: Ports) -> Lookup:
 def look_up_clusters(
     batch: Lookup, clusters: frozenset[str], messages: Sequence[Message], ports: Ports, each: Executor
 ) -> Lookup:
-    """The policies, hooks and nodes behind messages that are about these clusters: the number of calls grows with
-    groups and clusters, not with messages.
+    """Look up the policies, hooks and nodes behind messages that are about these clusters: the number of calls grows
+    with groups and clusters, not with messages.
     """
     found = Lookup(world=batch.world, errors=dict(batch.errors), recorded=batch.recorded)
     if clusters:
@@ -155,8 +155,8 @@ def _hooks(found: Lookup, messages: Sequence[Message], ports: Ports, each: Execu
 
 
 def _nodes(found: Lookup, messages: Sequence[Message], ports: Ports, each: Executor) -> None:
-    """Only where an instance of a selected group is concerned. An API that does not answer fails no message: the claim
-    must not wait for it.
+    """Read the nodes only if a message is about an instance of a selected group. An API that does not answer fails no
+    message: the claim must not wait for it.
     """
     world = found.world
     places = [world.locate(i, m.hook.group if m.hook else None) for m in messages for i in m.instances]
@@ -176,7 +176,7 @@ def _nodes(found: Lookup, messages: Sequence[Message], ports: Ports, each: Execu
 
 
 def _nodes_of(instances: Collection[str], found: Lookup, kubernetes: Kubernetes) -> Mapping[str, Node]:
-    """By instance. A few of which the records name the Nodes are read by name, else all of the cluster are listed."""
+    """Return the Nodes, by instance. A few with recorded Nodes are read by name, else all of the cluster are listed."""
     known = found.recorded.nodes
     if len(instances) > READ_SINGLY or not known.keys() >= set(instances):
         return _by_instance(kubernetes.nodes())
@@ -185,7 +185,7 @@ def _nodes_of(instances: Collection[str], found: Lookup, kubernetes: Kubernetes)
 
 
 def _ask(names: Sequence[str], question: Callable[[str], R], each: Executor) -> dict[str, R | LeewardError]:
-    """The answer for each name, or what went wrong."""
+    """Return the answer for each name, or its error."""
     if not names:
         return {}
     return dict(zip(names, each(lambda name: attempt(partial(question, name)), names, len(names)), strict=True))

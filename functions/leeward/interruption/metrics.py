@@ -1,4 +1,4 @@
-"""Log lines and metrics of the interruption room, each name declared once (docs/operations.md lists them)."""
+"""Log lines and metrics of the interruption package, each name declared once (docs/operations.md lists them)."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ telemetry = Telemetry("interruption")
 
 
 def handled(result: BatchResult) -> None:
-    """One line a record with its outcome, and the batch's counts."""
+    """Log one line per record with its outcome, and count the batch."""
     for record in result.results:
         _log(record)
     outcomes = [record.decision.outcome for record in result.results]
@@ -39,7 +39,7 @@ def _log(result: RecordResult) -> None:
 
 
 def log_fields(result: RecordResult) -> dict[str, Any]:
-    """The keys of a record's log line, in the order of LOG_KEYS; the logger leaves out those that are None."""
+    """Return the keys of a record's log line, in the order of LOG_KEYS; the logger leaves out those that are None."""
     decision, message = result.decision, result.message
     hook = decision.hook
     values = (

@@ -1,6 +1,6 @@
-"""What a queue message says. One small function a message, in a table keyed on (source, detail-type).
+"""Parsers of queue messages: one small function per message, in a table keyed on (source, detail-type).
 
-Decides nothing about what to do: unknown messages become no-ops with a reason, malformed ones MalformedMessageError."""
+Does not decide on actions: unknown messages become no-ops with a reason, malformed ones MalformedMessageError."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ ENDED_BADLY = frozenset({"FAILED", "TIMED_OUT", "ABORTED"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope:
-    """An EventBridge event around its detail. `at` is its time, else when it was received."""
+    """EventBridge event around its detail. `at` is its time, else when it was received."""
 
     id: str
     at: datetime
@@ -34,11 +34,11 @@ class Envelope:
 
     @property
     def detail(self) -> Mapping[str, Any]:
-        """What the source wrote."""
+        """Detail that the source wrote."""
         return fields.mapping(self.raw, "detail")
 
     def message(self, kind: Kind, *instances: str) -> Message:
-        """A message of this envelope."""
+        """Build a message of this envelope."""
         return Message(
             kind=kind,
             event_id=self.id,
@@ -49,18 +49,18 @@ class Envelope:
         )
 
     def noop(self, reason: str, *instances: str) -> Message:
-        """Nothing follows from it, because."""
+        """Build a message without effect, with its reason."""
         return replace(self.message(Kind.NOOP, *instances), reason=reason)
 
 
 def parse(body: str, *, received: datetime) -> Message:
-    """One SQS body: an EventBridge event, or a lifecycle notification, raw or inside an SNS notification.
+    """Parse one SQS body: an EventBridge event, or a lifecycle notification, raw or inside an SNS notification.
 
-    `received` stands in for an event time that is missing or cannot be read. Raises MalformedMessageError.
+    `received` replaces an event time that is missing or cannot be parsed. Raises MalformedMessageError.
     """
     raw = _object(body)
     if "detail-type" not in raw and isinstance(raw.get("Message"), str):
-        if raw.get("Type") in ("SubscriptionConfirmation", "UnsubscribeConfirmation"):  # a list would not hash
+        if raw.get("Type") in ("SubscriptionConfirmation", "UnsubscribeConfirmation"):  # a set cannot look up a list
             return _no_envelope(raw, body, received).noop(f"SNS {raw['Type']}: confirm it where the topic is kept")
         body = raw["Message"]
         raw = _object(body)
@@ -107,7 +107,7 @@ def _no_envelope(raw: Mapping[str, Any], body: str, received: datetime) -> Envel
 
 
 def _fingerprint(body: str) -> str:
-    """An id for a body without one, the same on every redelivery."""
+    """Return an id for a body without one, the same on every redelivery."""
     return sha256(body.encode(errors="surrogatepass")).hexdigest()[:32]
 
 
@@ -126,7 +126,9 @@ def _capacity_reservation(event: Envelope) -> Message:
 
 
 def _state_change(event: Envelope) -> Message:
-    """Only whole words act, in any case: a prefix test would drain a node for the state `stop` or for an empty one."""
+    """Parse a state change. Only whole words act, in any case: a prefix test would drain a node for the state `stop` or
+    for an empty one.
+    """
     detail = event.detail
     instance = fields.instance_id(detail, "instance-id")
     state = detail.get("state")
@@ -145,7 +147,7 @@ def _lifecycle_event(event: Envelope) -> Message:
 
 
 def _lifecycle(detail: Mapping[str, Any], event: Envelope, *, direct: bool) -> Message:
-    """The action's token is the event's id: a hook may announce one action on two ways, and both are one cause."""
+    """Parse a lifecycle action. Its token is the event's id: an action announced in two ways is one cause."""
     transition = fields.text(detail, "LifecycleTransition")
     if transition not in {TERMINATING, LAUNCHING}:
         raise MalformedMessageError(f"LifecycleTransition: found {fields.found(transition)}, expected a known one")

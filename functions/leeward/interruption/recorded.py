@@ -1,5 +1,5 @@
-"""What the records of terminations answer for messages about them, so that AWS is not asked: the state changes and the
-hook of an instance that is leaving are announced by several messages each."""
+"""Answers from termination records to messages about their instances, so that AWS is not called: several messages each
+announce the state changes and the hook of an instance that is leaving."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,13 +15,13 @@ from leeward.policy.document import NodePolicy
 from leeward.policy.selection import named_by
 from leeward.termination.freshness import group_fact, instance_fact
 
-TAKEN = frozenset({Kind.SPOT_INTERRUPTION, Kind.CAPACITY_RESERVATION})  # EC2 takes it, whatever its group says
+TAKEN = frozenset({Kind.SPOT_INTERRUPTION, Kind.CAPACITY_RESERVATION})  # EC2 takes it, whatever its group's state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """What the records know. `instances`: those that EC2 is not asked about; `grouped`: those whose groups need no
-    look, with `tags` and `hooks` by group; `nodes`: names of the Nodes, by instance.
+    """Facts from the records. `instances`: those that need no call to EC2; `grouped`: those whose groups need no read,
+    with `tags` and `hooks` by group; `nodes`: names of the Nodes, by instance.
     """
 
     instances: Mapping[str, Instance] = field(default_factory=dict)
@@ -32,13 +32,15 @@ class Recorded:
 
 
 def worth_reading(messages: Iterable[Message]) -> list[str]:
-    """Instances whose records may answer."""
+    """Return the instances whose records may answer."""
     kinds = {Kind.STATE_CHANGE, Kind.ASG_TERMINATE}
     return sorted({name for message in messages if message.kind in kinds for name in message.instances})
 
 
 def recorded(messages: Sequence[Message], records: Mapping[str, TerminationRecord], now: datetime) -> Recorded:
-    """What may be taken from them: for each instance what every message of the batch about it can be decided with."""
+    """Return the facts usable from the records: for each instance those with which every message of the batch about it
+    can be decided.
+    """
     instances: dict[str, Instance] = {}
     groups: dict[str, SeenGroup] = {}
     grouped: set[str] = set()
@@ -63,7 +65,7 @@ def recorded(messages: Sequence[Message], records: Mapping[str, TerminationRecor
 
 
 def by_name_alone(policies: Sequence[NodePolicy], group: str) -> bool:
-    """Whether the group's tags cannot matter for which policy selects it."""
+    """Return whether the group's tags cannot affect which policy selects it."""
     for policy in policies:
         if named_by(policy.selector, group):
             return not policy.selector.tags
@@ -75,8 +77,8 @@ def _is_over(record: TerminationRecord) -> bool:
 
 
 def _of_group(record: TerminationRecord, group: SeenGroup, message: Message) -> bool:
-    """Whether the record knows enough of the group: for a terminate hook of it that joins an open termination, and for
-    EC2's word that it has ended the instance. Any other word may be about a warm pool.
+    """Return whether the record knows enough of the group: for a terminate hook of it that joins an open termination,
+    and for EC2's report that it has ended the instance. Any other state may be about a warm pool.
     """
     if message.kind is Kind.STATE_CHANGE:
         return message.state in ENDED
@@ -88,7 +90,7 @@ def _of_group(record: TerminationRecord, group: SeenGroup, message: Message) -> 
 
 
 def _is_known(record: TerminationRecord, now: datetime) -> bool:
-    """Whether EC2 need not confirm that it has ended the instance: it has said so before."""
+    """Return whether EC2 need not confirm that it has ended the instance: it has reported so before."""
     seen = record.seen.instance if record.seen and _is_over(record) else instance_fact(record, now)
     return seen is not None and seen.state in ENDED
 

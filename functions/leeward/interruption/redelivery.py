@@ -1,4 +1,4 @@
-"""When a record that failed is delivered again: soon, because a spot warning has two minutes, then less and less often.
+"""Redelivery of a failed record: soon, because a spot warning has two minutes, then with growing delays.
 
 The queue's own visibility time-out has to be six times the function's, which is longer than that."""
 
@@ -11,16 +11,16 @@ from leeward.isolation import isolate_errors
 from leeward.ports import Ports
 
 LONGEST_SECONDS = 600
-TRIES = 3  # each of them three of the SDK's: what is not asked for comes back minutes after a spot instance is gone
+TRIES = 3  # each has three of the SDK's: without the request a record returns minutes after a spot instance is gone
 
 
 def delay_seconds(receives: int) -> int:
-    """1, 2, 4 ... seconds after the first, second, third delivery; twenty deliveries take nearly two hours."""
+    """Return 1, 2, 4 ... seconds after the first, second, third delivery; twenty deliveries take nearly two hours."""
     return min(1 << max(min(receives, 16) - 1, 0), LONGEST_SECONDS)
 
 
 def redeliver_soon(result: BatchResult, ports: Ports) -> str | None:
-    """Ask for it; that it was refused is no more than a later delivery, and the answer says so for the log."""
+    """Request an early redelivery. A refusal only means a later delivery; the returned sentence says so for the log."""
     delays: dict[str, dict[str, int]] = {}
     for record in (one.record for one in result.results if one.decision.outcome is RecordOutcome.RETRY):
         if record.receipt:
@@ -33,7 +33,7 @@ def redeliver_soon(result: BatchResult, ports: Ports) -> str | None:
 
 
 def _ask(queue: str, delays: Mapping[str, int], ports: Ports, tries: int) -> None:
-    """Again where that may help; asked twice it is once."""
+    """Request it, with retries if they may help; two requests equal one."""
     try:
         ports.redelivery.after(delays, queue=queue)
     except RetryableError:

@@ -1,4 +1,4 @@
-"""Marks the nodes of one cluster's messages, all at once and right after their terminations have been claimed."""
+"""Taints on the nodes of one cluster's messages, all at once and right after their terminations have been claimed."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -10,14 +10,14 @@ from leeward.isolation import Executor, attempt
 from leeward.model.node import Node, Taint, disruption_taint
 from leeward.ports import Ports
 
-# What `kubectl cordon` leads to: Kubernetes itself keeps this taint on a node while spec.unschedulable is set. Our own
-# mark would say that the node is on its way out, count as a disruption, and be taken off by the sweeper.
+# Effect of `kubectl cordon`: Kubernetes itself keeps this taint on a node while spec.unschedulable is set. Our own
+# taint would mean a node under termination, count as a disruption, and be removed by the minute reconciler.
 CORDONED = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """One node to be marked."""
+    """Node to be tainted."""
 
     cluster: str
     node: Node
@@ -26,7 +26,7 @@ class Mark:
 
 @dataclass(slots=True)
 class Marking:
-    """What came of it, by instance id. `fresh`: nodes that carried no mark of ours before."""
+    """Result of tainting, by instance id. `fresh`: nodes that carried no taint of ours before."""
 
     fresh: dict[str, Node] = field(default_factory=dict)
     failed: dict[str, LeewardError] = field(default_factory=dict)
@@ -35,9 +35,9 @@ class Marking:
 def mark_nodes(
     decided: Iterable[tuple[Decision, NodeDecision]], world: World, ports: Ports, workers: int, each: Executor
 ) -> Marking:
-    """Taint and cordon, at most `workers` at a time. Idempotent: what is marked is left out.
+    """Taint and cordon, at most `workers` at a time. Idempotent: tainted nodes are left out.
 
-    A failed mark is noted, never raised: the drain step marks again.
+    A failed taint is noted, never raised: the drain step taints again.
     """
     marks = tuple(_wanted(decided, world, ports.deployment).values())
     marking = Marking()
@@ -51,7 +51,7 @@ def mark_nodes(
 
 
 def _wanted(decided: Iterable[tuple[Decision, NodeDecision]], world: World, deployment: str) -> dict[str, Mark]:
-    """One mark a node; on its way out wins over cordoned. A paced change is marked when it is started."""
+    """Return one taint per node; a termination wins over a cordon. A deferred change is tainted when it is started."""
     wanted: dict[str, Mark] = {}
     for decision, verdict in decided:
         node = world.nodes.get(verdict.instance)

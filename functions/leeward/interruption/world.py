@@ -1,4 +1,4 @@
-"""What was looked up for a batch of messages, and where an instance stands in it. Knows no rules of action."""
+"""State looked up for a batch of messages, and the place of an instance in it. Contains no rules of action."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,13 +14,13 @@ from leeward.policy.selection import policy_for
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """What EC2, Auto Scaling, the clusters and their policies say.
+    """State that EC2, Auto Scaling, the clusters and their policies report.
 
     `complete` False: nothing was looked up, so instances are taken as selected and ours. `tagged` False: offline, a
-    group belongs to the cluster when a policy selects it; else cluster tags tell. `unseen`: clusters whose API did
-    not answer, so that a missing Node there proves nothing. `origins`: (account, region) pairs that our clusters live
-    in, empty strings for any; no pair: not checked. What is known from an open termination's record is not asked of
-    AWS: `tags`, and instances that are not `confirmed`.
+    group belongs to the cluster if a policy selects it; else cluster tags decide. `unseen`: clusters whose API did not
+    answer, so that a missing Node there proves nothing. `origins`: (account, region) pairs of our clusters, empty
+    strings for any; no pair: not checked. Facts from an open termination's record are not read from AWS: `tags`, and
+    instances that are not `confirmed`.
     """
 
     clusters: tuple[str, ...] = ()
@@ -38,13 +38,11 @@ class World:
     tagged: bool = True
 
     def serves(self, account: str, region: str) -> bool:
-        """Whether an event of this account and region can be about our nodes; what it does not say is not held
-        against it.
-        """
+        """Return whether an event of this account and region can be about our nodes; a missing value matches."""
         return not self.origins or any(_agrees(account, ours) and _agrees(region, here) for ours, here in self.origins)
 
     def locate(self, instance: str, group: str | None = None) -> "Place":
-        """Where the instance stands; `group` where the message names it."""
+        """Return the place of the instance; `group` if the message names it."""
         known = self.instances.get(instance)
         name = group or (known.group if known else None) or self._listing(instance)
         cluster = self._cluster(name, known)
@@ -81,7 +79,7 @@ class World:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """One instance in the world. `policy` None: no policy selects its group. `confirmed`: EC2 was asked now."""
+    """Place of one instance in the world. `policy` None: none selects its group. `confirmed`: EC2 was asked now."""
 
     id: str
     instance: Instance | None
@@ -96,21 +94,21 @@ class Place:
 
     @property
     def known(self) -> bool:
-        """EC2 knows it, its group lists it, or a Node stands for it: the three agree only after some seconds."""
+        """True if EC2 knows it, its group lists it, or it has a Node: the three agree only after some seconds."""
         return self.instance is not None or self.node is not None or self.lifecycle is not None
 
     @property
     def lifecycle(self) -> str | None:
-        """The group's word for it."""
+        """Lifecycle state that the group reports for it."""
         return self.group.lifecycle_of(self.id) if self.group else None
 
     @property
     def gone(self) -> bool:
-        """EC2 has begun to end it, or nobody knows it."""
+        """True if EC2 has begun to end it, or neither EC2, its group nor a Node knows it."""
         return self.instance.ended if self.instance else not self.known
 
     def subject(self) -> Subject:
-        """The instance as a termination record keeps it; what EC2 does not tell is read off its Node."""
+        """Return the instance as a termination record keeps it; values missing from EC2 are read from its Node."""
         instance, labels = self.instance, self.node.labels if self.node else {}
         return Subject(
             instance=self.id,

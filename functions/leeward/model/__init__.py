@@ -1,1 +1,1 @@
-"""The nouns every room shares: frozen dataclasses without I/O, each with its parser for raw AWS or Kubernetes JSON."""
+"""Types that every package shares: frozen dataclasses without I/O, with parsers for raw AWS or Kubernetes JSON."""

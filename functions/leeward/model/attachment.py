@@ -10,8 +10,8 @@ from leeward.model.times import parse_instant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolumeAttachment:
-    """A volume at a node. `volume`: its PersistentVolume, empty for one written inline; `deletion`: when detaching was
-    asked for; `error`: what the driver said when it last failed to detach.
+    """Volume attached to a node. `volume`: its PersistentVolume, empty for one written inline; `deletion`: when
+    detaching was requested; `error`: the driver's message when it last failed to detach.
     """
 
     name: str
@@ -23,7 +23,7 @@ class VolumeAttachment:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """From a VolumeAttachment of the API or of `kubectl get -o json`."""
+        """Parse a VolumeAttachment of the API or of `kubectl get -o json`."""
         meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
         deletion = meta.get("deletionTimestamp")
         return cls(
@@ -37,8 +37,8 @@ class VolumeAttachment:
 
 
 def claims_of(volumes: Iterable[Mapping[str, Any]], claims: Iterable[Mapping[str, Any]] = ()) -> dict[str, str]:
-    """PersistentVolume -> `namespace/name` of the claim that it is bound to, from raw PersistentVolumes and, for those
-    that are not among them, raw PersistentVolumeClaims.
+    """Map each PersistentVolume to `namespace/name` of the claim that it is bound to, from raw PersistentVolumes and,
+    for those that are not among them, raw PersistentVolumeClaims.
     """
     found: dict[str, str] = {}
     for claim in claims:

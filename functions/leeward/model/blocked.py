@@ -1,4 +1,4 @@
-"""One line of what a drain waits for, as steps write it into records and into their answers."""
+"""Line about one obstacle of a drain, as steps write it into records and into their answers."""
 
 import re
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _SAID_CHARACTERS = 300  # a record keeps one line a pod
 
 
 class Stage(StrEnum):
-    """Where the API server stopped a request that was to send a pod away."""
+    """Stages at which the API server stopped a request to evict a pod."""
 
     WEBHOOK = "webhook"  # an admission webhook
     POLICY = "policy"  # a ValidatingAdmissionPolicy
@@ -24,10 +24,10 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Obstacle:
-    """Why the request for one pod did not go through, although no PodDisruptionBudget forbids it.
+    """Reason for which the request for one pod failed, although no PodDisruptionBudget forbids it.
 
-    `name`: of the webhook or the policy; for the server `eviction` or `deletion`. `denies`: it answered no, else
-    it fails. `said`: the server's message.
+    `name`: of the webhook or the policy; for the server `eviction` or `deletion`. `denies`: it refused the request,
+    else it fails. `said`: the server's message.
     """
 
     stage: Stage
@@ -37,7 +37,7 @@ class Obstacle:
 
     @property
     def sentence(self) -> str:
-        """As records keep it; `read` undoes it."""
+        """Sentence as records keep it; `read` parses it."""
         said = self.said[:_SAID_CHARACTERS]
         if self.stage is Stage.SERVER:
             return f"{self.name} {'refused' if self.denies else 'fails'}: {said}"
@@ -45,7 +45,7 @@ class Obstacle:
 
     @classmethod
     def read(cls, why: str) -> Self | None:
-        """From the part of a pod's line after its name; None where the line is about something else."""
+        """Parse the part of a pod's line after its name; None if the line is about something else."""
         match = _OBSTACLE.fullmatch(why)
         if match is None:
             return None
@@ -61,7 +61,7 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockedLine:
-    """`pod`: who does not leave, None where the line is about no pod; `until`: as the line itself says."""
+    """Parsed line. `pod`: the pod that does not leave, None if it is about no pod; `until`: as the line itself says."""
 
     pod: str | None
     why: str
@@ -69,12 +69,12 @@ class BlockedLine:
 
     @property
     def obstacle(self) -> Obstacle | None:
-        """The failing or refusing part of the API server, where the line names one."""
+        """Failing or refusing part of the API server, if the line names one."""
         return Obstacle.read(self.why)
 
     @classmethod
     def read(cls, line: str) -> Self:
-        """A pod's line is `namespace/name: why`; any other is all why."""
+        """Parse a line. A pod's line is `namespace/name: why`; any other is all `why`."""
         of_a_pod, said = _OF_A_POD.match(line), _UNTIL.search(line)
         return cls(
             pod=of_a_pod[1] if of_a_pod else None,

@@ -1,4 +1,4 @@
-"""Lambda's concurrent executions of an account, and whether a deployment's reservations fit into them.
+"""Concurrent executions of Lambda in an account, and whether a deployment's reservations fit into them.
 
 Lambda keeps a hundred unreserved and refuses a function that would take of them, which rolls the deployment back."""
 
@@ -16,14 +16,14 @@ RAISE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Concurrency:
-    """`limit` of the account in the Region; `unreserved`: what no function has reserved."""
+    """Concurrency of an account. `limit` of the account in the Region; `unreserved`: reserved by no function."""
 
     limit: int
     unreserved: int
 
 
 def shortage(account: Concurrency, *, wanted: int, held: int = 0) -> str:
-    """Return why a reservation of `wanted` is refused, empty where it fits. `held`: reserved by its functions now."""
+    """Return why a reservation of `wanted` is refused, empty if it fits. `held`: reserved by its functions now."""
     free = account.unreserved + held
     left = free - wanted
     if not wanted or left >= KEPT_UNRESERVED:

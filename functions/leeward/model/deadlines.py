@@ -1,4 +1,4 @@
-"""When EC2 takes an instance: the detach deadline of a termination record, from the causes of its present period.
+"""Detach deadline of a termination record: when EC2 takes the instance, from the causes of its present period.
 
 The time-out of a lifecycle hook is none: heartbeats extend ours, and `leeward.termination.deadlines` says when another
 team's counts."""
@@ -12,15 +12,15 @@ TAKEN = (*ABRUPT, CauseKind.CAPACITY_BLOCK)  # EC2 ends the instance at the dead
 
 
 def taken_at(record: TerminationRecord) -> datetime | None:
-    """When EC2 ends the instance by itself, None while no warning says so."""
+    """Return when EC2 ends the instance by itself, None while no warning announces it."""
     moments = (cause.deadline for cause in record.causes if cause.kind in TAKEN)
     return min((moment for moment in moments if moment is not None), default=None)
 
 
 def maintenance(record: TerminationRecord, now: datetime) -> tuple[datetime, ...]:
-    """The dates of maintenance that is still ahead, earliest first: of each Health event the one announced last. AWS
-    moves maintenance, to a later date as a rule, and messages come in any order. Of two announced at once the earlier
-    counts. One that has passed does not hurry anything any more.
+    """Return the dates of maintenance that is still ahead, earliest first: of each Health event the one announced last.
+    AWS moves maintenance, usually to a later date, and messages come in any order. Of two announced at once the earlier
+    counts. A date that has passed has no effect any more.
     """
     latest: dict[str, tuple[datetime, datetime]] = {}  # event -> (when it was announced, date)
     for cause in record.causes:
@@ -34,12 +34,12 @@ def maintenance(record: TerminationRecord, now: datetime) -> tuple[datetime, ...
 
 
 def detach_deadline(record: TerminationRecord, now: datetime) -> datetime | None:
-    """When EC2 takes the instance: the earliest of its warnings and of the maintenance that is ahead."""
+    """Return when EC2 takes the instance: the earliest of its warnings and of the maintenance that is ahead."""
     dates = (taken_at(record), *maintenance(record, now))
     return min((moment for moment in dates if moment is not None), default=None)
 
 
 def known_deadline(record: TerminationRecord, now: datetime) -> datetime | None:
-    """The detach deadline, or the earlier one that a manual drain has set: what people are told."""
+    """Return the deadline shown to people: the detach deadline, or the earlier one that a manual drain has set."""
     manual = record.options.deadline if record.options else None
     return min((moment for moment in (detach_deadline(record, now), manual) if moment is not None), default=None)

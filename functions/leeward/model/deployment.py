@@ -1,4 +1,4 @@
-"""Deployments cut down to what decides whether a lone pod of one can have a second before it goes."""
+"""Deployments cut down to the fields that decide whether a lone pod of one can have a second before it leaves."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ TEMPLATE_HASH = "pod-template-hash"  # the Deployment controller labels its Repl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """`replicas`: what its spec asks for; `available`: pods ready for as long as it wants; `settled`: no rollout is
-    under way; `recreate`: its old and new pods never run side by side.
+    """Deployment object. `replicas`: the number in its spec; `available`: pods ready for as long as it requires;
+    `settled`: no rollout is under way; `recreate`: its old and new pods never run side by side.
     """
 
     namespace: str
@@ -25,7 +25,7 @@ class Deployment:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """From a Deployment of the API."""
+        """Parse a Deployment of the API."""
         meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
         replicas = spec.get("replicas")
         wanted = 1 if replicas is None else int(replicas)
@@ -42,13 +42,13 @@ class Deployment:
 
     @property
     def key(self) -> str:
-        """`namespace/name`, as people write it."""
+        """Name as people write it: `namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
 
 def deployment_named_by(pod: Pod) -> str | None:
-    """Name of the pod's Deployment as its ReplicaSet tells it, without asking for either: DEPLOYMENT-HASH, where the
-    pod carries the hash. None for a pod of anything else.
+    """Return the name of the pod's Deployment as its ReplicaSet shows it, without a read of either: DEPLOYMENT-HASH, if
+    the pod carries the hash. None for a pod of anything else.
     """
     if pod.owner is None or pod.owner.kind != "ReplicaSet":
         return None

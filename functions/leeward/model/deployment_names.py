@@ -1,8 +1,8 @@
-"""Names by which two deployments on one cluster tell what is theirs: the owner of taints and
-records, the mark of hooks.
+"""Names by which two deployments on one cluster separate their objects: the owner of taints and records, the mark of
+hooks.
 
-A deployment is usually the only one of its account and Region and has no name. One with a name (setting `deployment`)
-stands beside it."""
+A deployment is usually the only one of its account and Region and has no name. A named one (setting `deployment`) runs
+beside it."""
 
 from leeward.model import well_known
 
@@ -14,20 +14,20 @@ PREFIX = "leeward"  # of every physical name of the usual deployment, and the so
 
 
 def prefix(deployment: str = "") -> str:
-    """What the physical names of a deployment begin with."""
+    """Return the prefix of the physical names of a deployment."""
     return f"{deployment}-{PREFIX}" if deployment else PREFIX
 
 
 def deployment_id(account: str, region: str, deployment: str = "") -> str:
-    """The owner of taints and records."""
+    """Return the owner of taints and records."""
     return "-".join(part for part in (account, region, deployment) if part)
 
 
 def hook_mark(deployment: str = "") -> str:
-    """The NotificationMetadata of the hooks that its fn sync puts on groups, and takes off again."""
+    """Return the NotificationMetadata of the hooks that its fn sync puts on groups, and removes again."""
     return f"{well_known.HOOK_MARK}/{deployment}" if deployment else well_known.HOOK_MARK
 
 
 def is_hook_mark(metadata: str | None) -> bool:
-    """Whether some deployment of Leeward put the hook there."""
+    """Return whether any deployment of Leeward put the hook there."""
     return metadata == well_known.HOOK_MARK or (metadata or "").startswith(f"{well_known.HOOK_MARK}/")

@@ -1,4 +1,4 @@
-"""kubectl's drain flags, as one call gives them; kept with its cause, so that every step of the drain knows them."""
+"""Drain flags of kubectl, as one call gives them; kept with their cause, so that every step of the drain reads them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,11 +11,12 @@ _NEVER = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainOptions:
-    """None: as the policy says. `skip_wait_for_delete`: how long past its deletion deadline a pod is waited for.
+    """Flags of one drain. None: as the policy says. `skip_wait_for_delete`: how long past its deletion deadline a pod
+    is waited for.
 
-    `voluntary`: the cause is a disruption run, so that `safe-to-evict: "true"` lifts what the policy refuses. Each step
-    reads it from the record's causes, so it is not kept.
-    `deadline`: a deadline as `terminationGracePeriod` sets one; the table keeps it with the cause that brings it.
+    `voluntary`: the cause is a disruption run, so that `safe-to-evict: "true"` lifts the policy's refusals. Each step
+    reads it from the record's causes, so it is not kept. `deadline`: a deadline as `terminationGracePeriod` sets one;
+    the table keeps it with the cause that brings it.
     """
 
     evict_unmanaged: bool | None = None
@@ -29,7 +30,7 @@ class DrainOptions:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """As `to_json` wrote it; what is absent is as the policy says."""
+        """Parse the output of `to_json`; absent values are as the policy says."""
         skip = raw.get("skipWaitForDelete")
         return cls(
             evict_unmanaged=raw.get("evictUnmanaged"),
@@ -41,7 +42,7 @@ class DrainOptions:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """For the table: only what differs from a call without flags, without the deadline."""
+        """Return the document for the table: only the differences from a call without flags, without the deadline."""
         skip = self.skip_wait_for_delete
         found = {
             "evictUnmanaged": self.evict_unmanaged,

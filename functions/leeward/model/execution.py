@@ -1,4 +1,4 @@
-"""An execution of a state machine as Step Functions remembers it, cut down to what tells what happened."""
+"""Execution of a state machine as Step Functions records it, cut down to the fields that show what happened."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ MACHINE_PREFIX = "leeward-"
 
 
 class Machine(StrEnum):
-    """Our state machines."""
+    """State machines of Leeward."""
 
     TERMINATION = "node-termination"
     UPGRADE = "node-group-upgrade"
@@ -18,12 +18,12 @@ class Machine(StrEnum):
 
     @property
     def named(self) -> str:
-        """As Step Functions knows it."""
+        """Name in Step Functions."""
         return MACHINE_PREFIX + self.value
 
 
 class ExecutionStatus(StrEnum):
-    """As DescribeExecution says it."""
+    """Statuses as DescribeExecution returns them."""
 
     RUNNING = "RUNNING"
     SUCCEEDED = "SUCCEEDED"
@@ -35,7 +35,9 @@ class ExecutionStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """One execution. `stopped` None: it runs; `given`: its input; `error` and `cause`: of one that did not succeed."""
+    """Execution of a state machine. `stopped` None: it runs; `given`: its input; `error` and `cause`: if
+    unsuccessful.
+    """
 
     machine: Machine
     name: str
@@ -49,7 +51,7 @@ class Execution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """One try of a state that failed; Step Functions may have tried again."""
+    """Failed try of a state; Step Functions may have tried again."""
 
     at: datetime
     error: str
@@ -58,8 +60,8 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One stay in a state. `left` None: the execution is in it, or ended in it; `output`: what it went on with;
-    `works`: it does something, where other states choose or wait and hand on what they were given.
+    """Stay in one state. `left` None: the execution is in it, or ended in it; `output`: the output passed on; `works`:
+    it does something, where other states choose or wait and pass on their input.
     """
 
     state: str
@@ -71,10 +73,10 @@ class Step:
 
     @property
     def next(self) -> str:
-        """What a step of ours said comes next, empty for a state that says nothing."""
+        """Next action that a step of ours returned, empty for a state that returns none."""
         return str(self.output.get("next") or "")
 
     @property
     def why(self) -> str:
-        """Its sentence."""
+        """Sentence of the step."""
         return str(self.output.get("why") or "")

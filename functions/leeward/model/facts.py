@@ -1,4 +1,4 @@
-"""What `fn sync` has written down about a cluster, so that a step reads it with one call instead of asking AWS anew."""
+"""Facts that `fn sync` has stored about a cluster, so that a step reads them with one call instead of from AWS."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -11,7 +11,7 @@ from leeward.model.subnet import Subnet
 
 
 class FactKind(StrEnum):
-    """What is kept, each with its own age."""
+    """Kinds of facts, each with its own age."""
 
     SUBNETS = "subnets"
     INSTANCE_TYPES = "instance-types"
@@ -22,12 +22,12 @@ class FactKind(StrEnum):
 
 
 FRESH_FOR = timedelta(minutes=15)  # three runs of fn sync
-PRICES_FRESH_FOR = timedelta(minutes=75)  # they are asked for once an hour
+PRICES_FRESH_FOR = timedelta(minutes=75)  # they are gathered once an hour
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """One kind of facts of one cluster, as JSON, and when it was gathered."""
+    """Facts of one kind about one cluster, as JSON, and when they were gathered."""
 
     synced: datetime
     content: Mapping[str, Any]
@@ -35,7 +35,7 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """US dollars an hour: on demand by instance type, spot by instance type and zone."""
+    """Prices in US dollars an hour: on demand by instance type, spot by instance type and zone."""
 
     on_demand: Mapping[str, float] = field(default_factory=dict)
     spot: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -43,8 +43,8 @@ class Prices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupTemplate:
-    """What a group would launch. `node`: the next one as a Kubernetes Node; `types`, `zones` as
-    `leeward.node_template.choices` gives them; `capacity` None where the group mixes on-demand and spot.
+    """Template of a group's next launch. `node`: the next one as a Kubernetes Node; `types`, `zones` as
+    `leeward.node_template.choices` gives them; `capacity` None if the group mixes on-demand and spot.
     """
 
     types: tuple[str, ...]
@@ -56,11 +56,11 @@ class GroupTemplate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterFacts:
-    """`cores`: capacity of all nodes in thousandths of a core, by zone. `closed`: zones whose nodes are all NotReady or
-    cordoned by others. `ready`: instances whose Node was Ready.
-    `templates`: of selected groups, by name.
+    """Facts of one cluster. `cores`: capacity of all nodes in thousandths of a core, by zone. `closed`: zones whose
+    nodes are all NotReady or cordoned by others. `ready`: instances whose Node was Ready. `templates`: of selected
+    groups, by name.
 
-    `cni`: the environment of aws-node, None when that DaemonSet is not there. A kind that is missing from `synced` was
+    `cni`: the environment of aws-node, None if that DaemonSet does not exist. A kind that is missing from `synced` was
     never gathered: its part is empty.
     """
 
@@ -76,7 +76,7 @@ class ClusterFacts:
 
     @classmethod
     def from_sheets(cls, sheets: Mapping[FactKind, Sheet]) -> Self:
-        """What the sheets hold."""
+        """Parse the contents of the sheets."""
         content = {kind: sheet.content for kind, sheet in sheets.items()}
         prices, nodes = content.get(FactKind.PRICES, {}), content.get(FactKind.NODES, {})
         return cls(
@@ -94,46 +94,46 @@ class ClusterFacts:
         )
 
     def stale(self, now: datetime, of: Iterable[FactKind] = tuple(FactKind)) -> tuple[FactKind, ...]:
-        """Those that are older than they should be. What was never gathered is not old, but missing."""
+        """Return the kinds that are older than they should be. A kind never gathered is not stale, but missing."""
         return tuple(kind for kind in of if kind in self.synced and now - self.synced[kind] > fresh_for(kind))
 
     def missing(self, of: Iterable[FactKind] = tuple(FactKind)) -> tuple[FactKind, ...]:
-        """Those that were never gathered."""
+        """Return the kinds that were never gathered."""
         return tuple(kind for kind in of if kind not in self.synced)
 
 
 def fresh_for(kind: FactKind) -> timedelta:
-    """How old facts of the kind may be before whoever uses them says so."""
+    """Return how old facts of the kind may be before their readers report it."""
     return PRICES_FRESH_FOR if kind is FactKind.PRICES else FRESH_FOR
 
 
 def subnets_content(subnets: Iterable[Subnet]) -> dict[str, Any]:
-    """By id, so that the same subnets are the same text."""
+    """Return the subnets by id, so that the same subnets are the same text."""
     return {"subnets": [asdict(subnet) for subnet in sorted(subnets, key=lambda subnet: subnet.id)]}
 
 
 def types_content(types: Iterable[InstanceType]) -> dict[str, Any]:
-    """By name."""
+    """Return the types by name."""
     return {"types": [asdict(kind) for kind in sorted(types, key=lambda kind: kind.name)]}
 
 
 def prices_content(prices: Prices) -> dict[str, Any]:
-    """In the words of a snapshot folder's prices.json."""
+    """Return the prices with the keys of a snapshot folder's prices.json."""
     return {"on-demand": dict(prices.on_demand), "spot": {name: dict(by) for name, by in prices.spot.items()}}
 
 
 def nodes_content(cores: Mapping[str, int], ready: Iterable[str], closed: Iterable[str] = ()) -> dict[str, Any]:
-    """Thousandths of a core by zone, the instances whose Node is Ready, and the closed zones."""
+    """Return thousandths of a core by zone, the instances whose Node is Ready, and the closed zones."""
     return {"cores": dict(cores), "ready": sorted(ready), "closed": sorted(closed)}
 
 
 def cni_content(variables: Mapping[str, str] | None) -> dict[str, Any]:
-    """None where there is no aws-node."""
+    """Return the variables, None if there is no aws-node."""
     return {"variables": None if variables is None else dict(variables)}
 
 
 def templates_content(templates: Mapping[str, GroupTemplate], failed: Mapping[str, str]) -> dict[str, Any]:
-    """By group; `failed`: why what is written down of a group is not new."""
+    """Return the templates by group; `failed`: why the stored template of a group is not new."""
     return {
         "groups": {name: asdict(template) for name, template in sorted(templates.items())},
         "failed": dict(sorted(failed.items())),
@@ -151,7 +151,7 @@ def _template_of(raw: Mapping[str, Any]) -> GroupTemplate:
 
 
 def _type_of(raw: Mapping[str, Any]) -> InstanceType:
-    """What another version of this code wrote may have more or fewer fields: those unknown here are passed over."""
+    """Parse a type. Another version of this code may have written more or fewer fields: unknown ones are skipped."""
     known = {each.name for each in fields(InstanceType)}
     return InstanceType(**{name: _value(value) for name, value in raw.items() if name in known})
 

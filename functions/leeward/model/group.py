@@ -13,12 +13,12 @@ from leeward.model.times import as_instant
 
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
 LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
-RETAINED = "Terminating:Retained"  # its terminate hook was abandoned: it runs on and waits to be told to end
-WARMED = "Warmed:"  # the group's word for an instance of its warm pool begins so
+RETAINED = "Terminating:Retained"  # its terminate hook was abandoned: it runs on until a request ends it
+WARMED = "Warmed:"  # prefix of the lifecycle states of an instance in the warm pool
 
 
 class HookResult(StrEnum):
-    """How a lifecycle hook is answered."""
+    """Answers to a lifecycle hook."""
 
     CONTINUE = "CONTINUE"
     ABANDON = "ABANDON"
@@ -26,7 +26,7 @@ class HookResult(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LifecycleHook:
-    """One hook of a group. `heartbeat_timeout` in seconds; `default`: its answer when nobody gives one in time."""
+    """Hook of a group. `heartbeat_timeout` in seconds; `default`: its result if no answer arrives in time."""
 
     name: str
     group: str
@@ -38,7 +38,7 @@ class LifecycleHook:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """From one element of `describe-lifecycle-hooks`."""
+        """Parse one element of `describe-lifecycle-hooks`."""
         return cls(
             name=raw["LifecycleHookName"],
             group=raw["AutoScalingGroupName"],
@@ -57,9 +57,9 @@ _UNSUCCESSFUL = frozenset({"Failed", "Cancelled"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScalingActivity:
-    """One line of a group's scaling history. `leaves` is the instance that it takes out, `enters` the one that it
-    brings in, None for any other activity; `cause` is Auto Scaling's own sentence. `ended`: when it was over, None
-    while it is under way; `failed`: why it came to nothing, empty where it did not fail.
+    """Line of a group's scaling history. `leaves` is the instance that it takes out, `enters` the one that it brings
+    in, None for any other activity; `cause` is Auto Scaling's own sentence. `ended`: when it was over, None while it is
+    under way; `failed`: why it failed, empty if it did not.
     """
 
     at: datetime
@@ -71,7 +71,7 @@ class ScalingActivity:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """From one element of `describe-scaling-activities`. One under way has no end, or one that means nothing."""
+        """Parse one element of `describe-scaling-activities`. One under way has no end, or one without meaning."""
         said, status = raw.get("Description", ""), raw.get("StatusCode", "")
         leaves, enters = _LEAVES.match(said), _ENTERS.match(said)
         over = int(raw.get("Progress", 100)) >= 100 and raw.get("EndTime")
@@ -87,7 +87,7 @@ class ScalingActivity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupInstance:
-    """An instance as its group sees it; `lifecycle` is the group's word: InService, Terminating:Wait ... `protected`:
+    """Instance as its group lists it; `lifecycle` is the group's state: InService, Terminating:Wait ... `protected`:
     from scale-in, by a person or by the group's default.
     """
 
@@ -96,12 +96,12 @@ class GroupInstance:
     lifecycle: str
     healthy: bool = True
     type: str = ""
-    template: LaunchTemplateRef | None = None  # what the group launched it from, always with a number as version
+    template: LaunchTemplateRef | None = None  # source of its launch, always with a number as version
     protected: bool = False
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """From `describe-auto-scaling-groups`' Instances or from `describe-auto-scaling-instances`."""
+        """Parse `describe-auto-scaling-groups`' Instances or `describe-auto-scaling-instances`."""
         return cls(
             id=raw["InstanceId"],
             zone=raw.get("AvailabilityZone", ""),
@@ -115,8 +115,8 @@ class GroupInstance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupFacts:
-    """What hardly changes of an Auto Scaling group. `retains`: an instance whose terminate hook is abandoned is kept
-    (Terminating:Retained) until somebody ends it, instead of being ended.
+    """Facts of an Auto Scaling group that hardly change. `retains`: an instance whose terminate hook is abandoned is
+    kept (Terminating:Retained) until a request ends it, instead of being ended.
     """
 
     name: str
@@ -127,8 +127,8 @@ class GroupFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group(GroupFacts):
-    """An Auto Scaling group as it is listed. Sizes are instance counts; `subnets` empty for a group in EC2-classic
-    zones; `suspended`: names of processes; `max_lifetime` of its instances in seconds, 0 without one.
+    """Auto Scaling group as it is listed. Sizes are instance counts; `subnets` empty for a group in EC2-classic zones;
+    `suspended`: names of processes; `max_lifetime` of its instances in seconds, 0 without one.
     """
 
     minimum: int
@@ -146,7 +146,7 @@ class Group(GroupFacts):
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """From one element of `describe-auto-scaling-groups`."""
+        """Parse one element of `describe-auto-scaling-groups`."""
         mixed = raw.get("MixedInstancesPolicy")
         spread = (mixed or {}).get("InstancesDistribution", {})
         return cls(
@@ -170,40 +170,40 @@ class Group(GroupFacts):
 
     @property
     def nodegroup(self) -> str | None:
-        """The EKS managed node group that owns this group, None for a self-managed one."""
+        """EKS managed node group that owns this group, None for a self-managed one."""
         return self.tags.get(well_known.NODEGROUP_TAG)
 
     @property
     def cluster(self) -> str | None:
-        """The EKS cluster that its managed node group belongs to, None where no tag of EKS names it."""
+        """EKS cluster that its managed node group belongs to, None if no tag of EKS names it."""
         return next((self.tags[key] for key in well_known.EKS_CLUSTER_TAGS if self.tags.get(key)), None)
 
     @property
     def override_types(self) -> tuple[str, ...]:
-        """The instance types that its mixed instances policy names, in its order; none where requirements choose."""
+        """Instance types that its mixed instances policy names, in its order; none if requirements choose."""
         return tuple(dict.fromkeys(one.instance_type for one in self.launch.overrides if one.instance_type))
 
     @property
     def running_types(self) -> tuple[str, ...]:
-        """What its members are, by name."""
+        """Instance types of its members, by name."""
         return tuple(sorted({member.type for member in self.instances if member.type}))
 
     def protects(self, instance: str) -> bool:
-        """Whether the instance is protected from scale-in."""
+        """Return whether the instance is protected from scale-in."""
         return any(member.protected for member in self.instances if member.id == instance)
 
     def lifecycle_of(self, instance: str) -> str | None:
-        """The group's word for the instance, None when the group no longer lists it."""
+        """Return the group's lifecycle state of the instance, None if the group no longer lists it."""
         return next((member.lifecycle for member in self.instances if member.id == instance), None)
 
 
 def _retains(policy: Mapping[str, Any]) -> bool:
-    """`InstanceLifecyclePolicy.RetentionTriggers.TerminateHookAbandon`; terminate is Auto Scaling's default."""
+    """Parse `InstanceLifecyclePolicy.RetentionTriggers.TerminateHookAbandon`; terminate is Auto Scaling's default."""
     return (policy.get("RetentionTriggers") or {}).get("TerminateHookAbandon") == "retain"
 
 
 def may_be_ended(lifecycle: str, *, anyway: bool) -> bool:
-    """Whether a request to terminate may be sent for an instance of which the group says this. Where it is leaving
+    """Return whether a request to terminate may be sent for an instance in this lifecycle state. If it is leaving
     already a second request might decrement twice; a retained one, or one of the warm pool, ends only `anyway`.
     """
     if lifecycle == RETAINED:

@@ -1,4 +1,4 @@
-"""EC2's status checks, cut down to those that fail."""
+"""Status checks of EC2, cut down to those that fail."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ IMPAIRED = "impaired"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Impairment:
-    """An instance whose checks fail. `checks`: which ones; `since`: when the first of them began to, None where EC2
-    does not tell.
+    """Instance whose checks fail. `checks`: which ones; `since`: when the first of them began to, None if EC2 does not
+    report it.
     """
 
     instance: str
@@ -23,8 +23,8 @@ class Impairment:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self | None:
-        """From one element of `describe-instance-status`, None where no check fails: `initializing`,
-        `insufficient-data` and `not-applicable` are no failures.
+        """Parse one element of `describe-instance-status`, None if no check fails: `initializing`, `insufficient-data`
+        and `not-applicable` are no failures.
         """
         failing = {name: raw[key] for key, name in CHECKS.items() if (raw.get(key) or {}).get("Status") == IMPAIRED}
         if not failing:

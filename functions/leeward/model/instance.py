@@ -1,4 +1,4 @@
-"""EC2 instances as Leeward sees them."""
+"""Instances of EC2, cut down to what decisions need."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ ENDED = frozenset({"shutting-down", "terminated"})
 
 
 class CapacityType(StrEnum):
-    """How the instance is paid for; Karpenter's words."""
+    """Purchase options of an instance; Karpenter's terms."""
 
     SPOT = "spot"
     ON_DEMAND = "on-demand"
@@ -22,9 +22,9 @@ class CapacityType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """One EC2 instance: `describe-instances` cut down to what decisions need. `ips`: private IPv4 addresses of all its
-    interfaces, 0 where that is not told; `networks`: these addresses, IPv6 ones and delegated prefixes (CIDR) too;
-    `image`: the AMI's id; `look`: what its launch template had a say in.
+    """Instance of EC2: `describe-instances` cut down to what decisions need. `ips`: private IPv4 addresses of all its
+    interfaces, 0 if not reported; `networks`: these addresses, IPv6 ones and delegated prefixes (CIDR) too; `image`:
+    the AMI's id; `look`: the attributes that its launch template can set.
     """
 
     id: str
@@ -42,7 +42,7 @@ class Instance:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """From one element of `Reservations[].Instances[]`, of boto3 or of the AWS command line."""
+        """Parse one element of `Reservations[].Instances[]`, of boto3 or of the AWS command line."""
         return cls(
             id=raw["InstanceId"],
             state=str(raw.get("State", {}).get("Name", "running")).lower(),
@@ -60,12 +60,12 @@ class Instance:
 
     @property
     def group(self) -> str | None:
-        """The Auto Scaling group that launched it, None for a lone instance."""
+        """Auto Scaling group that launched it, None for a lone instance."""
         return self.tags.get(well_known.GROUP_TAG)
 
     @property
     def ended(self) -> bool:
-        """EC2 has begun or finished ending it: nothing runs there any more."""
+        """True if EC2 has begun or finished ending it: nothing runs there any more."""
         return self.state in ENDED
 
 
@@ -78,11 +78,13 @@ def _networks(interfaces: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def instance_id_of(provider_id: str) -> str:
-    """`aws:///us-east-1a/i-0abc` -> `i-0abc`. Nodes and instances are joined by provider id, never by DNS name."""
+    """Return the instance id: `aws:///us-east-1a/i-0abc` -> `i-0abc`. Nodes and instances are joined by provider id,
+    never by DNS name.
+    """
     return provider_id.rsplit("/", 1)[-1]
 
 
 def cluster_of(tags: Mapping[str, str], clusters: Iterable[str]) -> str | None:
-    """Which of our clusters these instance or group tags name, None when none of them."""
+    """Return which of our clusters these instance or group tags name, None if none of them."""
     named = {tags.get(key) for key in well_known.EKS_CLUSTER_TAGS}
     return next((name for name in clusters if well_known.CLUSTER_TAG_PREFIX + name in tags or name in named), None)

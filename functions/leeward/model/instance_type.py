@@ -1,16 +1,16 @@
-"""Instance types: what a node of that type has, as `describe-instance-types` tells it."""
+"""Instance types: the resources of a node of that type, as `describe-instance-types` reports them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-ARCHITECTURES = {"x86_64": "amd64", "arm64": "arm64"}  # EC2's word -> Kubernetes' word; others are none of EKS'
+ARCHITECTURES = {"x86_64": "amd64", "arm64": "arm64"}  # EC2's name -> Kubernetes' name; EKS has no others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accelerator:
     """GPUs or other chips of one maker. `maker` as EC2 writes it (NVIDIA, AMD, AWS, Habana); `memory_mib` and `cores`
-    of each chip, 0 where EC2 does not tell.
+    of each chip, 0 if EC2 does not report them.
     """
 
     maker: str
@@ -22,9 +22,9 @@ class Accelerator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceType:
-    """One type. `memory_mib` as EC2 advertises it; `max_enis` and `ips_per_eni` of the default network card, `all_enis`
-    of all cards; `storage_kinds`: of local disks, ssd or hdd; `ebs_mbps`: EBS bandwidth that lasts; `inference` and
-    `neurons` name the same chips where both are told.
+    """Instance type. `memory_mib` as EC2 advertises it; `max_enis` and `ips_per_eni` of the default network card,
+    `all_enis` of all cards; `storage_kinds`: of local disks, ssd or hdd; `ebs_mbps`: sustained EBS bandwidth;
+    `inference` and `neurons` name the same chips if both are reported.
     """
 
     name: str
@@ -40,19 +40,19 @@ class InstanceType:
     neurons: tuple[Accelerator, ...] = ()
     efas: int = 0
     local_storage_gb: int = 0
-    max_volumes: int | None = None  # EBS attachments, where EC2 tells
+    max_volumes: int | None = None  # EBS attachments, if EC2 reports them
     fpgas: tuple[Accelerator, ...] = ()
     media: tuple[Accelerator, ...] = ()
     all_enis: int = 0
     storage_kinds: tuple[str, ...] = ()
     ebs_mbps: int = 0
-    cpu_maker: str = ""  # EC2's word: Intel, AMD, AWS, Apple
+    cpu_maker: str = ""  # EC2's name: Intel, AMD, AWS, Apple
     current_generation: bool = True
     burstable: bool = False
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """From one element of `describe-instance-types`."""
+        """Parse one element of `describe-instance-types`."""
         network = raw.get("NetworkInfo", {})
         cards = network.get("NetworkCards") or ()
         default = network.get("DefaultNetworkCardIndex", 0)
@@ -85,7 +85,7 @@ class InstanceType:
 
 
 def _chips(raw: Mapping[str, Any]) -> dict[str, tuple[Accelerator, ...]]:
-    """The accelerators, by field."""
+    """Return the accelerators, by field."""
     return {
         "gpus": _accelerators(raw.get("GpuInfo", {}).get("Gpus")),
         "inference": _accelerators(raw.get("InferenceAcceleratorInfo", {}).get("Accelerators")),

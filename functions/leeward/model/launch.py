@@ -1,4 +1,4 @@
-"""What an Auto Scaling group launches: its launch template or configuration, its overrides, and what those say."""
+"""Launches of an Auto Scaling group: its launch template or configuration, its overrides, and their settings."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from leeward.model.launch_attributes import LaunchAttributes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchTemplateRef:
-    """One version of a launch template, by id or by name. `version`: a number, `$Latest` or `$Default`."""
+    """Version of a launch template, by id or by name. `version`: a number, `$Latest` or `$Default`."""
 
     id: str = ""
     name: str = ""
@@ -18,7 +18,7 @@ class LaunchTemplateRef:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """From a LaunchTemplateSpecification."""
+        """Parse a LaunchTemplateSpecification."""
         return cls(
             id=raw.get("LaunchTemplateId") or "",
             name=raw.get("LaunchTemplateName") or "",
@@ -27,14 +27,14 @@ class LaunchTemplateRef:
 
     @property
     def told(self) -> str:
-        """As people read it: `lt-0abc version $Latest`."""
+        """Name for people: `lt-0abc version $Latest`."""
         return f"{self.id or self.name} version {self.version}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Override:
-    """One override of a mixed instances policy: a type, or requirements that types have to meet (EC2's
-    InstanceRequirements as they stand), perhaps with a launch template of its own.
+    """Override of a mixed instances policy: a type, or requirements that types have to meet (EC2's InstanceRequirements
+    as they stand), perhaps with a launch template of its own.
     """
 
     instance_type: str = ""
@@ -43,7 +43,7 @@ class Override:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """From one element of MixedInstancesPolicy.LaunchTemplate.Overrides."""
+        """Parse one element of MixedInstancesPolicy.LaunchTemplate.Overrides."""
         template = raw.get("LaunchTemplateSpecification")
         return cls(
             instance_type=raw.get("InstanceType") or "",
@@ -54,7 +54,7 @@ class Override:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchSource:
-    """Where a group's instances come from: a launch template or a launch configuration (by name)."""
+    """Source of a group's instances: a launch template or a launch configuration (by name)."""
 
     template: LaunchTemplateRef | None = None
     configuration: str | None = None
@@ -62,7 +62,7 @@ class LaunchSource:
 
     @classmethod
     def from_group(cls, raw: Mapping[str, Any]) -> Self:
-        """From one element of `describe-auto-scaling-groups`."""
+        """Parse one element of `describe-auto-scaling-groups`."""
         mixed = (raw.get("MixedInstancesPolicy") or {}).get("LaunchTemplate") or {}
         template = mixed.get("LaunchTemplateSpecification") or raw.get("LaunchTemplate")
         return cls(
@@ -74,9 +74,9 @@ class LaunchSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchSettings:
-    """What a launch template version or a launch configuration says. `volumes`: GiB by device name, only where a size
-    is given; `user_data` base64 as EC2 keeps it; `efas`: interfaces of the kinds efa and efa-only; `devices`: the block
-    device mappings as canonical JSON, for telling whether two are alike.
+    """Settings of a launch template version or a launch configuration. `volumes`: GiB by device name, only if a size is
+    given; `user_data` base64 as EC2 keeps it; `efas`: interfaces of the kinds efa and efa-only; `devices`: the block
+    device mappings as canonical JSON, to compare two of them.
     """
 
     template: str = ""
@@ -94,7 +94,7 @@ class LaunchSettings:
 
     @classmethod
     def from_template(cls, raw: Mapping[str, Any]) -> Self:
-        """From one element of `describe-launch-template-versions`."""
+        """Parse one element of `describe-launch-template-versions`."""
         data = raw.get("LaunchTemplateData") or {}
         interfaces = data.get("NetworkInterfaces") or ()
         market = data.get("InstanceMarketOptions") or {}
@@ -110,12 +110,12 @@ class LaunchSettings:
 
     @classmethod
     def from_configuration(cls, raw: Mapping[str, Any]) -> Self:
-        """From one element of `describe-launch-configurations`."""
+        """Parse one element of `describe-launch-configurations`."""
         return cls(spot=bool(raw.get("SpotPrice")), **_both(raw))
 
 
 def chosen(versions: tuple[LaunchSettings, ...], version: str) -> LaunchSettings | None:
-    """The version that `$Latest`, `$Default` (the first where none is marked) or a number means, None when it is not
+    """Return the version that `$Latest`, `$Default` (the first if none is marked) or a number means, None if it is not
     among them.
     """
     if version == "$Latest":
@@ -126,20 +126,22 @@ def chosen(versions: tuple[LaunchSettings, ...], version: str) -> LaunchSettings
 
 
 def among_versions(wanted: LaunchTemplateRef, raw: Iterable[Mapping[str, Any]]) -> LaunchSettings | None:
-    """What the version says, None when it is not among these elements of `describe-launch-template-versions`."""
+    """Return the settings of the version, None if it is not among these elements of
+    `describe-launch-template-versions`.
+    """
     pairs = (("LaunchTemplateId", wanted.id), ("LaunchTemplateName", wanted.name))
     found = [one for one in raw if any(value and one.get(key) == value for key, value in pairs)]
     return chosen(tuple(LaunchSettings.from_template(one) for one in found), wanted.version)
 
 
 def among_configurations(name: str, raw: Iterable[Mapping[str, Any]]) -> LaunchSettings | None:
-    """What the launch configuration says, None when it is not among these elements."""
+    """Return the settings of the launch configuration, None if it is not among these elements."""
     found = (one for one in raw if one.get("LaunchConfigurationName") == name)
     return next((LaunchSettings.from_configuration(one) for one in found), None)
 
 
 def _both(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that launch templates and launch configurations spell alike."""
+    """Return the fields that launch templates and launch configurations spell the same."""
     mappings = raw.get("BlockDeviceMappings") or ()
     sizes = {one.get("DeviceName", ""): (one.get("Ebs") or {}).get("VolumeSize") for one in mappings}
     return {

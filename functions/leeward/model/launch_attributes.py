@@ -1,4 +1,4 @@
-"""What a launch template sets and a running instance shows alike, so that the two can be compared."""
+"""Attributes that a launch template sets and a running instance shows, so that the two can be compared."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from typing import Any, Self
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchAttributes:
-    """Each None where nothing tells. `security_groups` by id, sorted; `profile`: the instance profile's name;
-    `metadata`: MetadataOptions as EC2 spells them; `tags` of the instance; `monitoring`: detailed.
+    """Attributes of a launch, each None if not reported. `security_groups` by id, sorted; `profile`: the instance
+    profile's name; `metadata`: MetadataOptions as EC2 spells them; `tags` of the instance; `monitoring`: detailed.
     """
 
     security_groups: tuple[str, ...] | None = None
@@ -19,7 +19,7 @@ class LaunchAttributes:
 
     @classmethod
     def of_template(cls, raw: Mapping[str, Any]) -> Self:
-        """From LaunchTemplateData or a launch configuration."""
+        """Parse LaunchTemplateData or a launch configuration."""
         profile = raw.get("IamInstanceProfile")
         named = profile if isinstance(profile, str) else (profile or {}).get("Name") or (profile or {}).get("Arn")
         monitoring = raw.get("Monitoring") or raw.get("InstanceMonitoring") or {}
@@ -36,7 +36,7 @@ class LaunchAttributes:
 
     @classmethod
     def of_instance(cls, raw: Mapping[str, Any]) -> Self:
-        """From one element of `describe-instances`."""
+        """Parse one element of `describe-instances`."""
         groups, arn = raw.get("SecurityGroups"), (raw.get("IamInstanceProfile") or {}).get("Arn")
         metadata, state = raw.get("MetadataOptions"), (raw.get("Monitoring") or {}).get("State")
         return cls(
@@ -53,7 +53,9 @@ def _of_instances(specification: Mapping[str, Any]) -> bool:
 
 
 def _groups_of_template(raw: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """Of the template or of its interfaces; names, which only a launch configuration may have, tell no ids."""
+    """Return the security groups of the template or of its interfaces; None for names, which only a launch
+    configuration may have: they contain no ids.
+    """
     found = set(raw.get("SecurityGroupIds") or raw.get("SecurityGroups") or ())
     for interface in raw.get("NetworkInterfaces") or ():
         found |= set(interface.get("Groups") or ())

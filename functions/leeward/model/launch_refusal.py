@@ -1,5 +1,5 @@
-"""Why LaunchInstances does not serve a group. An unknown operation, a missing permission and a group that the API does
-not support are one case: the desired size brings the new instance, and the operator learns cause and fix."""
+"""Refusals of LaunchInstances to serve a group. An unknown operation, a missing permission and a group that the API
+does not support are one case: the desired size brings the new instance, and the operator learns cause and fix."""
 
 from enum import StrEnum
 
@@ -7,7 +7,7 @@ EVENT = "LaunchRefused"  # reason of the Event that carries the notice
 
 
 class RefusalCause(StrEnum):
-    """What kept LaunchInstances from serving a group."""
+    """Causes for which LaunchInstances did not serve a group."""
 
     UNKNOWN = "the operation is not known"
     DENIED = "the permission is denied"
@@ -43,7 +43,7 @@ def cause_in(reason: str) -> RefusalCause:
 
 
 def fix_for(cause: RefusalCause) -> str:
-    """Return the operator's way out."""
+    """Return the operator's fix."""
     return _FIXES[cause]
 
 

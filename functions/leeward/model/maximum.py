@@ -1,4 +1,4 @@
-"""The maximum size of an Auto Scaling group while it is raised for replacements, and the owner's value below it."""
+"""Maximum size of an Auto Scaling group while it is raised for replacements, and the owner's value below it."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -7,9 +7,10 @@ from typing import Self
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaisedMaximum:
-    """The table's item of one group. `before`: the owner's MaxSize. `raised`: every value that was written instead of
-    it, each before the call that sets it. `holders`: instances whose replacements need the room. `restoring`: since
-    when a caller puts the owner's value back; nothing is launched meanwhile. An item without `raised` means nothing.
+    """Item of one group in the table. `before`: the owner's MaxSize. `raised`: every value that was written instead of
+    it, each before the call that sets it. `holders`: instances whose replacements need the capacity. `restoring`: since
+    when a caller puts the owner's value back; nothing is launched during that time. An item without `raised` means
+    nothing.
     """
 
     group: str
@@ -21,13 +22,13 @@ class RaisedMaximum:
 
     @property
     def active(self) -> bool:
-        """Whether MaxSize may be one of ours."""
+        """True if MaxSize may be one that Leeward set."""
         return bool(self.raised)
 
     def explains(self, maximum: int) -> bool:
-        """Whether that MaxSize is the owner's as recorded, or one written for replacements."""
+        """Return whether that MaxSize is the owner's as recorded, or one written for replacements."""
         return self.active and (maximum == self.before or maximum in self.raised)
 
     def settled(self) -> Self:
-        """The item with nothing to put back. It stays, so that its version only grows."""
+        """Return the item with nothing to put back. It stays, so that its version only grows."""
         return replace(self, before=0, raised=(), holders=(), restoring=None)

@@ -1,4 +1,4 @@
-"""What an interruption message says once it is parsed."""
+"""Interruption message after parsing."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,7 @@ WARM_POOL = "WarmPool"  # of a lifecycle action's Origin and Destination
 
 
 class Kind(StrEnum):
-    """The closed set of message kinds, as `leeward explain-event` prints them."""
+    """Closed set of message kinds, as `leeward explain-event` prints them."""
 
     SPOT_INTERRUPTION = "spot_interruption"
     REBALANCE_RECOMMENDATION = "rebalance_recommendation"
@@ -24,13 +24,13 @@ class Kind(StrEnum):
 
     @property
     def about_nodes(self) -> bool:
-        """Whether the instances that it names are looked up to decide what happens to their nodes."""
+        """True if the instances that it names are looked up to decide the actions on their nodes."""
         return self not in {Kind.EXECUTION_ENDED, Kind.NOOP}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookAction:
-    """A lifecycle action that waits for an answer. `direct`: the hook notified our queue or topic itself."""
+    """Lifecycle action that waits for an answer. `direct`: the hook notified our queue or topic itself."""
 
     group: str
     hook: str
@@ -44,18 +44,18 @@ class HookAction:
 
     @property
     def terminating(self) -> bool:
-        """Whether the instance is leaving (else it is arriving)."""
+        """True if the instance is leaving (else it is arriving)."""
         return self.transition == TERMINATING
 
     @property
     def launching(self) -> bool:
-        """Whether the instance is arriving."""
+        """True if the instance is arriving."""
         return self.transition == LAUNCHING
 
     @property
     def without_pods(self) -> bool:
-        """Whether the instance enters a warm pool from EC2 or leaves one for EC2: it runs no pods, and its hook is
-        answered at once. A node that returns to its warm pool is full of them; one that leaves it for the group is
+        """True if the instance enters a warm pool from EC2 or leaves one for EC2: it runs no pods, and its hook is
+        answered at once. A node that returns to its warm pool is full of pods; one that leaves it for the group is
         launched like any other.
         """
         return self.destination == WARM_POOL if self.launching else self.origin == WARM_POOL
@@ -63,7 +63,7 @@ class HookAction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One queue record. `event_id` is the same on every redelivery; `deadline` is when the instance is taken."""
+    """Content of one queue record. `event_id`: the same on every redelivery; `deadline`: when the instance is taken."""
 
     kind: Kind
     event_id: str

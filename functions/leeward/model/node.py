@@ -1,4 +1,4 @@
-"""Kubernetes Nodes cut down to what decisions need."""
+"""Nodes of Kubernetes, cut down to what decisions need."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -10,38 +10,38 @@ from leeward.model.instance import instance_id_of
 from leeward.model.quantity import CPU, amount
 from leeward.model.times import parse_instant
 
-LONG_AGO = datetime.min.replace(tzinfo=UTC)  # of what has no date
+LONG_AGO = datetime.min.replace(tzinfo=UTC)  # for objects without a date
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taint:
-    """One taint; two taints are the same mark when key and effect agree, as in Kubernetes."""
+    """Taint of a node; two taints are the same if key and effect agree, as in Kubernetes."""
 
     key: str
     effect: str
     value: str = ""
-    added: str = field(default="", compare=False)  # timeAdded as the API wrote it: a patch must give it back
+    added: str = field(default="", compare=False)  # timeAdded as the API wrote it: a patch must return it
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """From one element of `spec.taints`."""
+        """Parse one element of `spec.taints`."""
         return cls(
             key=raw["key"], effect=raw.get("effect", ""), value=raw.get("value", ""), added=raw.get("timeAdded") or ""
         )
 
 
 def disruption_taint(deployment: str) -> Taint:
-    """The mark of a node that this deployment is terminating: its value names the owner, so that two deployments on one
-    cluster leave each other's nodes alone.
+    """Return the taint of a node that this deployment is terminating: its value names the owner, so that two
+    deployments on one cluster leave each other's nodes alone.
     """
     return Taint(key=well_known.DISRUPTED_TAINT, effect="NoSchedule", value=deployment)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A Node object. `taints` keeps the raw order, because a patch replaces the whole list.
+    """Node object. `taints` keeps the raw order, because a patch replaces the whole list.
 
-    `cpu`: capacity in thousandths of a core (allocatable where only that is told), 0 when the status does not say.
+    `cpu`: capacity in thousandths of a core (allocatable if only that is reported), 0 if the status has none.
     """
 
     name: str
@@ -57,14 +57,14 @@ class Node:
     created: datetime
     finalizers: tuple[str, ...] = ()
     cpu: int = 0
-    kubelet: str = ""  # its version as it tells it: v1.31.4-eks-0a1b2c3
-    not_ready_since: datetime | None = None  # None while it is Ready; its creation where no condition was ever written
-    not_ready_why: str = ""  # the Ready condition's own word: NodeStatusUnknown, KubeletNotReady ...
+    kubelet: str = ""  # its version as it reports it: v1.31.4-eks-0a1b2c3
+    not_ready_since: datetime | None = None  # None while it is Ready; its creation if no condition was ever written
+    not_ready_why: str = ""  # the Ready condition's reason: NodeStatusUnknown, KubeletNotReady ...
     conditions: tuple[Mapping[str, Any], ...] = ()  # as the API wrote them, kept while it is not Ready
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """From a Node of the API or of `kubectl get -o json`."""
+        """Parse a Node of the API or of `kubectl get -o json`."""
         meta, spec = raw["metadata"], raw.get("spec") or {}
         status = raw.get("status") or {}
         conditions = status.get("conditions") or ()
@@ -94,35 +94,35 @@ class Node:
 
     @property
     def instance_id(self) -> str:
-        """The EC2 instance behind the node, empty for a node without provider id."""
+        """EC2 instance behind the node, empty for a node without provider id."""
         return instance_id_of(self.provider_id)
 
     @property
     def marked(self) -> bool:
-        """The mark of any deployment of Leeward: the node is being terminated."""
+        """True if the node carries the taint of any deployment of Leeward: it is being terminated."""
         return self.disrupted_by is not None
 
     @property
     def disrupted_by(self) -> str | None:
-        """The deployment whose mark the node carries, None without a mark."""
+        """Deployment whose taint the node carries, None without a taint."""
         return next((taint.value for taint in self.taints if taint.key == well_known.DISRUPTED_TAINT), None)
 
     def is_foreign(self, deployment: str) -> bool:
-        """Whether another deployment than this one is terminating the node: its mark is not ours to take off."""
+        """Return whether another deployment than this one is terminating the node: its taint is not ours to remove."""
         return self.disrupted_by not in {None, deployment}
 
     @property
     def taken_out(self) -> bool:
-        """Something of a termination's is on it: the mark, or the label that keeps it out of load balancers."""
+        """True if a termination has left a trace on it: the taint, or the label that keeps it out of load balancers."""
         return self.marked or well_known.EXCLUDED_BY_DRAIN in self.annotations
 
 
 def marked(node: Node, taint: Taint, *, cordon: bool, exclude: bool = False) -> Node:
-    """The node as it should be with the taint (told apart by key and effect), cordoned where that is asked, and with
+    """Return the node as it should be with the taint (identified by key and effect), cordoned if requested, and with
     `exclude` no target of load balancers.
 
-    A cordon that was there before is remembered in an annotation: it is somebody else's. A label that was there before
-    is too: only what is noted as ours comes off again.
+    An earlier cordon is remembered in an annotation: it belongs to another owner. So does an earlier label: only a
+    label noted as ours is removed again.
     """
     if exclude and well_known.EXCLUDE_LABEL not in node.labels:
         labels, notes = (
@@ -142,8 +142,8 @@ def marked(node: Node, taint: Taint, *, cordon: bool, exclude: bool = False) -> 
 
 
 def cordoned(node: Node, by: str, *, exclude: bool = False) -> Node:
-    """The node as it should be while it waits for its turn: cordoned, and no target of load balancers where `exclude`
-    asks for it. What somebody else has done before is not ours: it is not noted, and so never undone.
+    """Return the node as it should be while it waits for its turn: cordoned, and no target of load balancers if
+    `exclude` is set. An earlier change by another owner is not ours: it is not noted, and so never undone.
     """
     notes, labels = dict(node.annotations), dict(node.labels)
     if not node.unschedulable:
@@ -154,8 +154,8 @@ def cordoned(node: Node, by: str, *, exclude: bool = False) -> Node:
 
 
 def uncordoned(node: Node) -> Node:
-    """The node without what `cordoned` did. On its way out it stays cordoned, and goes back into service with the end
-    of that.
+    """Return the node without the changes of `cordoned`. A node under termination stays cordoned, and returns to
+    service with the end of that.
     """
     ours = {well_known.CORDONED_FOR, well_known.EXCLUDED_FOR} & node.annotations.keys()
     if not ours:
@@ -175,12 +175,12 @@ def uncordoned(node: Node) -> Node:
 
 
 def labelled(node: Node, labels: Mapping[str, str]) -> Node:
-    """The node as it should be with the labels; one that it has already, with whatever value, is somebody's choice."""
+    """Return the node as it should be with the labels; an existing one, whatever its value, is another's choice."""
     return replace(node, labels={**labels, **node.labels}) if labels.keys() - node.labels.keys() else node
 
 
 def annotated(node: Node, annotations: Mapping[str, str | None]) -> Node:
-    """The node as it should be with the annotations; None: without that one."""
+    """Return the node as it should be with the annotations; None: without that one."""
     kept = {key: value for key, value in node.annotations.items() if key not in annotations}
     return replace(
         node, annotations={**kept, **{key: value for key, value in annotations.items() if value is not None}}
@@ -188,21 +188,21 @@ def annotated(node: Node, annotations: Mapping[str, str | None]) -> Node:
 
 
 def held(node: Node, finalizer: str) -> Node:
-    """The node as it should be with the finalizer; the API takes none for an object that is being deleted."""
+    """Return the node as it should be with the finalizer; the API takes none for an object that is being deleted."""
     if node.deleting or finalizer in node.finalizers:
         return node
     return replace(node, finalizers=(*node.finalizers, finalizer))
 
 
 def released(node: Node, finalizer: str) -> Node:
-    """The node as it should be without the finalizer; others' stay, in their order."""
+    """Return the node as it should be without the finalizer; others' stay, in their order."""
     return replace(node, finalizers=tuple(one for one in node.finalizers if one != finalizer))
 
 
 def stripped(node: Node, deployment: str) -> Node:
-    """The node without anything that Leeward has ever put on it: mark, cordons, labels, annotations, finalizer. What
-    people put on it to tell Leeward something stays, and so does what another autoscaler may have written as well. A
-    node that another deployment is terminating stays as it is.
+    """Return the node without anything that Leeward has ever put on it: taint, cordons, labels, annotations, finalizer.
+    Instructions that people put on it for Leeward stay, and so do values that another autoscaler may have written as
+    well. A node that another deployment is terminating stays as it is.
     """
     if node.is_foreign(deployment):
         return node
@@ -222,8 +222,9 @@ def stripped(node: Node, deployment: str) -> Node:
 
 
 def unmarked(node: Node, taint: Taint) -> Node:
-    """The node as it should be without the taint: back in service and in load balancers, unless somebody else had
-    cordoned or excluded it before. A taint of the same key with another value has another owner: nothing is changed.
+    """Return the node as it should be without the taint: back in service and in load balancers, unless another owner
+    had cordoned or excluded it before. A taint of the same key with another value has another owner: nothing is
+    changed.
 
     Without the taint only the label can be ours: a cordon alone is not.
     """
@@ -243,7 +244,7 @@ def unmarked(node: Node, taint: Taint) -> Node:
 
 
 def given_back(read: Node, current: Node, taint: Taint) -> Node:
-    """`current` without the taint. The decision was made on `read`: where a drain has taken the node out of load
+    """Return `current` without the taint. The decision was made on `read`: if a drain has taken the node out of load
     balancers since, a termination has begun, and the node stays as it is.
     """
     began_since = (
@@ -257,7 +258,7 @@ def _instant(text: str | None, default: datetime = LONG_AGO) -> datetime:
 
 
 def _included(node: Node) -> Node:
-    """Without the label that a termination has put there."""
+    """Remove the label that a termination has put there."""
     if well_known.EXCLUDED_BY_DRAIN not in node.annotations:
         return node
     labels = {key: value for key, value in node.labels.items() if key != well_known.EXCLUDE_LABEL}

@@ -1,4 +1,4 @@
-"""EKS managed node groups, as DescribeNodegroup tells of them."""
+"""Managed node groups of EKS, as DescribeNodegroup returns them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,10 +19,10 @@ EFFECTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nodegroup:
-    """One managed node group. `disk_gib` None where a custom launch template sets the volume; `template` (id, version)
-    only for a custom one; `capacity_type` ON_DEMAND, SPOT or CAPACITY_BLOCK. `status` in EKS' word, `issues` of its
+    """Managed node group. `disk_gib` None if a custom launch template sets the volume; `template` (id, version) only
+    for a custom one; `capacity_type` ON_DEMAND, SPOT or CAPACITY_BLOCK. `status` as EKS spells it, `issues` of its
     health as sentences, `release`: of EKS' image. `max_unavailable`, `max_unavailable_percentage` and `strategy` are
-    EKS' updateConfig, by which it rolls the group; None or empty where it does not tell.
+    EKS' updateConfig, by which it rolls the group; None or empty if it does not report them.
     """
 
     name: str
@@ -46,10 +46,10 @@ class Nodegroup:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """From the `nodegroup` of DescribeNodegroup's answer.
+        """Parse the `nodegroup` of DescribeNodegroup's answer.
 
         Raises InvalidInputError for a taint effect that is neither EKS' nor Kubernetes' spelling: the whole answer is
-        then worth nothing, as in Cluster Autoscaler (taintEksTranslator).
+        then unusable, as in Cluster Autoscaler (taintEksTranslator).
         """
         custom = raw.get("launchTemplate") or {}
         groups = (raw.get("resources") or {}).get("autoScalingGroups") or ()

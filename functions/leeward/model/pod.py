@@ -15,7 +15,7 @@ FINISHED = frozenset({"Succeeded", "Failed"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """The controller of a pod."""
+    """Controller of a pod."""
 
     api_version: str
     kind: str
@@ -24,7 +24,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toleration:
-    """One toleration; empty key with Exists tolerates everything, empty effect matches every effect."""
+    """Toleration of a pod; empty key with Exists tolerates everything, empty effect matches every effect."""
 
     key: str = ""
     operator: str = "Equal"
@@ -32,7 +32,7 @@ class Toleration:
     effect: str = ""
 
     def tolerates(self, key: str, value: str, effect: str) -> bool:
-        """kube-scheduler's rule for one taint."""
+        """Apply kube-scheduler's rule to one taint."""
         if self.effect and self.effect != effect:
             return False
         if self.operator == "Exists":
@@ -42,7 +42,7 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
-    """A pod. `grace_seconds` is its own termination grace period, `node_terms` the raw nodeSelectorTerms that it
+    """Pod object. `grace_seconds` is its own termination grace period, `node_terms` the raw nodeSelectorTerms that it
     requires of its node.
     """
 
@@ -69,7 +69,7 @@ class Pod:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """From a Pod of the API or of `kubectl get -o json`."""
+        """Parse a Pod of the API or of `kubectl get -o json`."""
         meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
         volumes = spec.get("volumes") or ()
         deletion, started = meta.get("deletionTimestamp"), status.get("startTime")
@@ -99,42 +99,42 @@ class Pod:
 
     @property
     def key(self) -> str:
-        """`namespace/name`, as people write it."""
+        """Name as people write it: `namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
     @property
     def mirror(self) -> bool:
-        """The API's copy of a static pod: the kubelet owns it, evicting it does nothing."""
+        """True for the API's copy of a static pod: the kubelet owns it, evicting it does nothing."""
         return well_known.MIRROR_POD in self.annotations
 
     @property
     def of_daemon_set(self) -> bool:
-        """A DaemonSet controls it: it ends with its node, and the next node has one of its own."""
+        """True if a DaemonSet controls it: it ends with its node, and the next node has one of its own."""
         return self.owner is not None and self.owner.kind == "DaemonSet" and self.owner.api_version == "apps/v1"
 
     @property
     def finished(self) -> bool:
-        """All its containers have ended for good."""
+        """True if all its containers have ended for good."""
         return self.phase in FINISHED
 
     @property
     def critical(self) -> bool:
-        """Drained last, as kubelet's graceful node shutdown and Karpenter do."""
+        """True if it is drained last, as kubelet's graceful node shutdown and Karpenter do."""
         return self.priority_class in {"system-cluster-critical", "system-node-critical"}
 
     @property
     def safe_to_evict(self) -> bool:
-        """Voluntary disruption may evict it although it has no controller or keeps local data (Cluster Autoscaler)."""
+        """True if voluntary disruption may evict it without a controller or with local data (Cluster Autoscaler)."""
         return self.annotations.get(well_known.SAFE_TO_EVICT) == "true"
 
     def tolerates(self, key: str, value: str, effect: str) -> bool:
-        """Whether any toleration covers the taint."""
+        """Return whether any toleration covers the taint."""
         return any(toleration.tolerates(key, value, effect) for toleration in self.tolerations)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodDisruptionBudget:
-    """A policy/v1 PodDisruptionBudget with the numbers of its status. `max_unavailable`, `min_available`: a count or a
+    """PodDisruptionBudget of policy/v1 with the numbers of its status. `max_unavailable`, `min_available`: a count or a
     share such as `25%`, as the object says it.
     """
 
@@ -151,7 +151,7 @@ class PodDisruptionBudget:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """From a PodDisruptionBudget of the API or of `kubectl get -o json`."""
+        """Parse a PodDisruptionBudget of the API or of `kubectl get -o json`."""
         meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
         return cls(
             namespace=meta.get("namespace", "default"),
@@ -168,12 +168,12 @@ class PodDisruptionBudget:
 
     @property
     def key(self) -> str:
-        """`namespace/name`, as people write it."""
+        """Name as people write it: `namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
     @property
     def never_allows(self) -> bool:
-        """Whether it forbids every eviction however healthy its pods are: maxUnavailable 0, or minAvailable as large as
+        """True if it forbids every eviction however healthy its pods are: maxUnavailable 0, or minAvailable as large as
         the number of pods that its status expects. Shares are rounded up, as by the disruption controller (policy/v1).
         """
         if self.max_unavailable is not None:
@@ -183,7 +183,7 @@ class PodDisruptionBudget:
         return 0 < self.expected_pods <= scaled(self.min_available, self.expected_pods)
 
     def selects(self, pod: Pod) -> bool:
-        """policy/v1: an empty selector selects every pod of the namespace, an absent one none."""
+        """Return whether it selects the pod: empty selects all pods of the namespace, absent none (policy/v1)."""
         return (
             self.selector is not None
             and pod.namespace == self.namespace
@@ -192,7 +192,7 @@ class PodDisruptionBudget:
 
 
 def matches_selector(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """A LabelSelector (`matchLabels` and `matchExpressions`, all of them)."""
+    """Return whether the labels match a LabelSelector (`matchLabels` and `matchExpressions`, all of them)."""
     for key, value in (selector.get("matchLabels") or {}).items():
         if labels.get(key) != value:
             return False
@@ -222,7 +222,7 @@ def _required_terms(spec: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
 
 
 def _claims(pod: str, volumes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Claims by name, and those that ephemeral volumes bring (`POD-VOLUME`)."""
+    """Yield the claims by name, and those that ephemeral volumes bring (`POD-VOLUME`)."""
     for volume in volumes:
         if "persistentVolumeClaim" in volume:
             yield volume["persistentVolumeClaim"]["claimName"]
@@ -231,8 +231,8 @@ def _claims(pod: str, volumes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def scaled(bound: int | str, of: int) -> int:
-    """Pods that a budget's bound means: a count, or a share of `of` rounded up; what is neither counts as 0, as the
-    controller refuses it too.
+    """Return the number of pods that a budget's bound means: a count, or a share of `of` rounded up; any other value
+    counts as 0, as the controller refuses it too.
     """
     if isinstance(bound, int):
         return bound
@@ -241,7 +241,7 @@ def scaled(bound: int | str, of: int) -> int:
 
 
 def controller_of(references: Sequence[Mapping[str, Any]]) -> Owner | None:
-    """Of `metadata.ownerReferences`: the one that manages the object, if any does."""
+    """Return the owner in `metadata.ownerReferences` that manages the object, if any does."""
     for reference in references:
         if reference.get("controller"):
             return Owner(api_version=reference.get("apiVersion", ""), kind=reference["kind"], name=reference["name"])
@@ -249,7 +249,7 @@ def controller_of(references: Sequence[Mapping[str, Any]]) -> Owner | None:
 
 
 def toleration(raw: Mapping[str, Any]) -> Toleration:
-    """From one element of `spec.tolerations`."""
+    """Parse one element of `spec.tolerations`."""
     return _toleration(
         raw.get("key") or "", raw.get("operator") or "Equal", raw.get("value") or "", raw.get("effect") or ""
     )
@@ -257,5 +257,5 @@ def toleration(raw: Mapping[str, Any]) -> Toleration:
 
 @lru_cache(maxsize=1024)
 def _toleration(key: str, operator: str, value: str, effect: str) -> Toleration:
-    """Nearly every pod has the same two: one object stands for all of them."""
+    """Build a toleration, cached: nearly every pod has the same two."""
     return Toleration(key=key, operator=operator, value=value, effect=effect)

@@ -1,6 +1,6 @@
-"""Kubernetes quantities (`100m`, `1.5Gi`, `2e3`) as whole numbers: CPU in thousandths, everything else in its unit.
+"""Quantities of Kubernetes (`100m`, `1.5Gi`, `2e3`) as whole numbers: CPU in thousandths, everything else in its unit.
 
-`Amounts` is what nodes offer and pods ask for: resource name -> whole number, so that sums are exact."""
+`Amounts` are the resources that nodes offer and pods request: resource name -> whole number, so that sums are exact."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -22,17 +22,17 @@ _FACTORS = {**_BINARY, **_DECIMAL, **_SMALL}
 
 
 def amount(resource: str, text: object, *, down: bool = False) -> int:
-    """The quantity as a whole number, rounded up as kube-scheduler rounds requests; `down` for what a node offers.
+    """Return the quantity as a whole number, rounded up as kube-scheduler rounds requests; `down` for a node's offer.
 
-    Source: Kubernetes' resource.Quantity (serialisation format), which caps what is larger than 2^63 - 1. Raises
-    InvalidInputError naming what was found.
+    Source: Kubernetes' resource.Quantity (serialisation format), which caps values larger than 2^63 - 1. Raises
+    InvalidInputError naming the value found.
     """
     return _whole(resource, str(text), down)
 
 
 @lru_cache(maxsize=4096)
 def _whole(resource: str, text: str, down: bool) -> int:
-    """Thousands of pods ask for the same few amounts."""
+    """Parse a quantity, cached: thousands of pods request the same few amounts."""
     found = _QUANTITY.fullmatch(text.strip())
     if found is None:
         raise InvalidInputError(f"{resource}: found {text!r}, expected a quantity such as 500m, 2 or 1.5Gi")
@@ -45,12 +45,12 @@ def _whole(resource: str, text: str, down: bool) -> int:
 
 
 def amounts(raw: Mapping[str, Any] | None, *, down: bool = False) -> dict[str, int]:
-    """Of a `requests`, `capacity` or `allocatable` mapping; absent counts as empty. Raises InvalidInputError."""
+    """Parse a `requests`, `capacity` or `allocatable` mapping; absent counts as empty. Raises InvalidInputError."""
     return {name: amount(name, text, down=down) for name, text in (raw or {}).items()}
 
 
 def total(parts: Iterable[Amounts]) -> dict[str, int]:
-    """The sum, by resource."""
+    """Return the sum, by resource."""
     found: dict[str, int] = {}
     for part in parts:
         for name, value in part.items():
@@ -59,7 +59,9 @@ def total(parts: Iterable[Amounts]) -> dict[str, int]:
 
 
 def written(resource: str, value: int) -> str:
-    """In Kubernetes' own spelling: `1930m`, `3Gi`, `7`; memory and storage in the largest whole binary unit."""
+    """Format the amount in Kubernetes' own spelling: `1930m`, `3Gi`, `7`; memory and storage in the largest whole
+    binary unit.
+    """
     if resource == CPU:
         return str(value // 1000) if value % 1000 == 0 else f"{value}m"
     if resource in {MEMORY, EPHEMERAL_STORAGE} and value:

@@ -1,5 +1,5 @@
-"""What launches that are being made have to know of each other: what is promised to them, so that replacements placed
-at the same moment see each other, and which spot capacity runs short."""
+"""Reservations that concurrent launches share: the addresses reserved for each, so that replacements placed at the same
+moment see each other, and the spot capacity that runs short."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -8,8 +8,8 @@ from typing import Any, Self
 
 from leeward.model.times import format_instant, parse_instant
 
-LASTS = timedelta(minutes=2)  # by then the group lists what was launched, and EC2 counts it
-SHORT_FOR = timedelta(minutes=10)  # after the last warning; Karpenter takes 3, when it asks for the next type instead
+LASTS = timedelta(minutes=2)  # by then the group lists the launched instance, and EC2 counts it
+SHORT_FOR = timedelta(minutes=10)  # after the last warning; Karpenter takes 3, when it requests the next type instead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,9 +22,10 @@ class Pool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IpReservation:
-    """In place of an instance that leaves `left` with `millicores`, one is launched in `subnet` that takes `ips`.
+    """Reservation for one replacement: an instance that leaves `left` with `millicores` is replaced by one launched in
+    `subnet` that takes `ips`.
 
-    `taken`: thousandths of a core that the new one brings. `launched` empty: not yet, or nobody has written it down.
+    `taken`: thousandths of a core that the new one brings. `launched` empty: not yet, or not recorded.
     """
 
     at: datetime
@@ -38,18 +39,18 @@ class IpReservation:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """As `to_json` wrote it."""
+        """Parse the output of `to_json`."""
         return cls(**{**raw, "at": parse_instant(raw["at"])})
 
     def to_json(self) -> dict[str, Any]:
-        """For the table."""
+        """Return the document for the table."""
         return {**asdict(self), "at": format_instant(self.at)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promises:
-    """Of one cluster, by the instance that leaves. `version` grows with every change of a promise. `short`: spot
-    capacity that EC2 has been taking back -> until when nobody should ask for it there.
+    """Reservations of one cluster, by the instance that leaves. `version` grows with every change of a reservation.
+    `short`: spot capacity that EC2 has been taking back -> until when no launch should request it there.
     """
 
     version: int = 0
@@ -57,15 +58,15 @@ class Promises:
     short: Mapping[Pool, datetime] = field(default_factory=dict)
 
     def short_at(self, now: datetime) -> frozenset[Pool]:
-        """Where spot capacity is short at this moment."""
+        """Return the spot capacity that is short at this moment."""
         return frozenset(pool for pool, until in self.short.items() if until > now)
 
     def others(self, instance: str, now: datetime) -> tuple[IpReservation, ...]:
-        """Those that still count for somebody else."""
+        """Return the reservations of other instances that still count."""
         found = self.by_instance.items()
         return tuple(one for name, one in sorted(found) if name != instance and now - one.at < LASTS)
 
     def with_one(self, instance: str, promise: IpReservation) -> dict[str, IpReservation]:
-        """With this one too; what is past is dropped."""
+        """Return the reservations with this one too; expired ones are dropped."""
         kept = {name: one for name, one in self.by_instance.items() if promise.at - one.at < LASTS}
         return {**kept, instance: promise}

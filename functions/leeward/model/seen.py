@@ -1,6 +1,6 @@
-"""What a termination has last seen of its instance on AWS: it travels in the record from step to step.
+"""Last observation of its instance on AWS by a termination: it is passed in the record from step to step.
 
-Which of it a step may go by, and for how long, is decided in `leeward.termination.freshness` alone."""
+`leeward.termination.freshness` alone decides which of it a step may use, and for how long."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ GONE = "terminated"  # also for an instance that EC2 no longer knows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenInstance:
-    """EC2's answer at one moment. `member`: its tag names an Auto Scaling group; `networks`: the addresses of its
+    """Answer of EC2 at one moment. `member`: its tag names an Auto Scaling group; `networks`: the addresses of its
     interfaces, as `model.instance.Instance` has them.
     """
 
@@ -27,9 +27,9 @@ class SeenInstance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenGroup:
-    """Auto Scaling's answer at one moment. `facts` None: there is no such group; `lifecycle`: its word for the
-    instance, None where it holds it no longer; `hooks`: all terminate hooks of the group. Sizes and other members are
-    left out: whatever depends on them asks.
+    """Answer of Auto Scaling at one moment. `facts` None: there is no such group; `lifecycle`: its state of the
+    instance, None if it holds it no longer; `hooks`: all terminate hooks of the group. Sizes and other members are left
+    out: steps that depend on them read them.
     """
 
     at: datetime
@@ -40,13 +40,13 @@ class SeenGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """Both, each with its own moment; None where it was not asked yet."""
+    """Both observations, each with its own moment; None if not read yet."""
 
     instance: SeenInstance | None = None
     group: SeenGroup | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """As the table keeps it; absent stands for None."""
+        """Return the document for the table; absent stands for None."""
         parts: dict[str, Any] = {}
         if self.instance is not None:
             one = self.instance
@@ -62,7 +62,7 @@ class Seen:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """What `to_json` gave."""
+        """Parse the output of `to_json`."""
         instance, group = raw.get("instance"), raw.get("group")
         return cls(
             instance=SeenInstance(

@@ -1,4 +1,4 @@
-"""Subnets as Leeward sees them: where a node may land, and how many IPv4 addresses are free there."""
+"""Subnets: where a node may be placed, and how many IPv4 addresses are free there."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any, Self
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subnet:
-    """One subnet. `free_ips` as EC2 counts them (its five reserved addresses are not among them)."""
+    """Subnet of a VPC. `free_ips` as EC2 counts them (its five reserved addresses are not among them)."""
 
     id: str
     zone: str
@@ -18,7 +18,7 @@ class Subnet:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """From one element of `describe-subnets`."""
+        """Parse one element of `describe-subnets`."""
         return cls(
             id=raw["SubnetId"],
             zone=raw.get("AvailabilityZone", ""),

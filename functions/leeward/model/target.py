@@ -8,15 +8,15 @@ from leeward.model.instance import Instance
 
 
 class TargetKind(StrEnum):
-    """How a target group names its targets; other kinds (`lambda`, `alb`) are never a node's."""
+    """Ways in which a target group names its targets; other kinds (`lambda`, `alb`) are never a node's."""
 
     INSTANCE = "instance"
     IP = "ip"
 
 
 class Health(StrEnum):
-    """AWS's states, as far as a drain tells them apart: every other one (`initial`, `healthy`, `unhealthy`,
-    `unavailable`) may still be sent new requests.
+    """States of AWS that a drain distinguishes: every other one (`initial`, `healthy`, `unhealthy`, `unavailable`) may
+    still be sent new requests.
     """
 
     DRAINING = "draining"  # no new requests; those under way have the group's deregistration delay
@@ -25,7 +25,7 @@ class Health(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A registered target. `group`: its target group's name; `id`: instance id or address; `state`: AWS's word."""
+    """Registered target. `group`: its target group's name; `id`: instance id or address; `state`: as AWS reports it."""
 
     group: str
     kind: TargetKind
@@ -35,22 +35,22 @@ class Target:
 
     @property
     def draining(self) -> bool:
-        """It is being deregistered."""
+        """True if it is being deregistered."""
         return self.state == Health.DRAINING
 
     @property
     def registered(self) -> bool:
-        """Requests may still be under way to it."""
+        """True if requests may still be under way to it."""
         return self.state != Health.UNUSED
 
     @property
     def named(self) -> str:
-        """As people read it: `target i-0abc:30080 of web (healthy)`."""
+        """Name for people: `target i-0abc:30080 of web (healthy)`."""
         return f"target {self.id}:{self.port} of {self.group} ({self.state})"
 
 
 def is_of(target: Target, instance: Instance) -> bool:
-    """Whether the target is at the instance: by its id, or by an address of one of its interfaces."""
+    """Return whether the target is at the instance: by its id, or by an address of one of its interfaces."""
     if target.kind is TargetKind.INSTANCE:
         return target.id == instance.id
     try:

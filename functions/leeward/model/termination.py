@@ -1,4 +1,4 @@
-"""The record of one node's termination: what the table holds for an instance while, and some days after, it leaves.
+"""Record of one node's termination: the table's item for an instance while, and some days after, it leaves.
 
 The cluster, the group and the execution hold everything else; losing the table loses no node."""
 
@@ -14,10 +14,10 @@ from leeward.model.seen import Seen
 
 
 class CauseKind(StrEnum):
-    """Why a node goes. The first seven come from messages, `manual` from a manual start, `surplus` from a launch of
-    ours that is still to be paid (docs/designs/capacity-ledger.md), `upgrade` from its group's upgrade,
+    """Causes of a termination. The first seven come from messages, `manual` from a manual start, `surplus` from a
+    launch of ours that is still to be paid (docs/designs/capacity-ledger.md), `upgrade` from its group's upgrade,
     `expired` to `underutilized` from disruption rounds, by their methods; `unhealthy` and `node_deleted` from the
-    sweeper, which no event tells of either.
+    minute reconciler, because no event reports either.
     """
 
     SPOT_INTERRUPTION = "spot_interruption"
@@ -39,32 +39,32 @@ class CauseKind(StrEnum):
 
 
 NOBODY = "nobody"  # pays a debt that was forgiven
-RETURNED = "returned"  # to the upgrade or round that had asked this instance to pay: it settles that itself
+RETURNED = "returned"  # to the upgrade or round that had asked this instance to pay: it settles the debt itself
 
 
 class Status(StrEnum):
-    """`open`: somebody must bring it to its end. `closed`: the instance is gone or was given back."""
+    """Status of a record. `open`: an execution must finish it. `closed`: the instance is gone or back in service."""
 
     OPEN = "open"
     CLOSED = "closed"
 
 
 class Outcome(StrEnum):
-    """How a closed record ended."""
+    """Outcomes of a closed record."""
 
     TERMINATED = "terminated"
-    GIVEN_BACK = "given-back"  # PodEvictionFailure: the node is in service again
+    GIVEN_BACK = "given-back"  # PodEvictionFailure: the node is back in service
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """One reason to terminate. `id` is the same on every redelivery of its event, so that a duplicate adds nothing.
+    """Reason to terminate. `id` is the same on every redelivery of its event, so that a duplicate adds nothing.
 
     `deadline`: when EC2 takes the instance, when the hook times out, or the `--deadline` of a manual drain, by kind;
-    `leeward.model.deadlines` says which of them count. `hook_default`: how the hook is answered when it times out, None
-    where that is not known. `force`: pods that do not leave in time are deleted, whatever the policy says. `options`:
-    the flags of a manual drain. `state`: of a state change, EC2's word when it was asked about the message; empty where
-    it was not, or has said otherwise.
+    `leeward.model.deadlines` says which of them count. `hook_default`: the result of the hook when it times out, None
+    if not known. `force`: pods that do not leave in time are deleted, whatever the policy says. `options`: the flags of
+    a manual drain. `state`: of a state change, EC2's state when it was asked about the message; empty if it was not
+    asked, or reported another.
     """
 
     id: str
@@ -72,7 +72,7 @@ class Cause:
     at: datetime
     deadline: datetime | None = None
     reason: str = ""
-    hook: str | None = None  # the lifecycle hook that waits for us, where one brought this cause
+    hook: str | None = None  # the lifecycle hook that waits for Leeward, if one brought this cause
     hook_ours: bool = False
     hook_default: HookResult | None = None
     force: bool = False
@@ -82,9 +82,9 @@ class Cause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """The instance that goes, as it was when it was claimed. `policy`: the name of the one that selected its group,
-    empty where the claim did not look. `together`: how many instances of the cluster EC2 takes that were claimed with
-    this one, from one batch of messages. `state`: EC2's word then, empty where EC2 was not asked; `networks` as
+    """Instance that terminates, as it was when it was claimed. `policy`: the name of the one that selected its group,
+    empty if the claim did not read it. `together`: how many instances of the cluster EC2 takes that were claimed with
+    this one, from one batch of messages. `state`: EC2's state then, empty if EC2 was not asked; `networks` as
     `model.instance.Instance` has them.
     """
 
@@ -95,7 +95,7 @@ class Subject:
     subnet: str
     instance_type: str
     capacity_type: CapacityType
-    node: str | None = None  # name of its Node, None when it never joined
+    node: str | None = None  # name of its Node, None if it never joined
     policy: str = ""
     together: int = 0
     state: str = ""
@@ -104,9 +104,9 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replacement:
-    """What came of asking for another instance. `launched` empty: none of ours, `reason` says why; else it says why it
-    is where it is. `no_capacity`: refused for want of room in that place alone, another may have it. `refused`:
-    LaunchInstances does not serve the group, wherever it is asked for (`model.launch_refusal`).
+    """Result of the request for another instance. `launched` empty: none of ours, `reason` says why; else it says why
+    it is where it is. `no_capacity`: refused for lack of capacity in that place alone, another may have it. `refused`:
+    LaunchInstances does not serve the group, in any place (`model.launch_refusal`).
     """
 
     launched: tuple[str, ...] = ()
@@ -117,13 +117,13 @@ class Replacement:
 
     @property
     def owed(self) -> bool:
-        """Each launch of ours is a debt, paid by exactly one terminate-with-decrement."""
+        """True if it is a debt: each launch of ours is one, paid by exactly one terminate-with-decrement."""
         return bool(self.launched)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchOption:
-    """A subnet that was chosen for the replacement, the sentence that says why, the free addresses that it needs."""
+    """Subnet that was chosen for the replacement, the sentence that says why, the free addresses that it needs."""
 
     subnet: str
     zone: str
@@ -133,10 +133,10 @@ class LaunchOption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchPlan:
-    """Where the replacement is to be launched: `options` still open, the first is the one being tried.
+    """Places in which the replacement may be launched: `options` still open, the first is the one being tried.
 
     Written before the first try and whenever one was refused, so that a step that is run again tries the same subnet
-    with the same client token. `refused`: what LaunchInstances said so far. `nowhere`: why no option is left.
+    with the same client token. `refused`: LaunchInstances' refusals so far. `nowhere`: why no option is left.
     """
 
     options: tuple[LaunchOption, ...] = ()
@@ -146,22 +146,22 @@ class LaunchPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TerminationRecord:
-    """The claim of one `deployment` on an instance. `version` grows with every cause that joins; `attempt` with every
-    new execution.
+    """Claim of one `deployment` on an instance. `version` grows with every cause that joins; `attempt` with every new
+    execution.
 
     `period` grows whenever a closed record is opened again. `causes` are those of the present period, and nothing else
-    decides; `earlier_causes` (of earlier periods) tell duplicates and serve reports. `surge_period`: the period in
-    which `plan` and `replacement` were made. One that is not accounted for in `payers` outlives its period.
+    decides; `earlier_causes` (of earlier periods) identify duplicates and serve reports. `surge_period`: the period in
+    which `plan` and `replacement` were made. A replacement that is not accounted for in `payers` outlives its period.
     `times` keys: claimed, tainted, replacement, draining, until (when its drain gives up), drained, terminating,
-    terminated, removed, closed, retry; `evicting`: its load balancers have let go of it, or were not waited for;
+    terminated, removed, closed, retry; `evicting`: its load balancers have deregistered it, or were not waited for;
     `begun`: the first drain of the period, from which a terminationGracePeriod counts; `held`: first heartbeat;
-    `moved`: when a pod of it last left or was on its way; `unreached`: when the load balancers' API first was not.
-    `names_taken`: attempts that were passed over, because a closed execution of an earlier record had the name.
-    `answered`: our hooks were completed; `seen`: what the last look at EC2 and Auto Scaling found, in this period.
-    `failure`: why the present attempt did not come to a good end. `surges`: Deployment (namespace/name) that has a
-    second replica meanwhile -> whether that is known to be so, or only about to be.
-    `payers`: debt -> the instance whose end pays it (itself or another), `NOBODY` where it was forgiven,
-    `RETURNED` where the upgrade that owes it has to find another payer.
+    `moved`: when a pod of it last left or was terminating; `unreached`: when the load balancers' API was first not
+    reached. `names_taken`: attempts that were skipped, because a closed execution of an earlier record had the name.
+    `answered`: our hooks were completed; `seen`: the last observation of EC2 and Auto Scaling, in this period.
+    `failure`: why the present attempt failed. `surges`: Deployment (namespace/name) that has a second replica for now
+    -> whether that is known to be so, or only about to be. `payers`: debt -> the instance whose end pays it (itself or
+    another), the constant for no payer if it was forgiven, `RETURNED` if the upgrade that owes it has to find another
+    payer.
     """
 
     subject: Subject
@@ -189,17 +189,17 @@ class TerminationRecord:
 
     @property
     def instance(self) -> str:
-        """The EC2 instance id, the record's key."""
+        """EC2 instance id, the record's key."""
         return self.subject.instance
 
     @property
     def forced(self) -> bool:
-        """One of its causes asks for force."""
+        """True if one of its causes asks for force."""
         return any(cause.force for cause in self.causes)
 
     @property
     def options(self) -> DrainOptions | None:
-        """The flags that count: those of the last manual drain that gave any, with the earliest deadline of all."""
+        """Flags that count: those of the last manual drain that gave any, with the earliest deadline of all."""
         given = [cause.options for cause in self.causes if cause.options is not None]
         manual = (cause.deadline for cause in self.causes if cause.kind is CauseKind.MANUAL)
         deadline = min((moment for moment in manual if moment is not None), default=None)
@@ -209,42 +209,44 @@ class TerminationRecord:
 
     @property
     def all_causes(self) -> tuple[Cause, ...]:
-        """Of all periods, oldest first: for duplicates, the capacity ledger and reports, never for a decision."""
+        """Causes of all periods, oldest first: for duplicates, the ledger and reports, never for a decision."""
         return (*self.earlier_causes, *self.causes)
 
     @property
     def surge_name(self) -> str:
-        """Name of the launch made for this instance, in the ledger and in its client token. Each period in which one
-        is made has a name of its own: the launch of an earlier one is paid for, and this one is not.
+        """Name of the launch made for this instance, in the ledger and in its client token. Each period in which one is
+        made has a name of its own: the launch of an earlier one is paid for, and this one is not.
         """
         return self.instance if self.surge_period == 1 else f"{self.instance}/{self.surge_period}"
 
     @property
     def surge_accounted(self) -> bool:
-        """Nothing is left to be paid for the launch that was made, or may have been made, for this instance."""
+        """True if nothing is left to be paid for the launch that was made, or may have been made, for this instance."""
         if self.launching:
             return False
         return self.replacement is None or not self.replacement.owed or self.surge_name in self.payers
 
     @property
     def launching(self) -> bool:
-        """A launch may have been made of which nobody has written down what came of it."""
+        """True if a launch may have been made whose outcome is not recorded."""
         return self.replacement is None and self.plan is not None and bool(self.plan.options)
 
     @property
     def tries(self) -> int:
-        """Executions that were started for the record: attempts whose name was taken are not among them."""
+        """Number of executions that were started for the record: attempts whose name was taken are not among them."""
         return self.attempt - self.names_taken
 
     def has(self, *kinds: CauseKind) -> bool:
-        """Whether one of these kinds is among the causes of the present period."""
+        """Return whether one of these kinds is among the causes of the present period."""
         return any(cause.kind in kinds for cause in self.causes)
 
     def knows(self, cause: str) -> bool:
-        """Whether a cause with this id has joined, in whatever period."""
+        """Return whether a cause with this id has joined, in whatever period."""
         return any(known.id == cause for known in self.all_causes)
 
 
 def execution_name(instance: str, attempt: int) -> str:
-    """Deterministic, so that every claimant and joiner starts the same execution (at most 80 characters)."""
+    """Return the execution's name. Deterministic, so that every claimant and joiner starts the same execution (at most
+    80 characters).
+    """
     return f"{instance}-{attempt}"

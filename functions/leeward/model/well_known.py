@@ -1,25 +1,25 @@
 """Names that Leeward reads or writes on nodes, pods, groups and instances, in one place."""
 
 OUT_OF_SERVICE_TAINT = "node.kubernetes.io/out-of-service"  # effect NoExecute: its volumes may be taken by force
-PREFIX = "leeward.dev/"  # of everything that we put on nodes
-DO_NOT_DISRUPT = "leeward.dev/do-not-disrupt"  # which is people's to put on, and to take off
+PREFIX = "leeward.dev/"  # of everything that Leeward puts on nodes
+DO_NOT_DISRUPT = "leeward.dev/do-not-disrupt"  # added and removed by people alone
 DISRUPTED_TAINT = "leeward.dev/disrupted"  # value: the deployment that terminates the node; effect NoSchedule
-CORDONED_BEFORE = "leeward.dev/cordoned-before"  # by somebody else: it stays so when our mark comes off
-CORDONED_FOR = "leeward.dev/cordoned-for"  # the upgrade that cordoned the node: only such a cordon is lifted again
+CORDONED_BEFORE = "leeward.dev/cordoned-before"  # by another owner: it stays so when our taint is removed
+CORDONED_FOR = "leeward.dev/cordoned-for"  # the upgrade that cordoned the node: only such a cordon is removed again
 EXCLUDED_FOR = "leeward.dev/excluded-for"  # the same for the label that takes it out of load balancers
-EXCLUDED_BY_DRAIN = "leeward.dev/excluded-by-drain"  # the label was put there by a termination: it goes with our mark
-FINALIZER = "leeward.dev/termination"  # whoever deletes the Node has it drained and its instance ended first
-KEPT_FOR = "leeward.dev/kept-for"  # who put SCALE_DOWN_DISABLED on, for only such a one comes off again: an upgrade by
+EXCLUDED_BY_DRAIN = "leeward.dev/excluded-by-drain"  # a termination added the label: it is removed with our taint
+FINALIZER = "leeward.dev/termination"  # a deleted Node is drained and its instance ended first
+KEPT_FOR = "leeward.dev/kept-for"  # owner of SCALE_DOWN_DISABLED, for only such a one is removed again: an upgrade by
 OF_ROUND = "round:"  # its group, or a disruption round by this and its number: no group's name has a colon
 SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 EXCLUDE_LABEL = "node.kubernetes.io/exclude-from-external-load-balancers"
-EMPTY_SINCE = "leeward.dev/empty-since"  # RFC 3339: when the node was first seen without workload pods
-EXPIRED = "leeward.dev/expired"  # "true": older than its policy lets it become
+EMPTY_SINCE = "leeward.dev/empty-since"  # RFC 3339: when the node was first observed without workload pods
+EXPIRED = "leeward.dev/expired"  # "true": older than its policy allows
 DRIFTED_SINCE = "leeward.dev/drifted-since"  # RFC 3339
 DRIFT_REASONS = "leeward.dev/drift-reasons"  # fields, comma-separated
-TEMPLATE_HASH = "leeward.dev/template-hash"  # what the node was launched with, field by field
-TEMPLATE_HASH_VERSION = "leeward.dev/template-hash-version"  # how that was computed
+TEMPLATE_HASH = "leeward.dev/template-hash"  # the launch settings of the node, field by field
+TEMPLATE_HASH_VERSION = "leeward.dev/template-hash-version"  # version of its computation
 MIRROR_POD = "kubernetes.io/config.mirror"
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
@@ -31,7 +31,7 @@ NODEGROUP_TAG = "eks:nodegroup-name"
 GROUP_TAG = "aws:autoscaling:groupName"
 
 TERMINATE_HOOK = "leeward-terminate"  # the hook that fn sync keeps on every selected group
-HOOK_MARK = "leeward.dev/v1"  # its NotificationMetadata: tells our hook from another team's of the same name
+HOOK_MARK = "leeward.dev/v1"  # its NotificationMetadata: separates our hook from another team's of the same name
 
 SUBNET_LABEL = "leeward.dev/subnet-id"  # put on nodes by fn sync
 CAST_SUBNET_LABEL = "topology.cast.ai/subnet-id"  # the same, as Cast AI's autoscaler spells it

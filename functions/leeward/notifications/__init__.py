@@ -1,1 +1,1 @@
-"""Telling the world outside the clusters: events on the account's bus for each turn that a termination takes."""
+"""Notifications outside the clusters: events on the account's bus for each change of a termination."""

@@ -1,7 +1,7 @@
-"""What a change of a termination record tells: five kinds of events, each once for every change that means it.
+"""Events of a change of a termination record: five kinds, each once for every change that means it.
 
-Read off the table's stream, after the change is written, so that nobody who drains a node waits for whoever listens.
-A stream delivers at least once: the id of an event is made of what it tells and is the same every time."""
+Read from the table's stream, after the change is written, so that no drain waits for a subscriber. A stream delivers at
+least once: the id of an event is derived from its content and is the same every time."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,23 +16,23 @@ from leeward.model.termination import Cause, Outcome, Status, TerminationRecord,
 from leeward.model.times import format_instant
 
 SOURCE = "leeward"
-MOST_BLOCKERS = 50  # an event holds 256 KiB, and nobody reads more
+MOST_BLOCKERS = 50  # an event holds 256 KiB, and more are not useful
 LONGEST_WHY = 1000
 
 
 class EventType(StrEnum):
-    """The `detail-type` of an event (docs/operations.md lists them)."""
+    """Values of an event's `detail-type` (docs/operations.md lists them)."""
 
-    DETECTED = "Node Termination Detected"  # something wants the node gone, or one more thing does
+    DETECTED = "Node Termination Detected"  # a cause, or one more, requests the termination of the node
     STARTED = "Node Termination Started"  # its pods are being evicted
-    BLOCKED = "Node Termination Blocked"  # pods do not leave, or more of them than before
-    FINISHED = "Node Termination Finished"  # the instance is gone, or nothing wants it gone any more
-    FAILED = "Node Termination Failed"  # the node was given back, or a step used up its retries
+    BLOCKED = "Node Termination Blocked"  # pods do not leave, or more pods than before
+    FINISHED = "Node Termination Finished"  # the instance is gone, or no cause requests its termination any more
+    FAILED = "Node Termination Failed"  # the node was returned to service, or a step used up its retries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeTerminationEvent:
-    """One event. `id` is the same whenever the same change is read again; `at` is when it was written."""
+    """Event of a termination. `id` is the same whenever the same change is read again; `at` is when it was written."""
 
     turn: EventType
     id: str
@@ -42,7 +42,7 @@ class NodeTerminationEvent:
     why: str
 
     def detail(self) -> dict[str, Any]:
-        """The event's `detail`, and the webhook's body: plain JSON without anything secret."""
+        """Return the event's `detail`, and the webhook's body: plain JSON without secrets."""
         record, subject = self.record, self.record.subject
         launched = list(record.replacement.launched) if record.replacement else []
         return {
@@ -70,7 +70,7 @@ class NodeTerminationEvent:
 def events_of_change(
     before: TerminationRecord | None, after: TerminationRecord, at: datetime
 ) -> tuple[NodeTerminationEvent, ...]:
-    """What is new in the record, in the order in which it happened; nothing for progress that nobody waits for."""
+    """Return the events of the change, in the order in which they happened; none for progress of no interest."""
     return tuple(_detected(before, after, at)) + tuple(_turns(before, after, at))
 
 
@@ -107,8 +107,8 @@ def _closed(record: TerminationRecord, at: datetime) -> NodeTerminationEvent:
 
 
 def _blocked_pods(record: TerminationRecord | None) -> frozenset[str]:
-    """A budget's sentence counts pods and changes all the time: only more pods are news. Load balancers and volumes
-    that a node waits for are no block: they end by themselves.
+    """Return the pods that block the drain. A budget's sentence counts pods and changes all the time: only more pods
+    make an event. Load balancers and volumes that a node waits for do not block: they end by themselves.
     """
     lines = record.blocked_by if record else ()
     return frozenset(pod for line in lines if (pod := BlockedLine.read(line).pod) is not None)
@@ -142,8 +142,8 @@ def _cause(cause: Cause) -> dict[str, Any]:
 
 
 def _blocker(line: str, record: TerminationRecord, at: datetime) -> dict[str, Any]:
-    """`until`: when nobody waits for it any longer, as the line itself says, else when the drain gives up; None where
-    it waits for as long as it takes.
+    """Build one blocker. `until`: when it is no longer waited for, as the line itself says, else when the drain gives
+    up; None if the wait has no end.
     """
     told = BlockedLine.read(line)
     ends = [moment for moment in (record.times.get("until"), detach_deadline(record, at)) if moment is not None]

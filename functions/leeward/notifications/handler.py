@@ -21,13 +21,13 @@ telemetry = Telemetry("telling")
 
 @cache
 def bus() -> EventBridgeBus:
-    """Made at the first call: importing this module reads no environment."""
+    """Build the bus at the first call: importing this module reads no environment."""
     return EventBridgeBus(AwsClients(), os.environ.get("EVENT_SOURCE") or SOURCE)
 
 
 def handle(event: Mapping[str, Any], _context: object) -> dict[str, int]:
-    """A batch of the table's stream -> `{"told": events}`. Raises when the bus did not take them: Lambda then delivers
-    the batch again, and who listens knows an event that comes twice by its `detail.id`.
+    """Handle a batch of the table's stream -> `{"told": events}`. Raises if the bus did not take them: Lambda then
+    delivers the batch again, and a subscriber recognizes a duplicate event by its `detail.id`.
     """
     changes, unreadable = changes_of(event)
     found: list[NodeTerminationEvent] = []

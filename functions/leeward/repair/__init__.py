@@ -1,1 +1,2 @@
-"""Unhealthy nodes: which are replaced, which are waited for, and why every other stays (docs/features.md, X15)."""
+"""Repair of unhealthy nodes: those that are replaced, those that are waited for, and why every other stays
+(docs/features.md, X15)."""

@@ -1,4 +1,4 @@
-"""Storm guards: when many nodes fail at once, the cause is not in the nodes, and replacing them makes it worse.
+"""Circuit breaker: when many nodes fail at once, the cause is not in the nodes, and replacing them makes it worse.
 
 Sources: Karpenter (node repair stops when more than 20 % of a pool are unhealthy) and Kubernetes' node lifecycle
 controller, which counts by zone and evicts nothing while all nodes of all zones are NotReady."""
@@ -11,7 +11,7 @@ from leeward.policy.document import RepairPolicy
 from leeward.repair.node_health import NodeHealth
 from leeward.repair.unhealthy_conditions import ails
 
-FEWEST_OF_A_ZONE = 2  # of a zone with one node nobody can tell an outage from a broken node
+FEWEST_OF_A_ZONE = 2  # in a zone with one node an outage looks like a broken node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +30,8 @@ class Share:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storms:
-    """Counted once for a checkup, over all nodes of the cluster, whoever manages them. `zones` leaves out nodes of
-    which nothing tells the zone.
+    """Counts of unhealthy nodes, made once per health check over all nodes of the cluster, whichever tool manages them.
+    `zones` leaves out nodes whose zone is unknown.
     """
 
     all_not_ready: bool
@@ -40,7 +40,7 @@ class Storms:
 
     @classmethod
     def of(cls, checkup: NodeHealth) -> "Storms":
-        """Nodes whose instances are gone count nowhere; those that are being repaired count as unhealthy."""
+        """Count the nodes. Nodes whose instances are gone are not counted; those under repair count as unhealthy."""
         alive = [node for node in checkup.nodes if not checkup.gone(node)]
         zones: dict[str, list[bool]] = {}
         for node in alive:
@@ -53,7 +53,7 @@ class Storms:
         )
 
     def why_not(self, node: Node, rules: RepairPolicy, checkup: NodeHealth) -> str:
-        """Which guard holds the node's repair back, empty when none does."""
+        """Return the guard that holds the node's repair back, or an empty string if none does."""
         zone = checkup.zone_of(node)
         if self.all_not_ready and node.instance_id not in checkup.impaired:
             return "every node of the cluster is NotReady: the control plane or the network is in trouble, not the node"
@@ -67,15 +67,15 @@ class Storms:
         return ""
 
     def _circuits(self, zone: str) -> Iterator[tuple[str, Share]]:
-        """What `maxUnhealthy` is counted over: the node's zone, and the cluster."""
+        """Yield the scopes over which `maxUnhealthy` is counted: the node's zone, and the cluster."""
         if zone in self.zones:
             yield f"zone {zone}", self.zones[zone]
         yield "the cluster", self.cluster
 
 
 def most_unhealthy(rules: RepairPolicy, nodes: int) -> int:
-    """How many of so many nodes may be unhealthy while any is repaired. A percentage is rounded down and allows at
-    least one node, whatever it is; a number is taken as it is, so that 0 allows no repair.
+    """Return how many of so many nodes may be unhealthy while any is repaired. A percentage is rounded down and allows
+    at least one node, whatever it is; a number is taken as it is, so that 0 allows no repair.
     """
     if not rules.max_unhealthy_percent:
         return rules.max_unhealthy

@@ -1,6 +1,6 @@
-"""`leeward plan --method unhealthy`: the verdicts in the words of a plan, from a whole snapshot.
+"""Plan of `leeward plan --method unhealthy`: the verdicts as a plan, from a whole snapshot.
 
-The sweep carries them out one by one; here they are only told."""
+The minute reconciler carries them out one by one; here they are only printed."""
 
 from collections.abc import Mapping
 
@@ -14,9 +14,9 @@ from leeward.snapshot.cluster import ClusterSnapshot
 
 
 def repair_plan(snapshot: ClusterSnapshot, impaired: Mapping[str, Impairment]) -> Plan:
-    """One command for each node that would be replaced now. `impaired`: failing status checks by instance.
+    """Plan one command for each node that would be replaced now. `impaired`: failing status checks by instance.
 
-    A node whose instance is gone is deleted: its group has another already, or means to have fewer.
+    A node whose instance is gone is deleted: its group has another already, or is to have fewer.
     """
     found = verdicts(checkup_of(snapshot, impaired))
     acting = [name for name, verdict in found.items() if verdict.act is Act.REPLACE]
@@ -30,7 +30,7 @@ def repair_plan(snapshot: ClusterSnapshot, impaired: Mapping[str, Impairment]) -
 
 
 def checkup_of(snapshot: ClusterSnapshot, impaired: Mapping[str, Impairment]) -> NodeHealth:
-    """What the verdicts need of it."""
+    """Take from the snapshot the inputs of the verdicts."""
     return NodeHealth(
         now=snapshot.now,
         policies=snapshot.policies,
@@ -53,7 +53,7 @@ def _command(node: Node, verdict: Verdict, snapshot: ClusterSnapshot) -> Command
 
 
 def _replacement(node: Node, snapshot: ClusterSnapshot) -> tuple[Replacement, ...]:
-    """Whatever the group launches, in any of its zones; none where that is not known."""
+    """Return any instance that the group may launch, in any of its zones; none if that is not known."""
     group = snapshot.group_of(node)
     launchable = snapshot.launchables.get(group.name) if group else None
     if launchable is None or not launchable.types or not launchable.zones:

@@ -1,8 +1,9 @@
-"""The sweep's part for unhealthy nodes: claim those whose verdict says so, once it is sure.
+"""Scan for unhealthy nodes in the minute reconciler: claim those whose verdict requires it, once it is sure.
 
-Sure means: seen by two sweeps, most of a minute apart and within ten, so that an API server that has just come back
-has heard the kubelets; and read once more past every cache, so that no stale answer ends anything. Who fails a check of
-EC2 is looked at twice as well. A node whose instance is gone needs no second look: nothing runs there."""
+Sure means: observed in two passes, most of a minute apart and within ten, so that an API server that has just restarted
+has heard the kubelets; and read once more past every cache, so that no stale answer ends anything. A node that fails a
+check of EC2 is observed twice as well. A node whose instance is gone needs no second observation: nothing runs there.
+"""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -19,13 +20,13 @@ from leeward.termination.reconcile_result import ReconcileResult, apart
 from leeward.termination.subject import subject_of
 
 SECOND_SIGHT = timedelta(minutes=10)
-APART = timedelta(seconds=50)  # a schedule that fires twice is no second sight
-RESTS = timedelta(hours=1)  # a node that was given back is left to its owner for so long
+APART = timedelta(seconds=50)  # a schedule that fires twice is no second observation
+RESTS = timedelta(hours=1)  # cooldown: a node that was returned to service is left to its owner for so long
 EVENT = "UnhealthyNode"  # reason of the Event on the Node
 
 
 def replace_unhealthy(sight: ClusterView, nodes: Mapping[str, Node], ports: Ports, found: ReconcileResult) -> None:
-    """Claim and start, one after the other: each that is begun counts for the guards of the next sweep."""
+    """Claim and start, one after the other: each repair that is begun counts for the guards of the next pass."""
     if sight.policies.settings.paused or not any(_repairs(sight)):
         return
     checkup = _check_up(sight, nodes, ports)
@@ -42,7 +43,7 @@ def _repairs(sight: ClusterView) -> tuple[bool, ...]:
 
 
 def _check_up(sight: ClusterView, nodes: Mapping[str, Node], ports: Ports) -> NodeHealth:
-    """EC2 is asked for those that are in doubt, and whose checks fail; nobody else is looked at."""
+    """Build the health check. EC2 describes only the nodes in doubt and those whose checks fail."""
     impaired = {name: one for name, one in ports.instances.impaired().items() if name in nodes}
     suspects = sorted({name for name, node in nodes.items() if name and not node.ready} | impaired.keys())
     return NodeHealth(
@@ -57,8 +58,8 @@ def _check_up(sight: ClusterView, nodes: Mapping[str, Node], ports: Ports) -> No
 
 
 def _replace(node: Node, verdict: Verdict, sight: ClusterView, checkup: NodeHealth, ports: Ports) -> list[str]:
-    """The instance, once it is claimed. The cause is named by the attempt before: repeated, it adds nothing, and a node
-    that was given back is claimed anew when it has rested.
+    """Claim the instance and return it once it is claimed. The cause is named by the attempt before: repeated, it adds
+    nothing, and a node that was returned to service is claimed again after its cooldown.
     """
     now, instance = ports.clock.now(), checkup.instance_of(node)
     if instance is None or not (verdict.gone or _sure(node, checkup.impaired, sight, ports)):
@@ -84,7 +85,9 @@ def _replace(node: Node, verdict: Verdict, sight: ClusterView, checkup: NodeHeal
 
 
 def _sure(node: Node, impaired: Mapping[str, Impairment], sight: ClusterView, ports: Ports) -> bool:
-    """At second sight, and after a read that no cache answers: the same node, still unhealthy since then."""
+    """Return whether the node is unhealthy at the second observation, and after a read that no cache answers: the same
+    node, still unhealthy since then.
+    """
     if not _seen_before(node, ports):
         return False
     fresh = ports.clusters.kubernetes(sight.cluster).node(node.name)
@@ -95,7 +98,9 @@ def _sure(node: Node, impaired: Mapping[str, Impairment], sight: ClusterView, po
 
 
 def _seen_before(node: Node, ports: Ports) -> bool:
-    """By a sweep that is not the same one again. The second mark lasts for as long as the first sight is too fresh."""
+    """Return whether a different pass has observed it before. The second entry lasts for as long as the first
+    observation is too fresh.
+    """
     now, fresh = ports.clock.now(), f"unhealthy-fresh#{node.uid}"
     if ports.claims.once(f"unhealthy#{node.uid}", SECOND_SIGHT, now):
         ports.claims.once(fresh, APART, now)
@@ -104,6 +109,6 @@ def _seen_before(node: Node, ports: Ports) -> bool:
 
 
 def _rests(record: TerminationRecord, ports: Ports) -> bool:
-    """Its termination is under way, or has ended too lately to be begun again."""
+    """Return whether its termination is under way, or has ended too recently to be begun again."""
     ended = record.times.get("closed")
     return record.status is Status.OPEN or (ended is not None and ports.clock.now() - ended < RESTS)

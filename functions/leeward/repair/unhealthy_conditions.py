@@ -1,6 +1,6 @@
-"""What is wrong with a node, and since when: the evidence on which a repair rests.
+"""Unhealthy conditions of a node, and since when: the evidence for a repair.
 
-The kubelet's silence is judged by the API server (`Ready` is Unknown or False), a failed status check by EC2."""
+The API server judges the kubelet's silence (`Ready` is Unknown or False), EC2 a failed status check."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,8 +12,8 @@ from leeward.repair.node_health import NodeHealth
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ailment:
-    """`since` None where nobody tells when it began; `due`: when a repair may begin, None for never as things stand;
-    `what` begins a sentence about the node.
+    """Unhealthy condition. `since` None if its begin is unknown; `due`: when a repair may begin, None for never as
+    things stand; `what` begins a sentence about the node.
     """
 
     what: str
@@ -22,18 +22,20 @@ class Ailment:
 
 
 def ailment(node: Node, rules: RepairPolicy, checkup: NodeHealth) -> Ailment | None:
-    """The one that is due first, None for a node that is well."""
+    """Return the condition that is due first, or None for a healthy node."""
     found = [one for one in (_not_ready(node, rules), _impaired(node, rules, checkup)) if one is not None]
     return min(found, key=lambda one: (one.due is None, one.due or checkup.now), default=None)
 
 
 def ails(node: Node, checkup: NodeHealth) -> bool:
-    """Whether the storm guards count it: its instance runs, and it is NotReady or fails a check, however long."""
+    """Return whether the circuit breaker counts it: its instance runs, and it is NotReady or fails a check, however
+    long.
+    """
     return not checkup.gone(node) and (not node.ready or node.instance_id in checkup.impaired)
 
 
 def spoken(span: timedelta) -> str:
-    """`45 s`, `12 min`, `3 h 5 min`."""
+    """Format a duration: `45 s`, `12 min`, `3 h 5 min`."""
     seconds = max(int(span.total_seconds()), 0)
     if seconds < 120:
         return f"{seconds} s"

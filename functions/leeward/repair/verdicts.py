@@ -1,7 +1,7 @@
-"""Which nodes are replaced because they are unhealthy, and one sentence for each that is not.
+"""Verdicts on unhealthy nodes: those that are replaced, and one sentence for each that is not.
 
-What nobody can be sure of ends nothing: an API server that does not answer gives no checkup at all, and whoever acts
-looks twice, the second time past every cache (`leeward.repair.scan`)."""
+Doubtful evidence ends nothing: an API server that does not answer yields no health check at all, and a repair requires
+two observations, the second past every cache (`leeward.repair.scan`)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,21 +18,21 @@ from leeward.repair.node_health import NodeHealth
 from leeward.repair.unhealthy_conditions import Ailment, ailment, spoken
 
 IN_SERVICE = "InService"
-LEFT_BEHIND = timedelta(minutes=5)  # the cloud controller removes Nodes of dead instances, within a minute as a rule
+LEFT_BEHIND = timedelta(minutes=5)  # the cloud controller removes Nodes of dead instances, usually within a minute
 
 
 class Act(StrEnum):
-    """What becomes of a node."""
+    """Actions on a node."""
 
     REPLACE = "replace"
-    WAIT = "wait"  # until `until`, or until it is seen again
+    WAIT = "wait"  # until `until`, or until the next observation
     LEFT = "left"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Of one node. `until`: when a wait is over, None where only a look can tell; `gone`: nothing but the Node object
-    is left.
+    """Verdict on one node. `until`: when a wait is over, None if only another read can show; `gone`: nothing but the
+    Node object is left.
     """
 
     act: Act
@@ -42,7 +42,7 @@ class Verdict:
 
 
 def verdicts(checkup: NodeHealth) -> Mapping[str, Verdict]:
-    """One for every node, by name."""
+    """Return one verdict for every node, by name."""
     storms = Storms.of(checkup)
     return {node.name: _verdict(node, checkup, storms) for node in sorted(checkup.nodes, key=lambda node: node.name)}
 
@@ -88,7 +88,7 @@ def _why_left(node: Node, policy: NodePolicy, checkup: NodeHealth) -> Iterator[s
 
 
 def _why_kept(node: Node, group: Group, checkup: NodeHealth) -> Iterator[str]:
-    """Somebody is ending it, or wants it left alone."""
+    """Yield the reasons to keep the node: another controller is ending it, or its owner keeps it."""
     if mark := mark_of(node):
         yield f"it is on its way out already (taint {mark})"
     lifecycle = group.lifecycle_of(node.instance_id) or "nothing of it"
@@ -114,7 +114,7 @@ def _gone(node: Node, checkup: NodeHealth) -> Verdict:
 
 
 def _timed(found: Ailment, checkup: NodeHealth) -> Verdict | None:
-    """None once it has lasted long enough."""
+    """Return the verdict to wait, or None once the condition has lasted long enough."""
     if found.due is None or found.since is None:
         return Verdict(act=Act.WAIT, reason=f"{found.what}, since when is not told")
     if checkup.now < found.due:

@@ -1,2 +1,2 @@
-"""Keeps AWS and cluster ready for Leeward: its terminate hook on every selected group, subnet labels on nodes, and what
-steps need to know written down. Never touches what is not its own."""
+"""Preparation of AWS and cluster for Leeward: its terminate hook on every selected group, subnet labels on nodes, and
+the facts that steps need in the table. Never touches objects that are not its own."""

@@ -1,7 +1,7 @@
-"""What is written down about a cluster: subnets, instance types, prices, what nodes hold, how the CNI is set.
+"""Facts kept about a cluster: subnets, instance types, prices, contents of nodes, settings of the CNI.
 
-Decides what is in use and when it is asked for again; where it comes from is the ports' affair. Each kind is gathered
-apart: one that fails leaves what was written down before, which grows old and says so to whoever reads it."""
+Decides what is in use and when it is read again; the ports provide it. Each kind is gathered separately: a kind that
+fails leaves the earlier facts, which age and show their age to every reader."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -37,8 +37,8 @@ PRICES_EVERY = timedelta(minutes=60)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InUse:
-    """What the cluster's groups and nodes use. `nodes` None: the API server did not answer; `templates`: what the
-    selected groups would launch, as it was last gathered.
+    """Objects that the cluster's groups and nodes use. `nodes` None: the API server did not answer; `templates`:
+    expected launches of the selected groups, as last gathered.
     """
 
     cluster: str
@@ -49,12 +49,12 @@ class InUse:
 
     @property
     def subnets(self) -> tuple[str, ...]:
-        """Of the groups, by id."""
+        """Subnets of the groups, by id."""
         return tuple(sorted({name for group in self.groups for name in group.subnets}))
 
     @property
     def types(self) -> tuple[str, ...]:
-        """What groups may launch and what runs, by name."""
+        """Instance types that groups may launch or that run, by name."""
         labels = (node.labels.get(well_known.INSTANCE_TYPE_LABEL, "") for node in self.nodes or ())
         named = {name for group in self.groups for name in (*group.override_types, *group.running_types)}
         launched = (name for template in self.templates.values() for name in template.types)
@@ -62,16 +62,16 @@ class InUse:
 
     @property
     def zones(self) -> tuple[str, ...]:
-        """Of groups and nodes, by name."""
+        """Zones of groups and nodes, by name."""
         of_nodes = {zone_of(node) for node in self.nodes or ()}
         return tuple(sorted({zone for group in self.groups for zone in group.zones} | of_nodes - {""}))
 
 
-Gather = Callable[[InUse, ClusterFacts, Ports], Mapping[str, Any]]  # what is in use, and what was written down before
+Gather = Callable[[InUse, ClusterFacts, Ports], Mapping[str, Any]]  # the objects in use, and the earlier facts
 
 
 def keep_facts(used: InUse, ports: Ports) -> tuple[list[FactKind], list[str]]:
-    """Gather and write down; answers what was kept, and a sentence for each kind that could not be."""
+    """Gather the facts and write them to the table. Return the kinds kept, and a sentence for each that failed."""
     kept: list[FactKind] = []
     failures: list[str] = []
     before = _before(used.cluster, ports, failures)
@@ -97,8 +97,8 @@ def _before(cluster: str, ports: Ports, failures: list[str]) -> ClusterFacts | N
 
 
 def _due(used: InUse, before: ClusterFacts | None, now: datetime) -> Iterable[FactKind]:
-    """Prices once an hour; what needs the cluster's API only when that has answered; what adds to what was known only
-    when that could be read.
+    """Return the kinds to gather: prices once an hour; kinds that need the cluster's API only if it has answered; kinds
+    that add to earlier facts only if those could be read.
     """
     waiting = {FactKind.NODES, FactKind.CNI} if used.nodes is None else set()
     if before is None:
@@ -109,7 +109,7 @@ def _due(used: InUse, before: ClusterFacts | None, now: datetime) -> Iterable[Fa
 
 
 def _subnets(used: InUse, _: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
-    """The groups', and those that the CNI's subnet discovery may use beside them."""
+    """Return the groups' subnets, and those that the CNI's subnet discovery may use beside them."""
     own = ports.network.subnets(used.subnets)
     vpcs = sorted({subnet.vpc for subnet in own.values()} - {""})
     more = ports.network.subnets_tagged(vpcs, CNI_ROLE_TAG)
@@ -117,7 +117,7 @@ def _subnets(used: InUse, _: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
 
 
 def _types(used: InUse, before: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
-    """Types once known stay: while the API server or a group says nothing, nobody knows which are in use."""
+    """Return the types. Known types stay: while the API server or a group does not answer, those in use are unknown."""
     return types_content({**before.types, **ports.launches.instance_types(used.types)}.values())
 
 
@@ -128,7 +128,7 @@ def _prices(used: InUse, before: ClusterFacts, ports: Ports) -> Mapping[str, Any
 
 
 def _nodes(used: InUse, _: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
-    """Of all nodes, those of unselected groups too: they are capacity as well."""
+    """Return the contents of all nodes, those of unselected groups too: they are capacity as well."""
     del ports
     nodes = used.nodes or ()
     ready = (node.instance_id for node in nodes if node.ready and node.instance_id)
@@ -147,14 +147,14 @@ def _templates(used: InUse, before: ClusterFacts, ports: Ports) -> Mapping[str, 
 
 
 def _with_templates(used: InUse, kind: FactKind, sheet: Sheet) -> InUse:
-    """What groups would launch is in use as well, so templates are gathered before types and prices."""
+    """Add the templates: types that groups would launch are in use too, so they precede types and prices."""
     if kind is not FactKind.TEMPLATES:
         return used
     return replace(used, templates=ClusterFacts.from_sheets({kind: sheet}).templates)
 
 
 GATHER: Mapping[FactKind, Gather] = {
-    FactKind.TEMPLATES: _templates,  # first: it tells which types are in use
+    FactKind.TEMPLATES: _templates,  # first: it shows which types are in use
     FactKind.SUBNETS: _subnets,
     FactKind.INSTANCE_TYPES: _types,
     FactKind.NODES: _nodes,

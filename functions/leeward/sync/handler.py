@@ -17,11 +17,11 @@ telemetry = Telemetry("sync")
 
 
 def handle(_event: Mapping[str, Any], context: object) -> dict[str, Any]:
-    """Answers `{"hooksPut": [group …], "hooksTakenOff": [group …], "nodesLabelled": [node …], "factsKept":
-    [cluster/kind …]}` with `warnings` and `errors` as lists of sentences.
+    """Return `{"hooksPut": [group …], "hooksTakenOff": [group …], "nodesLabelled": [node …], "factsKept": [cluster/kind
+    …]}` with `warnings` and `errors` as lists of sentences.
 
-    Raises LeewardError when a hook could not be kept in place. Facts that could not be gathered are only named: the
-    older ones stay, and whoever uses them says how old they are.
+    Raises LeewardError if a hook could not be kept in place. Facts that could not be gathered are only named: the older
+    ones stay, and their readers report how old they are.
     """
     synced = sync_once(wiring.invocation_ports(context))
     outcome = synced.to_json()

@@ -1,4 +1,4 @@
-"""Which groups need our terminate hook put on them, and which still have it without need. Pure."""
+"""Selection of groups that need our terminate hook, and of those that still have it without need. Pure."""
 
 from collections.abc import Sequence
 
@@ -15,12 +15,12 @@ def missing_hook(
     queue_arns: frozenset[str],
     mark: str = well_known.HOOK_MARK,
 ) -> LifecycleHook | None:
-    """The hook to put on the group, None when nothing is to be done.
+    """Return the hook to put on the group, None if nothing is to be done.
 
-    A group that no policy selects is left alone, one with interruption handling off as well; one whose policy names
-    an existing terminate hook, or whose hook notifies our queue, has what it needs; nothing is put in a paused cluster.
-    A hook of our name that does not carry our `mark` belongs to somebody else, another deployment perhaps, and is not
-    overwritten.
+    A group that no policy selects is left alone, and so is one with interruption handling off. A group whose policy
+    names an existing terminate hook, or whose hook notifies our queue, needs no further hook. No hook is put in a
+    paused cluster. A hook of our name without our `mark` belongs to another owner, perhaps another deployment, and is
+    not overwritten.
     """
     policy = policy_for(policies.policies, group.name, group.tags)
     if policy is None or not policy.interruption.enabled or not policies.settings.interruption:
@@ -38,8 +38,8 @@ def missing_hook(
 def left_over_hook(
     group: Group, hooks: Sequence[LifecycleHook], policies: ClusterPolicies, mark: str = well_known.HOOK_MARK
 ) -> LifecycleHook | None:
-    """Our hook on a group that no policy selects any more, None without one: nobody answers it there, so that it would
-    hold every instance for its time-out (docs/features.md, K5).
+    """Return our hook on a group that no policy selects any more, None without one. No execution answers it there, so
+    it would hold every instance for its time-out (docs/features.md, K5).
 
     It stays for as long as the group is ending an instance, which a run that has begun may be draining.
     """
@@ -50,8 +50,8 @@ def left_over_hook(
 
 
 def _wanted(group: Group, heartbeat: Heartbeat, mark: str) -> LifecycleHook:
-    """A group that retains instances keeps one that nobody has answered for, instead of ending it with its pods: its
-    owner has said so by its instance lifecycle policy, which only an abandoned hook sets in motion.
+    """Build the hook. A group that retains instances keeps one whose hook was not answered, instead of ending it with
+    its pods: its owner has chosen so by its instance lifecycle policy, which only an abandoned hook triggers.
     """
     return LifecycleHook(
         name=well_known.TERMINATE_HOOK,

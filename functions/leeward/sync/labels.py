@@ -1,4 +1,4 @@
-"""Nodes of selected groups carry their subnet's id, so that pods can ask for it (docs/features.md, S4)."""
+"""Subnet labels on nodes of selected groups, so that pods can select them (docs/features.md, S4)."""
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -15,7 +15,7 @@ LABELS = (well_known.SUBNET_LABEL, well_known.CAST_SUBNET_LABEL)
 
 
 def unlabelled(groups: Iterable[Group], nodes: Iterable[Node]) -> tuple[Node, ...]:
-    """Members of the groups that lack one of the two labels and are not on their way out."""
+    """Return the members of the groups that lack one of the two labels and are not being deleted."""
     members = {member.id for group in groups for member in group.instances}
     return tuple(
         node
@@ -31,10 +31,10 @@ def label_nodes(
     ports: Ports,
     note: Callable[[str, LeewardError], object],
 ) -> list[str]:
-    """Label those that lack it; answers their names. Nothing is asked of EC2 while every node has its labels. `note`
-    takes a node that could not be labelled and why; the others are.
+    """Label the nodes that lack it; return their names. EC2 is not called while every node has its labels. `note` takes
+    a node that could not be labelled and why; the others are labelled.
 
-    A label that is there already is left as it is: another autoscaler may have set it.
+    An existing label stays as it is: another autoscaler may have set it.
     """
     waiting = unlabelled(groups, nodes)
     instances = ports.instances.describe(node.instance_id for node in waiting) if waiting else {}

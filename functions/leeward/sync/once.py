@@ -1,6 +1,6 @@
-"""One run of fn sync: hooks on groups, labels on nodes, facts in the table.
+"""Single run of fn sync: hooks on groups, labels on nodes, facts in the table.
 
-What fails is named and stops nothing else."""
+A failure is named and stops nothing else."""
 
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,8 +22,8 @@ KUBERNETES_SECONDS = 40.0  # for one cluster, of the function's 120
 
 @dataclass(slots=True)
 class Synced:
-    """What one run did. `errors` make the run fail: nodes would be lost undrained. `warnings` do not: what was written
-    down before is used, and says its age.
+    """Result of one run. `errors` make the run fail: nodes would be lost undrained. `warnings` do not: the earlier
+    facts are used, and show their age.
     """
 
     hooks: list[str] = field(default_factory=list)
@@ -34,12 +34,12 @@ class Synced:
     errors: list[str] = field(default_factory=list)
 
     def add(self, other: "Synced") -> None:
-        """What was done in another cluster."""
+        """Add the result of another cluster."""
         for name in self.__slots__:
             getattr(self, name).extend(getattr(other, name))
 
     def to_json(self) -> dict[str, list[str]]:
-        """For the log and for whoever called."""
+        """Return the result as a document for the log and for the caller."""
         return {
             "hooksPut": self.hooks,
             "hooksTakenOff": self.hooks_taken_off,
@@ -51,7 +51,7 @@ class Synced:
 
 
 def sync_once(ports: Ports, each: Executor = in_threads) -> Synced:
-    """Every cluster, side by side: hooks, which need no API server, come first in each."""
+    """Sync every cluster, concurrently: hooks, which need no API server, come first in each."""
     synced = Synced()
     for part in each(lambda cluster: _sync_cluster(cluster, ports), ports.clusters.names(), CLUSTERS):
         synced.add(part)
@@ -74,8 +74,8 @@ def _sync_cluster(cluster: str, ports: Ports) -> Synced:
 
 
 def _put_hooks(groups: tuple[Group, ...], policies: ClusterPolicies, ports: Ports, synced: Synced) -> None:
-    """Put our terminate hook where it is missing, take it off where nobody would answer it. PutLifecycleHook twice is
-    one hook, and so is DeleteLifecycleHook none.
+    """Put our terminate hook where it is missing, delete it where no execution would answer it. PutLifecycleHook twice
+    gives one hook, DeleteLifecycleHook twice none.
     """
     for group in groups:
         with isolate_errors(partial(_note, synced.errors, group.name)):
@@ -95,7 +95,7 @@ def _note(sentences: list[str], what: str, error: LeewardError) -> None:
 
 
 def _nodes(cluster: str, ports: Ports, synced: Synced) -> tuple[Node, ...] | None:
-    """None when the API server does not answer: hooks and prices do not need it."""
+    """Read the nodes, or return None if the API server does not answer: hooks and prices do not need it."""
     with isolate_errors(partial(_note, synced.warnings, f"{cluster}: nodes")):
         return tuple(ports.clusters.kubernetes(cluster).nodes())
     return None

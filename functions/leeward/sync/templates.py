@@ -1,6 +1,7 @@
-"""What each selected group would launch now, gathered so that a replacement knows it without asking.
+"""Templates of the nodes that each selected group would launch now, gathered so that a replacement needs no further
+call.
 
-Decides which groups are looked at and what stays where one cannot be read; `leeward.node_template` decides the rest."""
+Decides which groups are read and what stays if one cannot be read; `leeward.node_template` decides the rest."""
 
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -20,8 +21,8 @@ from leeward.ports import Ports
 def expected_templates(
     cluster: str, groups: Iterable[Group], policies: Iterable[NodePolicy], before: ClusterFacts, ports: Ports
 ) -> Mapping[str, Any]:
-    """The sheet of the selected groups. One that cannot be read is named and keeps what was known of it; it does not
-    age the others. Raises LeewardError when none could be read.
+    """Return the sheet of the selected groups. A group that cannot be read is named and keeps its earlier template; it
+    does not age the others. Raises LeewardError if none could be read.
     """
     written = tuple(policies)
     found: dict[str, GroupTemplate] = {}

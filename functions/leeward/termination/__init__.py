@@ -1,4 +1,4 @@
-"""The shared end of every path that removes a node: replace, drain, settle, terminate, answer hooks.
+"""Last part of every path that removes a node: replace, drain, settle, terminate, answer hooks.
 
-`drain.py`, `ledger.py` and `verdict.py` decide, `steps.py`, `replacing.py`, `draining.py` and `sweep.py` do it through
-ports, `state_machine.asl.yaml` puts the steps in their order."""
+`drain_plan.py`, `decisions.py`, `capacity_ledger.py` and `deadlines.py` decide. `steps.py`, `replacing.py`,
+`drain_step.py` and `reconciler.py` act through ports. `state_machine.asl.yaml` orders the steps."""

@@ -1,6 +1,6 @@
-"""Which PodDisruptionBudgets forbid evicting a pod, and whether waiting can help.
+"""PodDisruptionBudgets that forbid evicting a pod, and the case in which waiting can help.
 
-The Eviction API's own rules (policy/v1), applied to what the budgets' status says; nothing here asks the API."""
+Applies the Eviction API's own rules (policy/v1) to the status of the budgets. Calls no API."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,29 +12,29 @@ PENDING = "Pending"
 
 
 class Forbids(StrEnum):
-    """Why the Eviction API would say no. Only the first can pass by waiting for other pods."""
+    """Reasons for which the Eviction API refuses an eviction. Only the first can pass by waiting for other pods."""
 
     NONE_NOW = "none-now"
     NEVER = "never"  # maxUnavailable 0, or minAvailable as large as the workload
     SEVERAL = "several"  # the API cannot serve a pod that several budgets select
-    FAILING_POD = "failing-pod"  # the pod itself is unready, and only healthy budgets let such go
+    FAILING_POD = "failing-pod"  # the pod is unready, and only budgets with enough healthy pods allow its eviction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """What stands between a pod and its eviction; `budgets` by name."""
+    """Reason that forbids the eviction of a pod, and the `budgets` that do, sorted by key."""
 
     why: Forbids
     budgets: tuple[PodDisruptionBudget, ...]
 
     @property
     def named(self) -> tuple[str, ...]:
-        """`pdb ns/name` of each."""
+        """Names of the budgets, each as `pdb ns/name`."""
         return tuple(f"pdb {budget.key}" for budget in self.budgets)
 
     @property
     def sentence(self) -> str:
-        """As people read it: which budgets, with their numbers where these say something, and whether time helps."""
+        """Sentence for people: the budgets, with their numbers where these say something, and whether waiting helps."""
         names = ", ".join(self.named)
         budget = self.budgets[0]
         healthy = f"{budget.current_healthy} healthy of {budget.desired_healthy} wanted"
@@ -50,18 +50,18 @@ class Refusal:
 
 
 def bound(budget: PodDisruptionBudget) -> str:
-    """`maxUnavailable 0` or `minAvailable 100%`, as the budget says it."""
+    """Return `maxUnavailable 0` or `minAvailable 100%`, as the budget states it."""
     if budget.max_unavailable is not None:
         return f"maxUnavailable {budget.max_unavailable}"
     return f"minAvailable {budget.min_available}"
 
 
 def refusal(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> Refusal | None:
-    """What forbids evicting the pod now, None where nothing does.
+    """Return the refusal that forbids evicting the pod now, or None if nothing forbids it.
 
-    The Eviction API never asks a budget about pods that are pending, finished or already being deleted; it refuses a
-    pod that several budgets select, whatever they allow; an unready pod passes when its budget says AlwaysAllow, or
-    has as many healthy pods as it wants (policy/v1, unhealthyPodEvictionPolicy).
+    The Eviction API checks no budget for pods that are pending, finished or already being deleted. It refuses a pod
+    that several budgets select, whatever they allow. An unready pod passes if its budget says AlwaysAllow or has as
+    many healthy pods as it requires (policy/v1, unhealthyPodEvictionPolicy).
     """
     if pod.finished or pod.phase == PENDING or pod.deletion:
         return None
@@ -75,7 +75,7 @@ def refusal(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> Refusal | None:
 
 
 def blocking_budgets(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> tuple[str, ...]:
-    """`pdb ns/name` of each budget that forbids evicting the pod now."""
+    """Return `pdb ns/name` of each budget that forbids evicting the pod now."""
     found = refusal(pod, budgets)
     return found.named if found else ()
 

@@ -1,8 +1,9 @@
-"""The capacity ledger (docs/designs/capacity-ledger.md): what a termination owes, and whether its end has paid.
+"""Capacity ledger (docs/designs/capacity-ledger.md): the debts of a termination, and whether its end has paid them.
 
-Each launch of ours raised the desired size by one: a debt, named after the instance for which it was made. It is paid
-by one terminate-with-decrement, forgiven where somebody has shrunk the group on purpose since (they saw the larger
-size), and passed on to another named instance where the group replaced the one that should have paid."""
+Each launch by Leeward raises the desired size by one. This is a debt, named after the instance for which the launch was
+made. One terminate-with-decrement pays it. It is forgiven if another actor has shrunk the group on purpose since then,
+with the larger size in view. It passes on to another named instance if the group replaced the instance that should have
+paid."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,10 +15,10 @@ from leeward.model.instance import Instance
 from leeward.model.termination import Cause, CauseKind, TerminationRecord
 
 DEBT = "debt#"  # a surplus cause is DEBT + the instance for which the launch was made
-OF_UPGRADE = "/upgrade-"  # in the name of a debt: an upgrade launched it ahead, and gets it back when it is not paid
-OF_ROUND = "/round-"  # the same for a disruption round, which also deletes nodes so
+OF_UPGRADE = "/upgrade-"  # in the name of a debt: an upgrade launched it ahead; an unpaid debt returns to the upgrade
+OF_ROUND = "/round-"  # the same for a disruption round, which also deletes nodes this way
 STAYING = ("Pending", "InService")
-LATEST_WORD = timedelta(minutes=15)  # no word of the group by then: nothing is ended on a guess
+LATEST_WORD = timedelta(minutes=15)  # no activity of the group by then: nothing is terminated on a guess
 MARGIN = timedelta(minutes=5)  # between our clock and the group's
 
 _RESIZED = re.compile(r"changing the desired capacity from (\d+) to (\d+)")
@@ -25,16 +26,16 @@ _ASKED_FOR = "in response to a user request, shrinking the capacity"
 
 
 class Ending(StrEnum):
-    """How the group parted with an instance."""
+    """Ways in which the group parted with an instance."""
 
-    SHRUNK = "shrunk"  # it meant to become smaller: by our decrement, or by somebody else's wish
-    REPLACED = "replaced"  # it launches another in its place, or has parted with it before the launch
-    UNKNOWN = "unknown"  # it has not said yet
+    SHRUNK = "shrunk"  # the group became smaller on purpose: by our decrement, or by another actor's request
+    REPLACED = "replaced"  # the group launches another in its place, or parted with it before the launch
+    UNKNOWN = "unknown"  # no activity reports it yet
 
 
 def debts(record: TerminationRecord) -> tuple[str, ...]:
-    """The launches that this instance's end has to pay for, by the instances for which they were made. One of an
-    earlier period counts until it is accounted for.
+    """Return the launches that this instance's end has to pay for, by the instances for which they were made. A debt of
+    an earlier period counts until it is accounted for.
     """
     own = (record.surge_name,) if record.replacement is not None and record.replacement.owed else ()
     taken_over = tuple(cause.id.removeprefix(DEBT) for cause in record.all_causes if cause.kind is CauseKind.SURPLUS)
@@ -42,33 +43,34 @@ def debts(record: TerminationRecord) -> tuple[str, ...]:
 
 
 def of_upgrade(debt: str) -> bool:
-    """Whether an upgrade or a disruption round keeps the books on it: returned there, never passed on here."""
+    """Return whether an upgrade or a disruption round accounts for the debt: returned there, never passed on here."""
     return OF_UPGRADE in debt or OF_ROUND in debt
 
 
 def passed_on(record: TerminationRecord) -> Mapping[str, str]:
-    """Debt -> the other instance that was asked to pay it."""
+    """Map each debt to the other instance that was asked to pay it."""
     return {debt: payer for debt, payer in record.payers.items() if payer.startswith("i-") and payer != record.instance}
 
 
 def only_surplus(record: TerminationRecord) -> bool:
-    """Nothing else wants this instance gone."""
+    """Return whether no other cause requests the termination of this instance."""
     return all(cause.kind is CauseKind.SURPLUS for cause in record.causes)
 
 
 def was_asked(record: TerminationRecord, debt: str) -> bool:
-    """Whether the instance was to pay it once already, and could not: its record says whom it passed the debt on to."""
+    """Return whether the instance was to pay the debt before and could not: its record names the new payer."""
     return debt in record.payers or record.knows(DEBT + debt)
 
 
 def owed_since(record: TerminationRecord, debt: str) -> datetime | None:
-    """When the group became one larger, as far as this record knows."""
+    """Return when the group became one larger, as far as this record knows."""
     joined = next((cause.at for cause in record.all_causes if cause.id == DEBT + debt), None)
     return joined or record.times.get("replacement") or record.times.get("claimed")
 
 
 def shrunk_since(activities: Iterable[ScalingActivity], since: datetime) -> bool:
-    """Whether somebody has set a smaller size since then: a person, a schedule or a scaling policy. We never do.
+    """Return whether another actor has set a smaller size since then: a person, a schedule or a scaling policy. Leeward
+    never does.
 
     Source: "How do I find out why a scale-in happened" of the AWS knowledge centre: each of the three leaves the words
     "changing the desired capacity from X to Y" in the cause.
@@ -78,10 +80,10 @@ def shrunk_since(activities: Iterable[ScalingActivity], since: datetime) -> bool
 
 
 def ending(instance: str, activities: Sequence[ScalingActivity], launched: datetime | None = None) -> Ending:
-    """How the group parted with it. Only TerminateInstance, DetachInstances and EnterStandby with decrement leave "user
-    request, shrinking the capacity"; zone balance shrinks as well, back from what it had launched beyond the size.
-    `launched`: when the launch that the end should pay for was made, by EC2's clock; an earlier decrement is its
-    owner's, who wanted one less than there was before.
+    """Return how the group parted with the instance. Only TerminateInstance, DetachInstances and EnterStandby with
+    decrement leave "user request, shrinking the capacity". Zone balance shrinks as well, back from its own launches
+    beyond the size. `launched`: when the launch that the end should pay for was made, by EC2's clock. An earlier
+    decrement is another request's, for one instance less than there was before.
     """
     own = next((activity for activity in activities if activity.leaves == instance), None)
     if own is None:
@@ -91,18 +93,18 @@ def ending(instance: str, activities: Sequence[ScalingActivity], launched: datet
 
 
 def candidates(group: Group, instances: Mapping[str, Instance]) -> tuple[GroupInstance, ...]:
-    """Who could pay, best first: the youngest member that stays, because it carries the fewest pods."""
+    """Return the members that could pay, best first: the youngest that stays, because it carries the fewest pods."""
     staying = [member for member in group.instances if member.lifecycle.startswith(STAYING)]
     known = [member for member in staying if member.id in instances and not instances[member.id].ended]
     return tuple(sorted(known, key=lambda member: (instances[member.id].launched, member.id), reverse=True))
 
 
 def launches_yet(group: Group) -> bool:
-    """Whether fewer members stay than the group is to have: it launches more."""
+    """Return whether fewer members stay than the desired size: the group launches more."""
     return sum(member.lifecycle.startswith(STAYING) for member in group.instances) < group.desired
 
 
 def surplus(debt: str, now: datetime) -> Cause:
-    """Why the payer goes. The id is the debt's, so that passing it on twice adds nothing."""
+    """Build the cause of the payer's termination. Its id is the debt's, so passing the debt on twice adds nothing."""
     reason = f"a launch made for {debt} was not taken back when that instance went: the group is one too large"
     return Cause(id=DEBT + debt, kind=CauseKind.SURPLUS, at=now, reason=reason)

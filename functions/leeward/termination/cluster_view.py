@@ -1,4 +1,4 @@
-"""One cluster as one sweep sees it: what is looked up once, and every part of the sweep works on."""
+"""State of one cluster in one pass of the minute reconciler: read once, used by every part of the pass."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,8 +14,9 @@ from leeward.ports import Ports
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterView:
-    """`nodes` by instance; None where the API server did not answer: nobody may take that for a cluster without nodes.
-    `groups`: all that are tagged for the cluster. `records`: the open ones of all clusters, by instance.
+    """State of one cluster. `nodes` by instance; None if the API server did not answer, which does not mean a cluster
+    without nodes. `groups`: all groups tagged for the cluster. `records`: the open records of all clusters, by
+    instance.
     """
 
     cluster: str
@@ -27,7 +28,7 @@ class ClusterView:
     _policy_of: dict[str, NodePolicy | None] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Indices, once: the group of each instance, the policy of each group."""
+        """Build the indices once: the group of each instance, the policy of each group."""
         object.__setattr__(self, "_group_of", {one.id: group for group in self.groups for one in group.instances})
         chain = self.policies.policies
         policies = {group.name: policy_for(chain, group.name, group.tags) for group in self.groups}
@@ -35,25 +36,25 @@ class ClusterView:
 
     @property
     def selected(self) -> tuple[Group, ...]:
-        """Those that a policy selects."""
+        """Groups that a policy selects."""
         return tuple(group for group in self.groups if self.policy_of(group) is not None)
 
     def policy_of(self, group: Group | None) -> NodePolicy | None:
-        """The policy that selects the group."""
+        """Return the policy that selects the group."""
         return self._policy_of.get(group.name) if group else None
 
     def group_of(self, instance: str) -> Group | None:
-        """The group that lists the instance."""
+        """Return the group that lists the instance."""
         return self._group_of.get(instance)
 
     def node_of(self, instance: str) -> Node | None:
-        """None also while the API server is away."""
+        """Return the Node of the instance, or None if there is none or the API server did not answer."""
         return (self.nodes or {}).get(instance)
 
 
 def doubtful(nodes: Mapping[str, Node], ports: Ports) -> Mapping[str, Instance]:
-    """What EC2 says of the instances of those nodes that may stand for nothing any more: NotReady, or being deleted. A
-    node that is Ready has a kubelet, and needs no look.
+    """Describe the EC2 instances of nodes that may have no instance any more: those NotReady or being deleted. A Ready
+    node has a kubelet and is not looked up.
     """
     suspects = [name for name, node in nodes.items() if name and (not node.ready or node.deleting)]
     return ports.instances.describe(suspects) if suspects else {}

@@ -1,5 +1,5 @@
-"""The pure decisions of node-termination: whether to ask for a replacement, whether to terminate first, how a drain
-that has run out of time ends, how long to pause, when a hook needs a heartbeat. The moments that bound a drain are in
+"""Pure decisions of node-termination: whether to ask for a replacement, whether to terminate first, how a drain that
+has run out of time ends, how long to pause, when a hook needs a heartbeat. The moments that bound a drain are in
 `deadlines.py`."""
 
 from collections.abc import Iterable
@@ -18,29 +18,29 @@ from leeward.termination.run import Next
 from leeward.termination.storm import in_storm
 
 REPLACED_FIRST = (*ABRUPT, CauseKind.SCHEDULED_CHANGE)
-ENDS_OUTSIDE = (  # causes that do not need the group to end the instance, or that a person has asked for
+ENDS_OUTSIDE = (  # causes that do not need the group to end the instance, or that a person has requested
     *REPLACED_FIRST,
     CauseKind.STATE_CHANGE,
     CauseKind.ASG_TERMINATE,
     CauseKind.MANUAL,
     CauseKind.NODE_DELETED,
 )
-FAR_AHEAD = timedelta(days=1)  # a scheduled change further away is paced by the budgets
+FAR_AHEAD = timedelta(days=1)  # a scheduled change further away is deferred by the budgets
 SHORTEST_PAUSE = 2  # seconds
-JOIN_PAUSE = 10  # seconds between two looks for the Node of an instance that EC2 takes within minutes
-LONG_PAUSE = 30  # seconds, what a pause grows to within minutes
-LONGEST_PAUSE = 600  # what it grows to within hours: two days of a held hook are some thousand history events
-LAUNCHED_AHEAD = timedelta(seconds=60)  # what a node needs to be Ready; in a storm few could pay for a later launch
-UNATTENDED = timedelta(seconds=90)  # until the next chance: a step may hang for 55 s, sweeps are 60 s apart
+JOIN_PAUSE = 10  # seconds between two reads for the Node of an instance that EC2 takes within minutes
+LONG_PAUSE = 30  # seconds; the longest pause within minutes
+LONGEST_PAUSE = 600  # the longest pause within hours: two days of a held hook are some thousand history events
+LAUNCHED_AHEAD = timedelta(seconds=60)  # until a node is Ready; in a storm few members could pay for a later launch
+UNATTENDED = timedelta(seconds=90)  # until the next chance: a step may hang for 55 s, the reconciler runs every 60 s
 LONG_WAIT = timedelta(minutes=5)
-GROWTH = 20  # after a long wait a pause is this part of what was waited
-DETACHED_AFTER = timedelta(minutes=5)  # running, and in no group for so long: somebody detached it
+GROWTH = 20  # after a long wait a pause is 1/20 of the time waited
+DETACHED_AFTER = timedelta(minutes=5)  # running, and in no group for so long: a person detached it
 GIVE_UP_AFTER = timedelta(hours=49)  # an hour past the longest time a lifecycle hook can wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """A decision and its sentence."""
+    """Decision and its sentence."""
 
     act: bool
     why: str
@@ -49,10 +49,10 @@ class Verdict:
 def wants_replacement(
     record: TerminationRecord, group: GroupFacts | None, policy: NodePolicy, lifecycle: str | None, now: datetime
 ) -> Verdict:
-    """Whether we launch another instance before this one drains (docs/features.md, K12, X10).
+    """Return whether Leeward launches another instance before this one drains (docs/features.md, K12, X10).
 
-    Not where the group itself is ending the instance (it replaces it, or means to shrink), nor for an operator's
-    drain: terminated without decrement, the group replaces it.
+    It launches none if the group itself is ending the instance (the group replaces it, or shrinks on purpose), nor for
+    an operator's drain: terminated without decrement, the group replaces it.
     """
     unwanted = _why_no_replacement(record, group, lifecycle, now)
     if unwanted:
@@ -89,9 +89,10 @@ def _why_no_replacement(
 def terminates_first(
     record: TerminationRecord, policy: NodePolicy, lifecycle: str | None, *, hook_guards: bool
 ) -> bool:
-    """Where EC2 takes the instance soon and a terminate hook of ours guards the group, the group is told at once:
-    the hook then holds the instance while it drains, and the group's answer no longer depends on our deadline. So it is
-    for an upgrade whose policy wants that order (docs/features.md, V3).
+    """Return whether the group is asked to terminate before the drain. It is if EC2 takes the instance soon and a
+    terminate hook of ours guards the group: the hook then holds the instance while it drains, and the group's answer no
+    longer depends on our deadline. The same holds for an upgrade whose policy selects that order (docs/features.md,
+    V3).
     """
     wanted = (record.has(*ABRUPT) and not in_storm(record)) or asks_first(record, policy)
     return hook_guards and wanted and lifecycle is not None and not lifecycle.startswith("Terminating")
@@ -106,7 +107,7 @@ def back_to_replacement(
     hook_guards: bool,
     now: datetime,
 ) -> str | None:
-    """Why a drain that is under way returns to the step that asks for a replacement, None while it does not: a cause
+    """Return why a drain under way returns to the step that asks for a replacement, or None while it does not: a cause
     that has joined calls for a launch that was not tried, or for the group to be asked before the drain.
     """
     if record.replacement is None:
@@ -120,21 +121,22 @@ def back_to_replacement(
 
 
 def asks_first(record: TerminationRecord, policy: NodePolicy) -> bool:
-    """An upgrade brings the instance to its end, with `update.terminate: first`."""
+    """Return whether an upgrade terminates the instance with `update.terminate: first`."""
     return record.has(CauseKind.UPGRADE) and policy.update.terminate == "first"
 
 
 def held_for_upgrade(record: TerminationRecord) -> bool:
-    """We have told the group for an upgrade before the pods had left: our hook holds the instance, heartbeaten until
-    `interruption.heartbeat.until`. It cannot be given back, and nobody but us has asked for its end.
+    """Return whether Leeward asked the group for the termination, for an upgrade, before the pods had left. Our hook
+    holds the instance, heartbeaten until `interruption.heartbeat.until`. It cannot return to service, and only Leeward
+    has requested its termination.
     """
     return record.has(CauseKind.UPGRADE) and "terminating" in record.times and "drained" not in record.times
 
 
 def may_wait(record: TerminationRecord, lifecycle: str | None, state: str, now: datetime) -> bool:
-    """Whether pods that have been told to end get the rest of their own grace although the drain's time is over: the
-    time-out is for pods that do not go, not for those that are going. Not where the instance is taken or ended without
-    waiting for us.
+    """Return whether pods with a requested termination get the rest of their own grace although the drain's time is
+    over: the time-out is for pods that do not leave, not for pods that are terminating. False if the instance is taken
+    or ended without waiting for Leeward.
     """
     release = deadlines.release_at(record)
     if release is not None and now >= release:
@@ -152,14 +154,14 @@ def after_time_out(
     deletes: bool,
     retains: bool = False,
 ) -> Next:
-    """What an unfinished drain leads to when its time is over.
+    """Return the next step of an unfinished drain whose time is over.
 
-    An instance that leaves anyway (its group, EC2 or its owner is ending it) is let go, so that its hooks are
-    answered; any other node goes back into service with PodEvictionFailure. A forced drain goes on as long as it
-    `deletes`: a pod that the policy keeps (localData, unmanagedPods) leaves by force neither. So do drains
-    of an upgrade that had told the group first: without force no pod of an upgrade is deleted. A group that
-    `retains` lets no instance end undrained: our hook holds it, and when that may not be heartbeaten any longer the
-    group keeps the instance (docs/designs/which-hooks-are-ours.md).
+    An instance that leaves anyway (its group, EC2 or its owner is ending it) is released, so that its hooks are
+    answered. Any other node returns to service with PodEvictionFailure. A forced drain goes on as long as it `deletes`:
+    a pod that the policy keeps (localData, unmanagedPods) does not leave by force either. Drains of an upgrade that
+    asked the group first go on as well: without force no pod of an upgrade is deleted. A group that `retains` ends no
+    instance undrained: our hook holds it, and when the hook may not be heartbeaten any longer the group keeps the
+    instance (docs/designs/which-hooks-are-ours.md).
     """
     if deletes:
         return Next.WAIT
@@ -173,37 +175,38 @@ def after_time_out(
 
 
 def left_its_group(record: TerminationRecord, instance: Instance | None, lifecycle: str | None) -> bool:
-    """Whether the instance was detached and nothing else ends it: then a drain moves its pods, or deletes them at a
-    deadline, for an instance that stays.
+    """Return whether the instance was detached and nothing else ends it. A drain would then move its pods, or delete
+    them at a deadline, for an instance that stays.
     """
     return is_detached(record, instance, lifecycle) and not record.has(*ENDS_OUTSIDE)
 
 
 def is_detached(record: TerminationRecord, instance: Instance | None, lifecycle: str | None) -> bool:
-    """Whether a person has detached the instance, by the word of both Auto Scaling and EC2's tag, and EC2 does not take
-    it.
+    """Return whether a person has detached the instance, according to both Auto Scaling and EC2's tag, and EC2 does not
+    take it.
     """
     detached = record.subject.group is not None and lifecycle is None and instance is not None and not instance.group
     return detached and deadlines.release_at(record) is None
 
 
 def without_deletions(policy: NodePolicy) -> NodePolicy:
-    """The policy for a detached instance that is drained on request: no termination follows, so neither `force` nor
-    `terminationGracePeriod` deletes a pod past its budgets. The `--deadline` of a manual drain still does.
+    """Return the policy for a detached instance that is drained on request: no termination follows, so neither `force`
+    nor `terminationGracePeriod` deletes a pod past its budgets. The `--deadline` of a manual drain still does.
     """
     return replace(policy, drain=replace(policy.drain, force=False, termination_grace_period=None))
 
 
 def may_join_late(record: TerminationRecord, state: str) -> bool:
-    """Whether a Node may still join for an instance that runs on while its end is awaited: no drain has found one that
-    it could empty. Pods would start there, and end with the instance unasked.
+    """Return whether a Node may still join for an instance that runs on while its end is awaited: no drain has found a
+    Node that it could empty. Pods would start there and end with the instance without an eviction.
     """
     return "drained" not in record.times and state in {"pending", "running"}
 
 
 def comes_again(record: TerminationRecord, now: datetime) -> bool:
-    """Whether an instance that was given back has to go all the same: maintenance lies ahead, of whatever event, or its
-    Node was deleted, which cannot be undone. It is tried again later, and its record stays open until then.
+    """Return whether an instance that was returned to service still has to terminate: maintenance lies ahead, of
+    whatever event, or its Node was deleted, which cannot be undone. The termination is retried later, and the record
+    stays open until then.
     """
     return bool(maintenance(record, now)) or record.has(CauseKind.NODE_DELETED)
 
@@ -211,11 +214,11 @@ def comes_again(record: TerminationRecord, now: datetime) -> bool:
 def pause_seconds(
     *, waited: timedelta, hint: float | None = None, limits: Iterable[datetime] = (), now: datetime
 ) -> int:
-    """How long to pause before looking again: longer the longer it has taken, shorter where something is due. A cause
-    that joins wakes the run whatever its pause.
+    """Return how long, in seconds, to pause before the next read: longer the longer it has taken, shorter if something
+    is due. A cause that joins wakes the run whatever its pause.
 
-    `hint`: when the next thing is expected, in seconds; after a long wait it is trusted for twice as long a pause.
-    `limits`: moments that must not be slept through.
+    `hint`: seconds until the next expected change; after a long wait it is trusted for a pause twice as long. `limits`:
+    moments that the pause must not exceed.
     """
     grown = waited.total_seconds() / 4 if hint is None else hint
     known_to_last = hint is not None and waited > LONG_WAIT
@@ -228,14 +231,14 @@ def pause_seconds(
 
 
 def heartbeat_interval(heartbeat: Heartbeat, hook: LifecycleHook) -> timedelta:
-    """Half of the hook's own time-out, so that one lost heartbeat loses nothing; the policy may only shorten it."""
+    """Return half of the hook's time-out, so that one lost heartbeat loses nothing. The policy may only shorten it."""
     half = timedelta(seconds=max(hook.heartbeat_timeout / 2, 1))
     return half if heartbeat.interval is None else min(heartbeat.interval, half)
 
 
 def held_since(record: TerminationRecord, hook: LifecycleHook) -> datetime | None:
-    """When the hook began to hold the instance: by the cause that it brought, the first heartbeat, or our own request
-    to the group. None: unknown. Older causes, such as maintenance announced days ahead, say nothing of it.
+    """Return when the hook began to hold the instance: by the cause that it brought, the first heartbeat, or our own
+    request to the group. None: unknown. Older causes, such as maintenance announced days ahead, do not date it.
     """
     own = (cause.at for cause in record.causes if cause.hook == hook.name)
     return min(own, default=record.times.get("held", record.times.get("terminating")))
@@ -244,8 +247,8 @@ def held_since(record: TerminationRecord, hook: LifecycleHook) -> datetime | Non
 def heartbeats_due(
     hooks: Iterable[LifecycleHook], record: TerminationRecord, heartbeat: Heartbeat, now: datetime, ahead: timedelta
 ) -> tuple[LifecycleHook, ...]:
-    """The waiting hooks of ours that need a heartbeat within `ahead`, or that would end before the next chance to send
-    one; none once `until` has passed since the hook began to hold the instance.
+    """Return the waiting hooks of ours that need a heartbeat within `ahead`, or that would end before the next chance
+    to send one. Return none once `until` has passed since the hook began to hold the instance.
     """
     return tuple(
         hook
@@ -256,7 +259,7 @@ def heartbeats_due(
 
 
 def _ends(hook: LifecycleHook, record: TerminationRecord, now: datetime) -> datetime:
-    """When Auto Scaling ends it without another heartbeat."""
+    """Return when Auto Scaling ends the hook without another heartbeat."""
     began = record.heartbeats.get(hook.name, held_since(record, hook) or now)
     return began + timedelta(seconds=hook.heartbeat_timeout)
 
@@ -264,7 +267,7 @@ def _ends(hook: LifecycleHook, record: TerminationRecord, now: datetime) -> date
 def next_heartbeats(
     hooks: Iterable[LifecycleHook], record: TerminationRecord, heartbeat: Heartbeat, now: datetime
 ) -> list[datetime]:
-    """When each waiting hook of ours needs its next heartbeat."""
+    """Return when each waiting hook of ours needs its next heartbeat."""
     found = (_next_heartbeat(hook, record, heartbeat, now) for hook in hooks)
     return [due for due in found if due is not None]
 
@@ -272,8 +275,8 @@ def next_heartbeats(
 def _next_heartbeat(
     hook: LifecycleHook, record: TerminationRecord, heartbeat: Heartbeat, now: datetime
 ) -> datetime | None:
-    """None: heartbeats have ended, and the hook's own default result is next. A hook that has waited for an unknown
-    time needs one at once.
+    """Return when the hook needs its next heartbeat. None: heartbeats have ended, and the hook's own default result is
+    next. A hook that has waited for an unknown time needs one at once.
     """
     since = held_since(record, hook)
     if since is None:
@@ -282,9 +285,9 @@ def _next_heartbeat(
     return due if max(due, now) < since + heartbeat.until else None
 
 
-RESTS = timedelta(minutes=8)  # a node that was given back and has to go all the same, until it is tried again
+RESTS = timedelta(minutes=8)  # from the return to service until the retry, for a node that still has to terminate
 
 
 def retry_after(attempt: int) -> timedelta:
-    """Pause before an execution that failed is started again: 1, 2, 4 ... at most 15 minutes."""
+    """Return the pause before an execution that failed is started again: 1, 2, 4 ... at most 15 minutes."""
     return timedelta(minutes=min(2 ** max(attempt - 1, 0), 15))

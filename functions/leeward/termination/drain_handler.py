@@ -1,6 +1,6 @@
-"""Entry point of fn drain: the steps of node-termination that speak to Kubernetes.
+"""Entry point of fn drain: the steps of node-termination that call Kubernetes.
 
-Apart from `handler.py`, so that each function starts cold with its own steps and no others."""
+Separate from `handler.py`, so that each function loads only its own steps on a cold start."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from leeward.termination.handler import take_step
 
 
 def drain(event: Mapping[str, Any], context: object) -> dict[str, Any]:
-    """`{"step", "run"}` -> the run document."""
+    """Run one step: `{"step", "run"}` -> the run document."""
     return take_step(event, drain_step.STEPS, wiring.invocation_ports(context))
 
 

@@ -1,6 +1,6 @@
-"""Which pods leave a node, in which wave and how, which stay, and which forbid the drain.
+"""Plan of a drain: the pods that leave a node, in which wave and how, those that stay, and those that forbid the drain.
 
-Decides for one moment and does nothing. The rules are kubectl drain's filters, with Karpenter's waves."""
+Decides for one moment and has no side effects. The rules are kubectl drain's filters, with Karpenter's waves."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ TAINT_EFFECT = "NoSchedule"
 
 
 class Protection(StrEnum):
-    """What a pod is protected by that forbids the drain."""
+    """Protections of a pod that forbid the drain."""
 
     DAEMON_SET = "daemon-set"
     UNMANAGED = "unmanaged"
@@ -27,8 +27,8 @@ class Protection(StrEnum):
 
 
 class How(StrEnum):
-    """`evict` asks every PodDisruptionBudget, `delete` none; `surge` evicts once a second replica is ready: it is
-    only planned, a drain that is under way decides it for each pod (`termination.surging`).
+    """Ways to remove a pod. `evict` respects every PodDisruptionBudget, `delete` none. `surge` evicts once a second
+    replica is ready: it is only planned; a drain under way decides it for each pod (`termination.replica_surge`).
     """
 
     EVICT = "evict"
@@ -37,7 +37,7 @@ class How(StrEnum):
 
 
 class Tier(IntEnum):
-    """Groups that leave one after the other (Karpenter's order of termination)."""
+    """Groups of pods that leave one after the other (Karpenter's order of termination)."""
 
     OTHER = 0
     OTHER_DAEMON = 1
@@ -47,9 +47,9 @@ class Tier(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Eviction:
-    """A pod that has to go. `grace_seconds` None: the pod's own. `last_call`: when it is deleted whatever blocks it,
-    None where it never is. `due`: that moment has come, it goes whatever its wave. `refusal`: what forbids the eviction
-    now.
+    """Pod that has to leave. `grace_seconds` None: the pod's own. `last_call`: when it is deleted whatever blocks it,
+    None if never. `due`: that moment has come, so it leaves whatever its wave. `refusal`: the reason that forbids the
+    eviction now.
     """
 
     pod: Pod
@@ -62,13 +62,13 @@ class Eviction:
 
     @property
     def blocked_by(self) -> tuple[str, ...]:
-        """As people write it: `pdb ns/name`."""
+        """Budgets that block it, as people write them: `pdb ns/name`."""
         return self.refusal.named if self.refusal else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftPod:
-    """A pod that may stay on a drained node."""
+    """Pod that may stay on a drained node."""
 
     pod: Pod
     why: str
@@ -76,7 +76,7 @@ class LeftPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedPod:
-    """A pod that the policy or a flag protects: the drain cannot end while it is there."""
+    """Pod that the policy or a flag protects: the drain cannot end while it is there."""
 
     pod: Pod
     what: Protection
@@ -85,7 +85,7 @@ class RefusedPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainPlan:
-    """The verdict over all pods of a node at one moment."""
+    """Verdict over all pods of a node at one moment."""
 
     node: Node
     deadline: datetime | None
@@ -95,12 +95,12 @@ class DrainPlan:
 
     @property
     def drained(self) -> bool:
-        """Nothing is left that would have to go."""
+        """True if no pod is left that has to leave."""
         return not self.evict and not self.refuse
 
     @property
     def turn(self) -> tuple[Eviction, ...]:
-        """Those whose turn it is: a wave starts when the one before is gone, a last call waits for none."""
+        """Evictions to make now: a wave starts when the one before is gone, a last call waits for none."""
         return tuple(eviction for eviction in self.evict if eviction.wave == 0 or eviction.due)
 
 
@@ -117,9 +117,9 @@ def plan_drain(
 ) -> DrainPlan:
     """Sort the node's pods into those that leave, may stay, or forbid the drain.
 
-
-    `daemon_sets`: `namespace/name` of every DaemonSet that exists. `deadline`: when the node goes whatever happens;
-    where the policy forces, or it or the options set a deadline, a pod is deleted at (deadline - its own grace).
+    `daemon_sets`: `namespace/name` of every DaemonSet that exists. `deadline`: when the node terminates whatever
+    happens. If the policy forces, or the policy or the options set a deadline, a pod is deleted at (deadline - its own
+    grace).
     """
     leave: list[LeftPod] = []
     refuse: list[RefusedPod] = []
@@ -149,15 +149,16 @@ def plan_drain(
 
 
 def last_calls(plan: DrainPlan) -> tuple[datetime, ...]:
-    """When each pod still there would be deleted instead of evicted: (deadline - its own grace), where it may be."""
+    """Return when each pod still there is deleted instead of evicted, if it may be: (deadline - its own grace)."""
     return tuple(eviction.last_call for eviction in plan.evict if eviction.last_call is not None)
 
 
 def last_call(
     pod: Pod, deadline: datetime | None, policy: DrainPolicy, options: DrainOptions = BY_POLICY
 ) -> datetime | None:
-    """When the pod is deleted, whatever blocks its eviction, so that it gets all of its grace before the node goes
-    (Karpenter's terminationGracePeriod). None: no deadline, or neither policy nor options let a pod be deleted.
+    """Return when the pod is deleted, whatever blocks its eviction, so that it gets all of its grace before the node
+    terminates (Karpenter's terminationGracePeriod). None: no deadline, or neither policy nor options let a pod be
+    deleted.
     """
     deletes = policy.force or policy.termination_grace_period is not None or options.deadline is not None
     if deadline is None or not deletes:
@@ -166,9 +167,9 @@ def last_call(
 
 
 def comes_back(pod: Pod, node: Node) -> bool:
-    """Whether the pod tolerates the mark of a node on its way out and has a controller. Evicted it might be back at
-    once, so it is left, as Karpenter does with pods that tolerate its own mark. Finished pods and those that nobody
-    starts again, an orphan of a DaemonSet among them, come back nowhere.
+    """Return whether the pod tolerates the taint of a node under termination and has a controller. Evicted, it might be
+    back at once, so it is left, as Karpenter does with pods that tolerate its own taint. Finished pods and pods that no
+    controller starts again, an orphan of a DaemonSet among them, do not come back.
     """
     if pod.finished or pod.owner is None or pod.of_daemon_set:
         return False
@@ -242,6 +243,6 @@ def _grace(pod: Pod, options: DrainOptions) -> int:
 
 
 def _shortened(pod: Pod, deadline: datetime | None, now: datetime, options: DrainOptions) -> int | None:
-    """What is left until the node goes, at least a second (Karpenter), where the pod's grace would go past that."""
+    """Return the seconds until the node terminates, at least one (Karpenter), if the pod's grace would exceed them."""
     left = max(int((deadline - now).total_seconds()), 1) if deadline else None
     return left if left is not None and left < _grace(pod, options) else options.grace_seconds

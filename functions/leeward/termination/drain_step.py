@@ -1,10 +1,9 @@
-"""The drain step of node-termination: mark the node, wait until load balancers have let go of it, send its pods away,
-wait for what holds it still. The steps after it are in `parting.py`, the one before in `replacing.py`.
+"""Drain step of node-termination: taint the node, wait until load balancers have deregistered it, evict its pods, wait
+for anything that still holds it. The steps after it are in `node_removal.py`, the one before in `replacing.py`.
 
-A step works for some seconds, looking again each second, because three state transitions cost as much as eleven seconds
+A step works for some seconds and re-reads each second, because three state transitions cost as much as eleven seconds
 of work; then it hands over to a pause. An API server that cannot be connected to, or that lists no pods, is waited for,
-never read as an empty node. A write that fails is no such server: the drain's time runs out whatever it runs into.
-"""
+never read as an empty node. A write that fails is no such server: the drain's time runs out whatever it runs into."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -35,14 +34,14 @@ from leeward.termination.steps import Step
 from leeward.termination.target_deregistration import Awaited
 
 DEREGISTERING, DETACHING = "AwaitingDeregistration", "AwaitingVolumeDetachment"  # reasons of Events
-BLOCKED_AFTER = timedelta(seconds=30)  # in which no pod has moved: until then a drain is only waiting for its turn
+BLOCKED_AFTER = timedelta(seconds=30)  # without a pod that moved: until then a drain is only waiting for its turn
 
 
 def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Mark the node, evict what has to go, wait for it, heartbeat the hooks that hold the instance meanwhile.
+    """Taint the node, evict the pods that have to leave, wait for them, and heartbeat the hooks that hold the instance.
 
-    Answers drained (with what is left of the settle time as pause), wait, gone, failed, spare where a person has
-    detached the instance, or replace where a cause that has joined calls for another instance first.
+    The next step is drained (with the rest of the settle time as pause), wait, gone, failed, spare if a person has
+    detached the instance, or replace if a cause that has joined calls for another instance first.
     """
     record = read(run.instance, ports)
     return turn_in_storm(run, record, ports) or _drain(run, record, ports)
@@ -88,8 +87,8 @@ def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
 
 
 def _is_only_announced(run: Run, record: TerminationRecord, now: datetime) -> bool:
-    """Whether this pause was ended by nothing but the word that a hook of ours holds the instance: its pods are looked
-    at when the pause would have ended.
+    """Return whether only the message that a hook of ours holds the instance ended this pause. Its pods are then read
+    when the pause would have ended.
     """
     joined = record.causes[-(record.version - run.version) :] if record.version > run.version else ()
     only = all(cause.kind is CauseKind.ASG_TERMINATE and cause.hook_ours for cause in joined)
@@ -104,8 +103,8 @@ def _sleep_on(run: Run, situation: InstanceState, ports: Ports) -> Run:
 
 
 def _decides_now(situation: InstanceState, ports: Ports) -> bool:
-    """Whether this step may end in what must not follow from a stale fact: a detached node that returns to service,
-    pods that are deleted.
+    """Return whether this step may end in an action that must not follow from a stale fact: the return of a detached
+    node to service, or the deletion of pods.
     """
     record, policy, now = situation.record, situation.policy.drain, ports.clock.now()
     if decisions.is_detached(record, situation.instance, situation.lifecycle):
@@ -115,8 +114,8 @@ def _decides_now(situation: InstanceState, ports: Ports) -> bool:
 
 
 def replace_ahead(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
-    """The first step of a termination, in `replacing.py`."""
-    from leeward.termination.replacing import ask_for_replacement  # late: a drain goes on cold without the placement
+    """Run the first step of a termination, in `replacing.py`."""
+    from leeward.termination.replacing import ask_for_replacement  # late: a cold drain loads no placement
 
     return ask_for_replacement(run, call, ports)
 
@@ -162,7 +161,7 @@ def _drain_node(run: Run, situation: InstanceState, started: datetime, ports: Po
 
 
 def _marked(node: Node, situation: InstanceState, started: datetime, kubernetes: Kubernetes, ports: Ports) -> Node:
-    """Mark the node. A mark that cannot be written (a webhook on nodes fails) is waited for, but not by an instance
+    """Taint the node. A taint that cannot be written (a webhook on nodes fails) is waited for, but not by an instance
     that EC2 takes, nor past the drain's time: then the pods leave without it. Raises ObjectGoneError.
     """
     try:
@@ -176,20 +175,22 @@ def _marked(node: Node, situation: InstanceState, started: datetime, kubernetes:
 
 
 def _blocked(plan: DrainPlan) -> str:
-    """What would hold up a drain that nobody needs: one that cannot go through at once does not begin."""
+    """Return the obstacles to a drain that is not required: a drain that cannot finish at once does not begin."""
     held = [f"{going.pod.key}: {going.refusal.sentence}" for going in plan.evict if going.refusal]
     return "; ".join(held + [f"{refused.pod.key}: {refused.why}" for refused in plan.refuse])
 
 
 def mark(node: Node, record: TerminationRecord, kubernetes: Kubernetes, ports: Ports) -> Node:
-    """Taint, cordon and take it out of load balancers, if it is not done, and note when. Raises ObjectGoneError."""
+    """Taint and cordon the node and take it out of load balancers, if not done, and note when. Raises
+    ObjectGoneError.
+    """
     marked = kubernetes.mark(node, disruption_taint(ports.deployment), exclude=True)
     ports.claims.note(record.instance, times={"tainted": ports.clock.now()}, node=node.name)
     return marked
 
 
 def _tell(awaited: Awaited, reason: str, node: Node, situation: InstanceState, ports: Ports) -> str:
-    """Write down what is waited for, where people look; all of it in one sentence."""
+    """Record the awaited objects where people look, and return them as one sentence."""
     record, why = situation.record, "; ".join(awaited.sentences)
     ports.claims.note_attempt(record.instance, record.attempt, blocked_by=awaited.sentences)
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)
@@ -205,10 +206,12 @@ def _emptied(
     plan: DrainPlan,
     ports: Ports,
 ) -> Run:
-    """No pod is left that has to leave. Once it has settled, its volumes and its addresses have to be free as well."""
+    """Handle a node on which no pod is left that has to leave. After the settle time its volumes and its addresses have
+    to be free as well.
+    """
     kubernetes = ports.clusters.kubernetes(situation.record.subject.cluster)
     if situation.record.surges or situation.policy.drain.surge_single_replicas:
-        with suppress(ClusterUnreachableError, ThrottledError):  # the record keeps it, `remove_node` does it
+        with suppress(ClusterUnreachableError, ThrottledError):  # the record keeps it, `remove_node` repeats it
             put_back(run.instance, kubernetes, ports)
     settled = _drained(run, situation, "every pod that has to leave has left", ports)
     if settled.pause > 0:
@@ -224,7 +227,7 @@ def _emptied(
 
 
 def _drained(run: Run, situation: InstanceState, why: str, ports: Ports) -> Run:
-    """The settle time that is left, cut where a hook wants a heartbeat before its end: the pause leads back here."""
+    """Return the settle time left, cut if a hook needs a heartbeat before its end: the pause leads back here."""
     now = ports.clock.now()
     record = situation.record
     ports.claims.note_attempt(record.instance, record.attempt, times={"drained": now})
@@ -258,7 +261,7 @@ def _unfinished(
         hint = None if progress.blocked_by else longest_grace(plan, now)
         hint = 0 if progress.not_asked else hint
         return _pause(run, situation, started, why, ports, hint=hint, moments=last_calls(plan))
-    # Each pod whose turn it is has been told to end, and has its own grace for that.
+    # Termination is requested for each pod whose turn it is, and each has its own grace.
     told = not progress.blocked_by and not progress.not_asked
     if told and decisions.may_wait(situation.record, situation.lifecycle, situation.state, now):
         return _pause(run, situation, started, f"{over}, but {why}", ports, hint=longest_grace(plan, now))
@@ -300,6 +303,6 @@ def _pause(
 
 
 def _heartbeats(situation: InstanceState, now: datetime) -> list[datetime]:
-    """When the hooks of ours that hold the instance need their next heartbeats."""
+    """Return when the hooks of ours that hold the instance need their next heartbeats."""
     hooks = situation.our_hooks if situation.held else ()
     return decisions.next_heartbeats(hooks, situation.record, situation.policy.interruption.heartbeat, now)

@@ -1,12 +1,12 @@
-"""Sending pods away: what one step does to the pods of a node, for as long as its own time lasts.
+"""Eviction of pods: the work of one step on the pods of a node, for as long as the step's own time lasts.
 
-Which pods leave how and in which wave is decided in `drain.py`; a pod that the policy gives a second replica first is
-`surging.py`'s; one whose eviction fails is `retries.py`'s. Every eviction and deletion has the pod's uid as its
+`drain_plan.py` decides which pods leave, how and in which wave. `replica_surge.py` handles a pod that the policy gives
+a second replica first, `retries.py` a pod whose eviction fails. Every eviction and deletion has the pod's uid as its
 precondition: a repeat finds it done.
 
-Looks are paced: nothing changes on the node while the pods that were told to leave are stopping. The Eviction API
-alone decides whether a PodDisruptionBudget allows an eviction; budgets are read for the sentence that names what
-blocks, in the namespaces where something does."""
+Reads are spaced out: nothing changes on the node while evicted pods are stopping. The Eviction API alone decides
+whether a PodDisruptionBudget allows an eviction. Budgets are read for the sentence that names the blocker, in the
+namespaces where something blocks."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -30,20 +30,20 @@ from leeward.termination.retries import Retries
 
 WORK = timedelta(seconds=10)
 LONGEST_TURN = timedelta(seconds=20)  # the function ends after 55, and a request may take 12
-LOOK_AGAIN = (1.0, 2.0, 4.0)  # seconds between two looks, from the last pod that was told to leave; then as the last
-BLOCKED_PACE = 1  # the slowest of them where a pod is blocked
+LOOK_AGAIN = (1.0, 2.0, 4.0)  # seconds between two reads, since the last eviction; later pauses repeat the last
+BLOCKED_PACE = 1  # index of the longest of them if a pod is blocked
 PROMPT = timedelta(seconds=10)  # before the instance is released each second counts
 CLOCK = timedelta(seconds=2)  # deletion timestamps have whole seconds, and the API server a clock of its own
 SOON = timedelta(seconds=5)  # a pod that ends within it is waited for inside the step
-KEPT = timedelta(seconds=5)  # how long a step goes by the budgets that it has read
+KEPT = timedelta(seconds=5)  # how long a step uses the budgets that it has read
 VOLUNTARY = (CauseKind.EXPIRED, CauseKind.DRIFTED, CauseKind.EMPTY, CauseKind.UNDERUTILIZED)
 
 
 def work(
     node: Node, situation: InstanceState, started: datetime, kubernetes: Kubernetes, ports: Ports
 ) -> tuple[DrainPlan, Progress]:
-    """Evict and look again until the node is empty or the step's own time is used up. Raises ClusterUnreachableError
-    and ThrottledError where the pods cannot be listed; what a single pod runs into is noted in `blocked_by`.
+    """Evict and read again until the node is empty or the step's own time is used up. Raises ClusterUnreachableError
+    and ThrottledError if the pods cannot be listed; the failure of a single pod is noted in `blocked_by`.
 
     The node counts as drained only by a consistent list.
     """
@@ -51,7 +51,7 @@ def work(
     release = deadlines.release_at(situation.record)
     stop = min(step.began + WORK, release or step.began + WORK)
     there: set[str] | None = None
-    quiet, cached = 0, False  # quiet: looks since a pod was last told to leave
+    quiet, cached = 0, False  # quiet: reads since the last eviction
     while True:
         plan = step.look(cached=cached)
         if plan.drained and cached:
@@ -78,7 +78,7 @@ def work(
 def turn(
     node: Node, situation: InstanceState, started: datetime, kubernetes: Kubernetes, ports: Ports
 ) -> tuple[DrainPlan, Progress]:
-    """One look at the node's pods and one turn of evictions, without waiting for what comes of it. Raises as `work`."""
+    """Read the node's pods once and make one turn of evictions, without waiting for the outcome. Raises as `work`."""
     step = _Step(node, situation, started, kubernetes, ports)
     plan = step.look()
     step.take_turn(plan)
@@ -88,12 +88,12 @@ def turn(
 def plan_now(
     node: Node, situation: InstanceState, started: datetime, kubernetes: Kubernetes, ports: Ports
 ) -> DrainPlan:
-    """The verdict over the node's pods at this moment, with the budgets of their namespaces."""
+    """Return the verdict over the node's pods at this moment, with the budgets of their namespaces."""
     return _Step(node, situation, started, kubernetes, ports).look(budgets=True)
 
 
 class _Step:
-    """One step's view of a node and what it did there."""
+    """View of a node during one step, and the work done there."""
 
     def __init__(
         self, node: Node, situation: InstanceState, started: datetime, kubernetes: Kubernetes, ports: Ports
@@ -109,7 +109,7 @@ class _Step:
 
     def look(self, *, cached: bool = False, budgets: bool = False) -> DrainPlan:
         """List the node's pods and plan. `cached`: the API server may answer from its cache. `budgets`: read those of
-        every namespace that has a pod here, else only what was read for an eviction that was refused.
+        every namespace that has a pod here, else only those already read for an eviction that was refused.
         """
         situation, now = self._situation, self._clock.now()
         asked = situation.record.options or BY_POLICY
@@ -131,8 +131,8 @@ class _Step:
         )
 
     def pause(self, plan: DrainPlan, quiet: int, now: datetime, release: datetime | None) -> float:
-        """Seconds until the next look: 1, 2, 4 since a pod was last told to leave, at most 2 where a pod waits for
-        another to come back, 1 shortly before the instance is released, and never past the moment at which a pod is
+        """Return the seconds until the next read: 1, 2, 4 since the last eviction of a pod, at most 2 if a pod waits
+        for another to come back, 1 shortly before the instance is released, and never past the moment at which a pod is
         deleted instead of evicted.
         """
         if release is not None and now + PROMPT >= release:
@@ -145,7 +145,7 @@ class _Step:
         return max(min(seconds, nearest), LOOK_AGAIN[0])
 
     def _know_daemon_sets(self, pods: Iterable[Pod]) -> None:
-        """Which of the DaemonSets that these pods name exist; read where one is named that is not known."""
+        """Read which of the DaemonSets that these pods name exist, if one of them is not known yet."""
         named = (f"{pod.namespace}/{pod.owner.name}" for pod in pods if pod.of_daemon_set and pod.owner)
         wanted = frozenset(named)
         if wanted - self._asked_about:
@@ -153,21 +153,21 @@ class _Step:
             self._asked_about |= wanted
 
     def _budgets_in(self, namespace: str, now: datetime) -> tuple[PodDisruptionBudget, ...]:
-        """Those of one namespace, kept for some seconds."""
+        """Return the budgets of one namespace, kept for some seconds."""
         known = self._budgets.get(namespace)
         if known is None or now >= known[0] + KEPT:
             known = self._budgets[namespace] = (now, tuple(self._kubernetes.budgets(namespace)))
         return known[1]
 
     def put_back(self, plan: DrainPlan) -> None:
-        """Second replicas whose pod has left, or is on its way out."""
+        """Put back the second replicas whose pod has left or is terminating."""
         refused, staying = (one.pod for one in plan.refuse), (one.pod for one in plan.evict)
         self._surging.no_longer_needed(pod for pod in (*refused, *staying) if pod.deletion is None)
 
     def take_turn(self, plan: DrainPlan) -> None:
-        """Ask each pod whose turn it is to leave; one that cannot be sent away delays no other. A turn ends where the
-        instance is released: a slow API must not use up the time that the hooks need to be answered. A forced drain
-        goes on after that moment, in turns that begin later.
+        """Evict each pod whose turn it is; a pod that cannot be evicted delays no other. A turn ends when the instance
+        is released: a slow API must not use up the time that the hooks need to be answered. A forced drain goes on
+        after that moment, in turns that begin later.
         """
         progress, release = self.progress, deadlines.release_at(self._situation.record)
         progress.blocked_by = {refused.pod.key: (refused.why,) for refused in plan.refuse}
@@ -186,8 +186,9 @@ class _Step:
                 self._ask(eviction, now, release)
 
     def nothing_soon(self, plan: DrainPlan, now: datetime) -> bool:
-        """Every pod still there is blocked, or slow: told to end a while ago, with its grace not over before this step.
-        Waiting inside the step would only burn time (a pod that stops quickly does so within the step that told it).
+        """Return whether every pod still there is blocked, or slow: evicted a while ago, with its grace not over before
+        this step. Waiting inside the step would only burn time (a pod that stops quickly does so within the step that
+        evicted it).
         """
         blocked = self.progress.blocked_by
         return all(
@@ -196,8 +197,8 @@ class _Step:
         )
 
     def _is_slow(self, eviction: Eviction, now: datetime) -> bool:
-        """Told to end a while ago, and with time left: the pause after this step is for it. Where no pod waits for
-        another to come back, one that an earlier step has told is left to the pause as well.
+        """Return whether the pod was evicted a while ago and has time left: the pause after this step is for it. If no
+        pod waits for another to come back, a pod evicted by an earlier step is left to the pause as well.
         """
         ends = eviction.pod.deletion
         if ends is None:
@@ -216,11 +217,11 @@ class _Step:
             self._send_away(eviction, now)
         except EvictionRefusedError as refusal:
             self._note(eviction, refusal, release)
-        except (ClusterUnreachableError, ThrottledError) as error:  # whether it answers at all, the next list tells
+        except (ClusterUnreachableError, ThrottledError) as error:  # the next list shows whether it answers at all
             self._note(eviction, EvictionRefusedError(_unanswered(error)), release)
 
     def _waits(self, eviction: Eviction, now: datetime, release: datetime | None) -> tuple[str, ...]:
-        """What the pod waits for before it is asked: a pause after a failure, a budget, a second replica."""
+        """Return the conditions of the pod's eviction: a pause after a failure, a budget, a second replica."""
         failed = self._retries.waits(eviction, now, release)
         if failed:
             return (failed,)
@@ -236,12 +237,12 @@ class _Step:
         return (waits,) if waits else ()
 
     def _forces(self, now: datetime) -> bool:
-        """Whether pods are deleted where their eviction fails: by force, once the drain's time is over."""
+        """Return whether pods are deleted if their eviction fails: with force, once the drain's time is over."""
         record, policy = self._situation.record, self._situation.policy.drain
         return policy.force and deadlines.out_of_time(record, policy, self._started, now) is not None
 
     def _send_away(self, eviction: Eviction, now: datetime) -> None:
-        """By eviction as long as that goes; by force one that was blocked before is deleted without another try."""
+        """Evict the pod as long as that works; with force, delete a pod that was blocked before without another try."""
         pod, grace, forced = eviction.pod, eviction.grace_seconds, self._forces(now)
         known = any(line.startswith(f"{pod.key}: ") for line in self._situation.record.blocked_by)
         if eviction.how is How.DELETE or (forced and known):
@@ -260,7 +261,7 @@ class _Step:
         self._surging.gone(pod)
 
     def _note(self, eviction: Eviction, refusal: EvictionRefusedError, release: datetime | None) -> None:
-        """What the pod ran into; a budget is asked about no other pod until its pause is over."""
+        """Note the refusal of the pod's eviction; a budget is asked about no other pod until its pause is over."""
         pod, now = eviction.pod, self._clock.now()
         named = tuple(f"pdb {budget}" for budget in refusal.budgets)
         known: tuple[str, ...] = ()
@@ -281,6 +282,6 @@ def _unanswered(error: Exception) -> str:
 
 
 def _ends_too_late(eviction: Eviction, now: datetime) -> bool:
-    """A pod told to end before the deadline came nearer: it is told again, with the time that is left."""
+    """Return whether the pod was evicted before the deadline came nearer: it is evicted again, with the time left."""
     ends, left = eviction.pod.deletion, eviction.grace_seconds
     return eviction.due and ends is not None and left is not None and ends > now + timedelta(seconds=left + 1)

@@ -1,4 +1,4 @@
-"""Starting the execution of a claim: any number of callers end with one open execution, awake."""
+"""Start of the execution of a claim: any number of callers end with one open execution, awake."""
 
 from leeward.errors import RecordChangedError
 from leeward.model.termination import Status, TerminationRecord
@@ -8,11 +8,11 @@ PROBES = 20  # names that are tried in one call: with doubling steps enough for 
 
 
 def start(record: TerminationRecord, ports: Ports) -> TerminationRecord:
-    """Start the execution of the claim. While it is open it is woken where a cause has joined: its pause may last
-    minutes. When a closed one holds the name, the next attempt is begun. Step Functions keeps a closed name for 90
-    days, longer than the record lives, so that many of the next names may be taken as well: the steps double, and a
-    free one is found within one call. Every claimant derives the name from the record. A repeat wakes the run once
-    more, which only makes it look again. Raises RecordChangedError when others keep beginning attempts meanwhile.
+    """Start the execution of the claim. An open execution is woken if a cause has joined: its pause may last minutes.
+    If a closed one holds the name, the next attempt is begun. Step Functions keeps a closed name for 90 days, longer
+    than the record lives, so that many of the next names may be taken as well: the steps double, and a free one is
+    found within one call. Every claimant derives the name from the record. A repeat wakes the run once more, which only
+    makes it read again. Raises RecordChangedError if other callers keep beginning attempts.
     """
     for probe in range(PROBES):
         if ports.executions.start(record.instance, record.attempt):

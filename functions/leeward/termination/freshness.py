@@ -1,9 +1,9 @@
-"""Which facts about its instance a step of node-termination may go by, and when it has to ask AWS again. Pure, and the
+"""Facts about its instance that a step of node-termination may use, and when it has to ask AWS again. Pure, and the
 only place that decides it (docs/designs/aws-calls.md).
 
-A fact is what the record has seen (`model.seen`), overtaken by what messages have told since (causes that joined) and
-by what this termination has asked for itself. Messages may be late, lost, doubled or out of order: nothing that they
-say is final but EC2's word that an instance has ended, which was confirmed when the message was handled."""
+A fact is an observation in the record (`model.seen`), overtaken by later messages (causes that joined) and by requests
+of this termination itself. Messages may be late, lost, doubled or out of order. None of them is final but EC2's report
+that an instance has ended, which was confirmed when the message was handled."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -15,18 +15,18 @@ from leeward.model.termination import CauseKind, TerminationRecord
 
 IN_SERVICE, TERMINATING, WAITING = "InService", "Terminating", "Terminating:Wait"
 PROCEEDING = "Terminating:Proceed"
-SETTLED = frozenset({IN_SERVICE, "Standby", WAITING})  # words that last until somebody does something
+SETTLED = frozenset({IN_SERVICE, "Standby", WAITING})  # states that last until an actor changes them
 RUNNING = "running"
-KEPT = timedelta(minutes=3)  # without a message: then one may have been lost
-UNSETTLED = timedelta(seconds=10)  # of a word that does not last: a message about the next one takes a second
+KEPT = timedelta(minutes=3)  # without a message: after that one may have been lost
+UNSETTLED = timedelta(seconds=10)  # of a state that does not last: a message about the next one takes a second
 RECENT = timedelta(seconds=15)  # for a launch: an instance that has ended needs none
-DISORDER = timedelta(seconds=30)  # by which clocks, and events and looks, may be out of order
+DISORDER = timedelta(seconds=30)  # by which clocks, and events and observations, may be out of order
 
 
 class Need(Enum):
-    """What a step is about to do. `WORK`: wait, evict, heartbeat, try what AWS itself refuses where it is wrong.
-    `GROUP`: depend on the group's sizes, members or word. `ALL`: what must not be done on a stale fact: return a node
-    to service, let go, delete pods, settle the ledger.
+    """Purpose of the facts in the next step. `WORK`: wait, evict, heartbeat, try calls that AWS itself refuses if they
+    are wrong. `GROUP`: depend on the group's sizes, members or lifecycle state. `ALL`: actions that must not follow
+    from a stale fact: return a node to service, release it, delete pods, settle the ledger.
     """
 
     WORK = auto()
@@ -36,14 +36,14 @@ class Need(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What may be gone by; None: ask."""
+    """Facts that a step may use; None: ask AWS."""
 
     instance: SeenInstance | None = None
     group: SeenGroup | None = None
 
 
 def facts(record: TerminationRecord, now: datetime, need: Need) -> Facts:
-    """The facts that serve this need at this moment."""
+    """Return the facts that serve this need at this moment."""
     if need is Need.ALL:
         return Facts()
     instance = instance_fact(record, now)
@@ -53,8 +53,8 @@ def facts(record: TerminationRecord, now: datetime, need: Need) -> Facts:
 
 
 def instance_fact(record: TerminationRecord, now: datetime) -> SeenInstance | None:
-    """EC2's word. That it has ended an instance is final; a word of a stop may be overtaken by a start, so that it only
-    says that it is time to ask.
+    """Return the state that EC2 reports. A report that it has ended the instance is final. A report of a stop may be
+    overtaken by a start, so that it only means that it is time to ask.
     """
     seen = _seen_instance(record)
     told = [cause for cause in record.causes if cause.state]
@@ -72,7 +72,7 @@ def instance_fact(record: TerminationRecord, now: datetime) -> SeenInstance | No
 
 
 def group_fact(record: TerminationRecord, now: datetime) -> SeenGroup | None:
-    """The group's word for the instance, with what hardly changes of the group."""
+    """Return the group's lifecycle state of the instance, with the properties of the group that hardly change."""
     seen = record.seen.group if record.seen else None
     if seen is None or now - seen.at >= KEPT:
         return None
@@ -94,7 +94,7 @@ def group_fact(record: TerminationRecord, now: datetime) -> SeenGroup | None:
 
 
 def seconds_left(record: TerminationRecord, now: datetime) -> float:
-    """Until the facts that a step has gone by have to be asked for again, at most `KEPT`."""
+    """Return the seconds until the facts that a step has used have to be read again, at most `KEPT`."""
     span = 1.0
     while span < KEPT.total_seconds():
         later = facts(record, now + timedelta(seconds=span), Need.WORK)
@@ -105,7 +105,7 @@ def seconds_left(record: TerminationRecord, now: datetime) -> float:
 
 
 def _seen_instance(record: TerminationRecord) -> SeenInstance | None:
-    """As a step has seen it, else as it was claimed."""
+    """Return the instance as a step has observed it, else as it was claimed."""
     if record.seen and record.seen.instance:
         return record.seen.instance
     subject, claimed = record.subject, record.times.get("claimed")
@@ -119,6 +119,8 @@ def _held(kind: CauseKind, hook: str | None) -> bool:
 
 
 def _rank(lifecycle: str | None) -> int:
-    """How far its end has come; what is neither in service nor on its usual way is not overtaken by a message."""
+    """Return how far the instance's end has come. A message does not overtake a state that is neither in service nor on
+    the usual path.
+    """
     order = {IN_SERVICE: 0, "Standby": 0, TERMINATING: 1, WAITING: 2}
     return order.get(lifecycle or "", 3)

@@ -1,4 +1,4 @@
-"""Entry points of the termination room: `terminate` (steps on AWS) and `sweep`; `drain` is in `drain_handler.py`."""
+"""Entry points of the termination package: `terminate` (steps on AWS) and `sweep`; `drain` is in `drain_handler.py`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,12 +12,12 @@ from leeward.termination.steps import Step
 
 
 def terminate(event: Mapping[str, Any], context: object) -> dict[str, Any]:
-    """`{"step", "run", "execution"?, "error"?, "cause"?}` -> the run document."""
+    """Run one step: `{"step", "run", "execution"?, "error"?, "cause"?}` -> the run document."""
     return take_step(event, steps.STEPS, wiring.invocation_ports(context))
 
 
 def sweep(_event: Mapping[str, Any], context: object) -> dict[str, Any]:
-    """Once a minute: what no Catch can finish."""
+    """Finish, once a minute, work that no Catch can finish."""
     from leeward.termination.reconciler import sweep_once  # late: the steps share this module and start cold without it
 
     found = sweep_once(wiring.invocation_ports(context))
@@ -26,7 +26,7 @@ def sweep(_event: Mapping[str, Any], context: object) -> dict[str, Any]:
 
 
 def take_step(event: Mapping[str, Any], known: Mapping[str, Step], ports: Ports) -> dict[str, Any]:
-    """Run one named step and log what came of it in one line."""
+    """Run one named step and log its result in one line."""
     run = Run.from_json(event.get("run") or {})
     result = known[event["step"]](run, event, ports)
     telemetry.stepped(event["step"], result)

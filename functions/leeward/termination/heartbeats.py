@@ -1,4 +1,4 @@
-"""Keeping lifecycle hooks of ours waiting while a termination is under way, or rests after a failure."""
+"""Heartbeats that keep lifecycle hooks of ours waiting while a termination is under way, or pauses after a failure."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -11,11 +11,11 @@ from leeward.ports import Ports
 from leeward.termination import decisions
 from leeward.termination.instance_state import UNSELECTED, InstanceState
 
-AT_EVERY_CHANCE = timedelta(minutes=2)  # before a heartbeat is due: two sweeps may fail
+AT_EVERY_CHANCE = timedelta(minutes=2)  # before a heartbeat is due: two passes of the minute reconciler may fail
 
 
 def beat(situation: InstanceState, ports: Ports, ahead: timedelta = timedelta()) -> TerminationRecord:
-    """Heartbeat the hooks of ours that hold the instance and need one within `ahead`; answers the record as it is then.
+    """Heartbeat the hooks of ours that hold the instance and need one within `ahead`; return the record as it is then.
 
     A repeat finds the heartbeat in the record, and sends none before the next is due.
     """
@@ -33,7 +33,7 @@ def keep_waiting(
     ports: Ports,
     ahead: timedelta,
 ) -> TerminationRecord:
-    """The same for an instance that is known to be held, by these hooks; without a policy the defaults hold."""
+    """Heartbeat these hooks of an instance that is known to be held; without a policy the defaults apply."""
     now = ports.clock.now()
     settings = (policy or UNSELECTED).interruption.heartbeat
     due = decisions.heartbeats_due(hooks, record, settings, now, ahead)

@@ -1,8 +1,8 @@
-"""Hooks of ours that hold members of a cluster's groups, once a minute: those of an open record are heartbeaten where
-its execution did not, and those that nobody holds are adopted or answered: their event was lost, or what was to answer
-them has died.
+"""Hooks of ours that hold members of a cluster's groups, once a minute. Those of an open record are heartbeaten if its
+execution did not. Those without an open record are adopted or answered: their event was lost, or the execution that was
+to answer them has died.
 
-Hooks of others are never looked at (docs/designs/which-hooks-are-ours.md)."""
+Hooks of others are never touched (docs/designs/which-hooks-are-ours.md)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -25,15 +25,15 @@ from leeward.termination.subject import subject_of
 LAUNCH_WAIT = "Pending:Wait"
 TERMINATE_WAIT = "Terminating:Wait"
 AGAIN_AFTER = 2.0  # seconds
-BOOTS_WITHIN = timedelta(minutes=15)  # as termination.landing and upgrades count: later it does not come any more
+BOOTS_WITHIN = timedelta(minutes=15)  # as in termination.placement_inputs and upgrades: a later boot is not expected
 
 
 def settle_hooks(sight: ClusterView, running: frozenset[str], ports: Ports, found: ReconcileResult) -> None:
-    """The most urgent first: those whose time is known to run out, those of which nobody knows, launches where
-    interruption handling is off. `running`: names of open executions. Needs no nodes, so that no heartbeat waits
+    """Settle hooks, the most urgent first: those whose time is known to run out, those without an open record, launches
+    where interruption handling is off. `running`: names of open executions. Needs no nodes, so that no heartbeat waits
     for an API server.
 
-    What can be asked for many at once is: a whole zone may end in one minute, and each call is one that can fail.
+    Calls are batched where possible: a whole zone may end in one minute, and each call is one that can fail.
     """
     for group, members in _in(TERMINATE_WAIT, sight.groups):
         with apart(group.name, found):
@@ -50,10 +50,10 @@ def settle_hooks(sight: ClusterView, running: frozenset[str], ports: Ports, foun
 
 
 def settle_launches(sight: ClusterView, ports: Ports, found: ReconcileResult) -> None:
-    """Let launches go on whose nodes are Ready. The hooks of others are kept waiting for as long as a boot may take,
-    and beyond that while the API server cannot say whether the node has joined. What was throttled is tried once more a
-    moment later, all of a group after one pause: a short hook does not outlast two sweeps. An answer that is repeated
-    finds nothing waiting, a heartbeat only extends.
+    """Complete launches whose nodes are Ready. The hooks of the other members are kept waiting for as long as a boot
+    may take, and beyond that while the API server cannot say whether the node has joined. Throttled members are tried
+    once more a moment later, all of a group after one pause: a short hook does not outlast two passes. An answer that
+    is repeated finds nothing waiting; a heartbeat only extends.
     """
     for group, members in _in(LAUNCH_WAIT, sight.selected):
         with apart(group.name, found):
@@ -117,7 +117,7 @@ def _keep_waiting(
     ports: Ports,
     found: ReconcileResult,
 ) -> None:
-    """A run that is under way heartbeats by itself, but may be held up for as long as its retries last."""
+    """Heartbeat for runs under way too: a run heartbeats by itself, but its retries may delay it."""
     hooks, policy = _hooks(group, ports) if members else (), sight.policy_of(group)
     for member in members:
         record = sight.records[member.id]
@@ -129,7 +129,7 @@ def _keep_waiting(
 def _settle_endings(
     ending: Mapping[str, Sequence[GroupInstance]], sight: ClusterView, ports: Ports, found: ReconcileResult
 ) -> None:
-    """Members, by group, that had no open record when the sweep began: one may have been opened since."""
+    """Settle members, by group, that had no open record when the pass began: one may have been opened since."""
     names = [member.id for members in ending.values() for member in members]
     if not names:
         return
@@ -174,10 +174,10 @@ def _adopted(
     group: Group,
     ports: Ports,
 ) -> TerminationRecord:
-    """The claim of an instance whose event was lost; closed where another sweep has brought its termination to an end
-    meanwhile. The cause is named by the attempt before, for an instance that returns from its warm pool waits in the
-    same hook again. Nobody knows how long the hook has waited: it is heartbeaten first, so that its time runs from now
-    on, as the claim says.
+    """Claim an instance whose event was lost. The record is closed if another pass has finished its termination in
+    between. The cause is named by the attempt before, because an instance that returns from its warm pool waits in the
+    same hook again. The time that the hook has waited is unknown: it is heartbeaten first, so that its time runs from
+    now on, as the claim says.
     """
     for hook in hooks:
         ports.groups.heartbeat(group=group.name, hook=hook.name, instance=instance.id)
@@ -189,7 +189,7 @@ def _adopted(
 def _answer_switched_off(
     sight: ClusterView, group: Group, members: Sequence[GroupInstance], ports: Ports, found: ReconcileResult
 ) -> None:
-    """Launches where interruption handling is off go on at once; a drain that has begun is brought to its end."""
+    """Complete launches at once where interruption handling is off; a drain that has begun is finished."""
     ours = _ours(LAUNCHING, sight, group, ports) if _off(sight, group) else []
     records = ports.claims.read_all([member.id for member in members]) if ours else {}
     for member in members if ours else ():
@@ -199,14 +199,14 @@ def _answer_switched_off(
 
 
 def _booting(sight: ClusterView, members: Sequence[GroupInstance], ports: Ports) -> Mapping[str, Instance]:
-    """What EC2 says of members whose nodes are not Ready. Nothing is asked while the API server is away."""
+    """Describe members whose nodes are not Ready. Nothing is read while the API server does not answer."""
     names = [member.id for member in members if (node := sight.node_of(member.id)) is None or not node.ready]
     return patiently(lambda: ports.instances.describe(names), ports.clock) if names and sight.nodes is not None else {}
 
 
 def _may_boot(hook: LifecycleHook, instance: Instance | None, sight: ClusterView, now: datetime) -> bool:
-    """Whether one more heartbeat ends within the time that a boot may take. A hook with a longer time-out of its own is
-    not heartbeaten at all: its owner has said how long a boot may take. An API server that does not answer says
+    """Return whether one more heartbeat ends within the time that a boot may take. A hook with a longer time-out of its
+    own is not heartbeaten at all: its owner has set how long a boot may take. An API server that does not answer says
     nothing about the node, and must not end it.
     """
     if sight.nodes is None or instance is None:
@@ -228,7 +228,7 @@ def _hooks(group: Group, ports: Ports) -> Sequence[LifecycleHook]:
 
 
 def _off(sight: ClusterView, group: Group) -> bool:
-    """Interruption handling is off (docs/features.md, K16): hooks of ours are answered at once there."""
+    """Return whether interruption handling is off (docs/features.md, K16): hooks of ours are answered at once there."""
     settings, policy = sight.policies.settings, sight.policy_of(group)
     return settings.paused or not settings.interruption or policy is None or not policy.interruption.enabled
 
@@ -238,7 +238,7 @@ def _is_open(record: TerminationRecord | None) -> bool:
 
 
 def _is_over(record: TerminationRecord | None, instance: Instance) -> bool:
-    """Whether its last termination has ended it, and it does not run again: only the answer was lost."""
+    """Return whether its last termination ended the instance, and it does not run again: only the answer was lost."""
     return record is not None and record.outcome is Outcome.TERMINATED and instance.state not in ("pending", "running")
 
 

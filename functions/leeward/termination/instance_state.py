@@ -1,4 +1,4 @@
-"""What a step knows before it decides: the record, the instance, its group, the hooks of ours and the policy."""
+"""State that a step reads before it decides: the record, the instance, its group, the hooks of ours and the policy."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -17,15 +17,15 @@ from leeward.ports import Kubernetes, Ports
 from leeward.termination.freshness import WAITING, Need, facts
 
 POOLED_AND_RUNNING = "Warmed:Running"
-FROM_THE_GROUP = (CauseKind.ASG_TERMINATE, CauseKind.STATE_CHANGE)  # what a return to the warm pool causes
+FROM_THE_GROUP = (CauseKind.ASG_TERMINATE, CauseKind.STATE_CHANGE)  # causes that a return to the warm pool produces
 UNSELECTED = NodePolicy(name="(defaults)", selector=Selector())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceState:
-    """One instance as AWS sees it. `lifecycle` is the group's word, None when no group holds it. `listing`: the group
-    with its sizes and members, None where there is none or this step goes by facts of earlier looks; `looked`: EC2 and
-    Auto Scaling were both asked just now.
+    """State of one instance at AWS. `lifecycle` is the group's lifecycle state, None if no group holds it. `listing`:
+    the group with its sizes and members, None if there is none or this step uses facts of earlier reads. `looked`: EC2
+    and Auto Scaling were both read just now.
     """
 
     record: TerminationRecord
@@ -39,36 +39,36 @@ class InstanceState:
 
     @property
     def ended(self) -> bool:
-        """EC2 has ended it, no longer knows it, or has stopped it in its warm pool: nothing runs there any more."""
+        """True if EC2 has ended it, no longer knows it, or has stopped it in its warm pool: nothing runs there."""
         return self.instance is None or self.instance.ended or (self.pooled and self.instance.state == "stopped")
 
     @property
     def pooled(self) -> bool:
-        """The group has put it back into its warm pool, where it is stopped, hibernated, or runs on."""
+        """True if the group has returned it to its warm pool, where it is stopped, hibernated, or runs on."""
         return self.lifecycle is not None and self.lifecycle.startswith(WARMED)
 
     @property
     def state(self) -> str:
-        """EC2's word."""
+        """State that EC2 reports."""
         return self.instance.state if self.instance else GONE
 
     @property
     def held(self) -> bool:
-        """The group holds it in Terminating:Wait until its hooks are answered."""
+        """True while the group holds it in Terminating:Wait until its hooks are answered."""
         return self.lifecycle == WAITING
 
     @property
     def ours_hold(self) -> bool:
-        """A hook of ours holds it, so that another team's hook that continues ends nothing."""
+        """True if a hook of ours holds it, so that another team's hook that continues ends nothing."""
         return self.held and bool(self.our_hooks)
 
 
 def survey(record: TerminationRecord, ports: Ports, need: Need = Need.ALL) -> InstanceState:
-    """What is known, and where `freshness` says so what AWS says now: DescribeInstances, DescribeAutoScalingGroups and
-    hooks that are cached for a minute. A look is written into the record, for the steps that follow.
+    """Return the known state, read from AWS where `freshness` requires it: DescribeInstances, DescribeAutoScalingGroups
+    and hooks that are cached for a minute. A read is written into the record, for the steps that follow.
 
-    A group that no policy selects any more keeps the defaults for the run that has begun. A cause of the present
-    period that asks for force counts as `drain.force` of the policy.
+    A group that no policy selects any more keeps the defaults for the run that has begun. A cause of the present period
+    that asks for force counts as `drain.force` of the policy.
     """
     known = facts(record, ports.clock.now(), need)
     instance = _instance_of(record, known.instance) if known.instance else _ask_ec2(record, ports)
@@ -108,7 +108,7 @@ def _seen_instance(instance: Instance | None, now: datetime) -> SeenInstance:
 
 
 def _instance_of(record: TerminationRecord, seen: SeenInstance) -> Instance:
-    """The instance as far as a step of a termination needs it."""
+    """Build the instance as far as a step of a termination needs it."""
     subject = record.subject
     return Instance(
         id=subject.instance,
@@ -130,7 +130,9 @@ def _seen_group(
     policies: Iterable[NodePolicy],
     ports: Ports,
 ) -> SeenGroup:
-    """Of its tags those that a policy may ask for: fifty long ones would not travel well."""
+    """Return the observation of the group, with only those tags that a policy may ask for: fifty long ones would make
+    the document too large.
+    """
     now = ports.clock.now()
     lifecycle = _lifecycle(record, listing, instance, ports)
     if listing is None:
@@ -155,8 +157,8 @@ def _only(tags: Mapping[str, str], wanted: Iterable[str]) -> Mapping[str, str]:
 
 
 def _lifecycle(record: TerminationRecord, group: Group | None, instance: Instance | None, ports: Ports) -> str | None:
-    """The group's word. A group does not list the instances of its warm pool: one that has left the list, and runs or
-    stops all the same, is asked for by its id, which costs a call.
+    """Return the group's lifecycle state of the instance. A group does not list the instances of its warm pool: one
+    that has left the list, and still runs or stops, is read by its id, which costs a call.
     """
     listed = group.lifecycle_of(record.instance) if group else None
     left = group is not None and listed is None and instance is not None and not instance.ended
@@ -169,8 +171,8 @@ def _lifecycle(record: TerminationRecord, group: Group | None, instance: Instanc
 def of_ours(
     hooks: Iterable[LifecycleHook], record: TerminationRecord, policy: NodePolicy | None, ports: Ports
 ) -> tuple[LifecycleHook, ...]:
-    """Terminate hooks of a group that are ours to answer for this record; also those that have come straight to our
-    queue, by whatever topic.
+    """Return the terminate hooks of a group that are ours to answer for this record; also those that arrived directly
+    at our queue, by whatever topic.
     """
     announced = {cause.hook for cause in record.causes if cause.hook_ours}
     return tuple(
@@ -185,7 +187,7 @@ def _forced(policy: NodePolicy) -> NodePolicy:
 
 
 def read(instance: str, ports: Ports) -> TerminationRecord:
-    """The record. Raises InvalidInputError for an instance that nobody claimed."""
+    """Read the record. Raises InvalidInputError for an instance without a claim."""
     record = ports.claims.read(instance)
     if record is None:
         raise InvalidInputError(f"{instance}: found no termination record, expected one: claim it first")
@@ -193,7 +195,7 @@ def read(instance: str, ports: Ports) -> TerminationRecord:
 
 
 def find_node(record: TerminationRecord, kubernetes: Kubernetes) -> Node | None:
-    """The Node of the record's instance: by the name noted earlier, checked against the provider id, else among all."""
+    """Find the Node of the record's instance: by the noted name, checked against the provider id, else among all."""
     if record.subject.node:
         node = kubernetes.node(record.subject.node)
         if node is not None and node.instance_id == record.instance:

@@ -1,7 +1,8 @@
-"""Closing the books on a termination: is the launch that was made for it paid for, and who pays otherwise?
+"""Settlement of the capacity ledger at the end of a termination: whether the launch made for it is paid for, and which
+other instance pays otherwise.
 
-Every write keeps what was there first (who pays is decided once), and claiming the payer is idempotent by the debt's
-name: killed anywhere, it can be done again."""
+Every write keeps earlier entries (the payer is decided once), and claiming the payer is idempotent by the debt's name:
+killed anywhere, it can be repeated."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -17,8 +18,9 @@ from leeward.termination.instance_state import InstanceState, read
 
 
 def settle(situation: InstanceState, ports: Ports) -> str | None:
-    """Pay, forgive or pass on what this instance's end owes. None when the books are closed, else the sentence that
-    says what is waited for: the group's own word on how it parted with the instance, or the member that will pay.
+    """Pay, forgive or pass on the debts of this instance's end. Return None when all debts are settled, else the
+    sentence that names the awaited event: the group's own report on how it parted with the instance, or the member that
+    will pay.
     """
     record = situation.record
     for debt in capacity_ledger.debts(record):
@@ -29,20 +31,20 @@ def settle(situation: InstanceState, ports: Ports) -> str | None:
                 "still to launch the member that can pay"
             )
         ports.claims.note(record.instance, payers={debt: payer})
-        if payer == record.instance:  # it pays for one; the next looks again
+        if payer == record.instance:  # it pays for one debt; the next one reads the record again
             situation = replace(situation, record=read(record.instance, ports))
     ask_payers(record, ports)
     return None
 
 
 def ask_payers(record: TerminationRecord, ports: Ports) -> None:
-    """Claim whoever pays for this instance, where it does not itself; a repeat finds the claim."""
+    """Claim the instances that pay for this one, if it does not pay itself; a repeat finds the claim."""
     for debt, payer in capacity_ledger.passed_on(read(record.instance, ports)).items():
         _ask(payer, debt, record, ports)
 
 
 def forgiven(record: TerminationRecord, debt: str, group: Group, ports: Ports) -> bool:
-    """Whether nothing is left to pay: somebody has made the group smaller since, or it may not become smaller."""
+    """Return whether nothing is left to pay: another actor made the group smaller, or it may not become smaller."""
     since = capacity_ledger.owed_since(record, debt)
     if group.desired <= group.minimum or since is None:
         return True
@@ -50,7 +52,9 @@ def forgiven(record: TerminationRecord, debt: str, group: Group, ports: Ports) -
 
 
 def pays_itself_later(situation: InstanceState, ports: Ports) -> bool:
-    """Whether an instance that was given back owes what nobody else can be asked to pay: it is tried again later."""
+    """Return whether an instance that was returned to service has a debt that no other instance can be asked to pay:
+    its termination is retried later.
+    """
     record, group = situation.record, situation.listing
     if group is None or situation.ended or not record.has(CauseKind.SURPLUS):
         return False
@@ -60,14 +64,14 @@ def pays_itself_later(situation: InstanceState, ports: Ports) -> bool:
 
 
 def _payer(debt: str, situation: InstanceState, ports: Ports) -> str | None:
-    """Who pays: this instance, another, nobody; None while the group has not spoken, or while no member is free to pay
-    and the group has still to launch one: forgiven then, it would stay one too large. A detached instance that runs on
-    waits for no launch.
+    """Return the payer: this instance, another, or the constant for no payer. None while the group has not reported, or
+    while no member is free to pay and the group has still to launch one: forgiven then, the group would stay one too
+    large. A detached instance that runs on waits for no launch.
     """
     record, group = situation.record, situation.listing
     if group is None:
         return NOBODY
-    if not situation.ended and situation.lifecycle is not None:  # given back: it stays, and so would the other
+    if not situation.ended and situation.lifecycle is not None:  # returned to service: it stays, and so would the other
         return _somebody_else(record, debt, group, ports)
     since = min(
         record.times.get("claimed", ports.clock.now()), capacity_ledger.owed_since(record, debt) or ports.clock.now()
@@ -88,8 +92,8 @@ def _payer(debt: str, situation: InstanceState, ports: Ports) -> str | None:
 
 
 def _launched(debt: str, record: TerminationRecord, ports: Ports) -> datetime | None:
-    """When EC2 launched what was launched for this instance itself; None where EC2 knows none of it any more, and for
-    a debt taken over, whose launch is older than the question who pays.
+    """Return when EC2 launched the replacement of this instance itself. None if EC2 knows no such instance any more,
+    and for a debt taken over, whose launch is older than the question which instance pays.
     """
     if debt != record.surge_name or record.replacement is None:
         return None
@@ -98,21 +102,23 @@ def _launched(debt: str, record: TerminationRecord, ports: Ports) -> datetime | 
 
 
 def give_back_debts(record: TerminationRecord, ports: Ports) -> None:
-    """What this instance was to pay for upgrades goes back to them: it was given back and is tried again much later."""
+    """Return to upgrades the debts that this instance was to pay for them: it was returned to service and its
+    termination is retried much later.
+    """
     for debt in capacity_ledger.debts(record):
         if capacity_ledger.of_upgrade(debt):
             ports.claims.note(record.instance, payers={debt: RETURNED})
 
 
 def _somebody_else(record: TerminationRecord, debt: str, group: Group, ports: Ports) -> str:
-    """An upgrade chooses among its own old nodes, and knows itself who has changed the group's size."""
+    """Return another payer. An upgrade chooses among its own old nodes, and knows itself the cause of a resize."""
     if capacity_ledger.of_upgrade(debt):
         return RETURNED
     return NOBODY if forgiven(record, debt, group, ports) else _another(record, debt, group, ports)
 
 
 def _another(record: TerminationRecord, debt: str, group: Group, ports: Ports) -> str:
-    """The youngest member that nobody is ending and that was not asked before; nobody where there is none."""
+    """Return the youngest member that is not terminating and was not asked before, or the constant for no payer."""
     instances = ports.instances.describe(member.id for member in group.instances)
     for member in capacity_ledger.candidates(group, instances):
         known = ports.claims.read(member.id) if member.id != record.instance else record

@@ -1,7 +1,7 @@
 """Pods that get a second replica before they leave (`drain.singleReplicas: surge`), known before a drain begins.
 
-Pure. Offline a lone pod is known by the pods alone; live `surging.surged` asks for its Deployment as well, which a
-HorizontalPodAutoscaler, the strategy Recreate or a rollout may keep from being scaled."""
+Pure. Offline, a lone pod is found from the pods alone. Live, `replica_surge.surged` reads its Deployment as well, which
+a HorizontalPodAutoscaler, the strategy Recreate or a rollout may keep from being scaled."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,24 +14,24 @@ from leeward.termination.drain_plan import DrainPlan, Eviction, How
 
 
 def lone_pods(pods: Iterable[Pod], among: Iterable[Pod]) -> tuple[Pod, ...]:
-    """Those of the pods that are the only one of their Deployment `among` all pods that are known, ready and without a
-    volume that a second one elsewhere could not have.
+    """Return the pods that are the only one of their Deployment `among` all known pods, ready and without a volume that
+    a second pod elsewhere could not have.
     """
     count = Counter(_workload(pod) for pod in among if not pod.finished)
     return tuple(pod for pod in pods if _may_surge(pod) and count[_workload(pod)] <= 1)
 
 
 def with_surges(plan: DrainPlan, surged: frozenset[str], budgets: Sequence[PodDisruptionBudget]) -> DrainPlan:
-    """The plan in which the pods named by `surged` (`namespace/name`) wait for a second replica. Pods that are deleted
-    wait for nothing.
+    """Return the plan in which the pods named by `surged` (`namespace/name`) wait for a second replica. Pods that are
+    deleted wait for nothing.
     """
     evict = tuple(_surged(one, budgets) if one.pod.key in surged else one for one in plan.evict)
     return replace(plan, evict=evict)
 
 
 def refusal_beside_second(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> Refusal | None:
-    """What forbids evicting a lone pod once a second replica is ready: a budget such as `maxUnavailable: 0`, or several
-    budgets; None where nothing does.
+    """Return the refusal that forbids evicting a lone pod once a second replica is ready: a budget such as
+    `maxUnavailable: 0`, or several budgets. None if nothing forbids it.
     """
     return refusal(pod, [_with_one_more(budget) if budget.selects(pod) else budget for budget in budgets])
 
@@ -52,8 +52,8 @@ def _may_surge(pod: Pod) -> bool:
 
 
 def _with_one_more(budget: PodDisruptionBudget) -> PodDisruptionBudget:
-    """The budget's status as the disruption controller writes it when one more of its pods is healthy. A status that
-    counts no pods counts the lone one.
+    """Return the budget with the status that the disruption controller writes when one more of its pods is healthy. A
+    status that counts no pods counts the lone one.
     """
     expected = max(budget.expected_pods, 1) + 1
     healthy = max(budget.current_healthy, 1) + 1

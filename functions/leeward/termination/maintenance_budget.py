@@ -1,4 +1,4 @@
-"""Maintenance that lies far ahead waits for the disruption budgets of its node's policy."""
+"""Deferral of maintenance that lies far ahead, until the disruption budgets of its node's policy allow it."""
 
 from datetime import datetime
 
@@ -13,16 +13,16 @@ from leeward.termination.reconcile_result import ReconcileResult
 
 
 def paced(record: TerminationRecord, now: datetime) -> bool:
-    """Whether the termination can wait: nothing but maintenance wants it, and that is more than a day away."""
+    """Return whether the termination can wait: its only causes are maintenance, and that is more than a day away."""
     only_far = all(cause.kind is CauseKind.SCHEDULED_CHANGE for cause in record.causes)
     date = detach_deadline(record, now)
     return only_far and date is not None and date - now > decisions.FAR_AHEAD
 
 
 def budget_left(record: TerminationRecord, ports: Ports, found: ReconcileResult, now: datetime) -> bool:
-    """Whether the budgets of the node's policy, and those of its zone, allow one more; if so its node is marked at
-    once, so that the next one is counted against it. One that is marked already (a sweep died before the start) has its
-    place. An instance that has ended needs none: its record is only to be closed.
+    """Return whether the budgets of the node's policy, and those of its zone, allow one more disruption. If so, taint
+    the node at once, so that the next one is counted against it. A node that is tainted already (the reconciler died
+    before the start) has its place. An instance that has ended needs no budget: its record is only to be closed.
     """
     situation = survey(record, ports)
     if situation.listing is None or situation.ended:

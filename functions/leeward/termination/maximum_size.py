@@ -1,7 +1,7 @@
-"""Room in the group for a replacement: a group at MaxSize is raised by one for each, and put back afterwards.
+"""Capacity in the group for a replacement: a group at MaxSize is raised by one for each, and put back afterwards.
 
 Killed anywhere, the owner's MaxSize is not forgotten: it is in the table before the first call that changes it, and
-stays there until a call has put it back, in the step that closes a record or in the minute sweep."""
+stays there until a call has put it back, in the step that closes a record or in the minute reconciler."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from leeward.ports import Ports
     from leeward.upgrade.record import UpgradeRecord
 
-TRIES = 20  # where other replacements change MaxSize or take the room at the same moment
+TRIES = 20  # while other replacements change MaxSize or use it up at the same moment
 LOOKS = 3  # a second apart, while MaxSize is being put back
 ABANDONED = timedelta(minutes=2)  # longer than an invocation: the caller that was putting MaxSize back has died
 BUSY = "MaxSize of the group is being put back"
@@ -29,8 +29,8 @@ LOST = "others change MaxSize of the group at the same moment"
 
 
 def launch(record: TerminationRecord, group: Group, subnet: str, token: str, ports: Ports) -> Replacement:
-    """LaunchInstances, with MaxSize raised where that refuses it. Idempotent: the token gives the same instance, and a
-    group that has room is not raised. The maximum of a managed node group is EKS' own and stays.
+    """Call LaunchInstances, and raise MaxSize if it refuses because of that. Idempotent: the token gives the same
+    instance, and a group below its MaxSize is not raised. The maximum of a managed node group belongs to EKS and stays.
     """
     if group.nodegroup:
         return ports.groups.launch(group=group.name, subnet=subnet, token=token)
@@ -52,8 +52,9 @@ def launch(record: TerminationRecord, group: Group, subnet: str, token: str, por
 
 
 def _make_room(record: TerminationRecord, name: str, ports: Ports, refused: Replacement | None) -> str:
-    """Empty once the launch may be tried; else why it may not. A launch is tried before MaxSize is looked at, unless
-    other replacements have raised it: then the instance is written down as a holder first.
+    """Raise MaxSize if the launch needs it. Return an empty string once the launch may be tried, else why it may not. A
+    launch is tried before MaxSize is read, unless other replacements have raised it: then the instance is first
+    recorded as a holder.
     """
     item = _read_at_rest(name, ports)
     if item is None:
@@ -61,7 +62,7 @@ def _make_room(record: TerminationRecord, name: str, ports: Ports, refused: Repl
     holds = record.instance in item.holders
     if refused is None and (holds or not item.active):
         return ""
-    noted = _recorded(name, record.subject.cluster, ports)  # before and after the look at the group
+    noted = _recorded(name, record.subject.cluster, ports)  # before and after the read of the group
     group = ports.groups.describe([name]).get(name)
     if group is None:
         return f"no Auto Scaling group {name}"
@@ -84,7 +85,7 @@ def _make_room(record: TerminationRecord, name: str, ports: Ports, refused: Repl
 
 
 def _read_at_rest(name: str, ports: Ports) -> RaisedMaximum | None:
-    """The group's item; None while a caller puts MaxSize back, which a launch at that moment would make a scale-in."""
+    """Read the group's item. None while a caller puts MaxSize back: a launch at that moment would cause a scale-in."""
     for looked in range(LOOKS):
         if looked:
             ports.clock.sleep(1)
@@ -95,7 +96,7 @@ def _read_at_rest(name: str, ports: Ports) -> RaisedMaximum | None:
 
 
 def _recorded(name: str, cluster: str, ports: Ports) -> tuple[int, int] | None:
-    """The owner's MaxSize as an upgrade or a disruption run of the group has recorded it, and the most that it set."""
+    """Return the owner's MaxSize as an upgrade or a disruption run of the group recorded it, and the most it set."""
     upgrade = ports.upgrades.read(name)
     if upgrade is not None and upgrade.raised_maximum:
         return upgrade.maximum, upgrade.raised_to or sys.maxsize
@@ -104,8 +105,8 @@ def _recorded(name: str, cluster: str, ports: Ports) -> tuple[int, int] | None:
 
 
 def owners_maximum(name: str, ports: Ports) -> int:
-    """MaxSize as the group's owner chose it, also while replacements have raised it. The item is read before and after
-    the group, for it may be raised or put back in between. Raises ObjectGoneError.
+    """Return MaxSize as the group's owner chose it, also while replacements have raised it. The item is read before and
+    after the group, because it may be raised or put back in between. Raises ObjectGoneError.
     """
     before = ports.maxima.read(name)
     group = ports.groups.describe([name]).get(name)
@@ -123,10 +124,12 @@ def put_back(
     ports: Ports,
     works: Callable[[UpgradeRecord], bool] = lambda upgrade: upgrade.ended is None,
 ) -> bool:
-    """Put the owner's MaxSize back once no replacement needs the room and the desired size fits; whether that is done.
+    """Put the owner's MaxSize back once no replacement needs the capacity and the desired size fits. Return whether
+    that is done.
 
-    Idempotent. An item at whose group the MaxSize is none of ours any more is settled without a call: the owner has
-    chosen another. While an upgrade or a disruption run of the group is open, it waits: they launch into the same room.
+    Idempotent. If the group's MaxSize is none that Leeward set, the item is settled without a call: the owner has
+    chosen another. While an upgrade or a disruption run of the group is open, the item waits: they launch into the same
+    capacity.
     """
     name, now = item.group, ports.clock.now()
     if not item.active or (item.restoring is not None and now - item.restoring < ABANDONED):
@@ -154,7 +157,7 @@ def put_back(
 
 
 def _needs_room(record: TerminationRecord | None) -> bool:
-    """A launch that may have been made and is not paid for."""
+    """Return whether a launch may have been made that is not paid for."""
     return record is not None and record.status is Status.OPEN and not record.surge_accounted
 
 

@@ -1,4 +1,4 @@
-"""The steps after a drain that speak to Kubernetes: the node goes back into service, or its Node object is removed."""
+"""Steps after a drain that call Kubernetes: return the node to service, or remove its Node object."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,8 +17,9 @@ from leeward.termination.run import Next, Run
 
 
 def give_back(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """The node goes back into service: its pods did not leave in time, or nothing wants it gone any more. `finish`
-    closes the record. A Node that somebody has deleted keeps its mark: it is tried again, and takes no new pods.
+    """Return the node to service: its pods did not leave in time, or no cause requests its termination any more.
+    `finish` closes the record. A Node that a person or a controller has deleted keeps its taint: its termination is
+    retried, and it takes no new pods.
     """
     record = read(run.instance, ports)
     spared = run.next is Next.SPARE
@@ -37,10 +38,10 @@ def give_back(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def remove_node(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Delete the Node object, with our finalizer where it carries it, only once EC2 says that the instance ends and its
-    volumes are free. Raises ClusterUnreachableError, so that the state machine tries again for a while. The run keeps
-    the version at which its hooks were answered: a hook that joins while the API server is away must send it round once
-    more.
+    """Delete the Node object, and our finalizer if it carries it, only once EC2 reports that the instance has ended and
+    its volumes are free. Raises ClusterUnreachableError, so that the state machine retries for a while. The run keeps
+    the version at which its hooks were answered: a hook that joins while the API server is away must cause one more
+    pass.
     """
     situation = survey(read(run.instance, ports), ports, Need.WORK)
     record = situation.record

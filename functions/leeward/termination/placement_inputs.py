@@ -1,7 +1,7 @@
-"""What is looked up before a replacement is placed: the facts of fn sync, free addresses, the node's pods, newcomers.
+"""Inputs read before a replacement is placed: the facts of fn sync, free addresses, the node's pods, newcomers.
 
-Nothing here fails: whatever cannot be had is left out and named, because a node that EC2 takes in two minutes does not
-wait for a fact."""
+Never raises: unavailable inputs are omitted and listed in `doubts`, because a node that EC2 takes in two minutes does
+not wait for a fact."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ from leeward.placement.replacement import Known, Leaving
 from leeward.ports import Ports
 from leeward.termination.instance_state import InstanceState, find_node
 
-JOINS_WITHIN = timedelta(minutes=15)  # an instance that is no Ready node by then never takes its addresses
+JOINS_WITHIN = timedelta(minutes=15)  # an instance that is not a Ready node by then never takes its addresses
 STAYING = ("Pending", "InService")
 NEEDED = (FactKind.SUBNETS, FactKind.INSTANCE_TYPES, FactKind.TEMPLATES, FactKind.NODES, FactKind.CNI)
 
@@ -27,9 +27,10 @@ T = TypeVar("T")
 
 @dataclass(slots=True, kw_only=True)
 class PlacementInputs:
-    """What was found. `node` None: not there, or nobody could ask; `doubts`: what is old or missing, one sentence each.
+    """Inputs of a placement. `node` None: it does not exist, or could not be read; `doubts`: inputs that are old or
+    missing, one sentence each.
 
-    `silent`: the cluster's API did not answer, and is not asked again in this step.
+    `silent`: the cluster's API did not answer, and is not called again in this step.
     """
 
     leaving: Leaving
@@ -40,8 +41,8 @@ class PlacementInputs:
 
 
 def look(situation: InstanceState, group: Group, ports: Ports) -> PlacementInputs:
-    """One read of the table, one DescribeSubnets, two or three calls of the cluster's API; one DescribeInstances where
-    members have been launched that are not Ready yet.
+    """Read the inputs: one read of the table, one DescribeSubnets, two or three calls of the cluster's API, and one
+    DescribeInstances if members have been launched that are not Ready yet.
     """
     subject = situation.record.subject
     leaving = Leaving(instance=subject.instance, zone=subject.zone, subnet=subject.subnet, type=subject.instance_type)
@@ -71,7 +72,7 @@ def _facts(cluster: str, found: PlacementInputs, ports: Ports) -> ClusterFacts:
 
 
 def _subnets(group: Group, facts: ClusterFacts, found: PlacementInputs, ports: Ports) -> tuple[Subnet, ...]:
-    """With the addresses that are free now, else as they were when fn sync looked."""
+    """Return the group's subnets with the addresses that are free now, else as fn sync read them."""
     live = _try(lambda: ports.network.subnets(group.subnets), "free addresses", found) if group.subnets else {}
     known = live or {subnet.id: subnet for subnet in facts.subnets}
     return tuple(known[name] for name in group.subnets if name in known)
@@ -80,7 +81,9 @@ def _subnets(group: Group, facts: ClusterFacts, found: PlacementInputs, ports: P
 def _newcomers(
     group: Group, leaving: str, facts: ClusterFacts, found: PlacementInputs, ports: Ports
 ) -> tuple[Instance, ...]:
-    """Members that were launched and are no Ready nodes yet. Without counted nodes only those that still boot."""
+    """Return the members that were launched and are no Ready nodes yet. Without counted nodes, return only those that
+    still boot.
+    """
     counted = FactKind.NODES in facts.synced
     names = [
         member.id
@@ -98,7 +101,7 @@ def _newcomers(
 
 
 def _ask_the_cluster(situation: InstanceState, found: PlacementInputs, ports: Ports) -> None:
-    """The node and its pods; the volumes only where one of its pods has a claim."""
+    """Read the node and its pods; the volumes only if one of its pods has a claim."""
     kubernetes = ports.clusters.kubernetes(situation.record.subject.cluster)
     try:
         node = find_node(situation.record, kubernetes)

@@ -1,4 +1,4 @@
-"""What one step of a drain has done, and how people are told of what is left."""
+"""Progress of one step of a drain, and the sentences for people about the pods that are left."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,23 +13,23 @@ SHORTEST = 2.0  # seconds of a pause
 
 @dataclass(slots=True)
 class Progress:
-    """What one step has done so far. `moved`: a pod has left, or was told to. `not_asked`: pods whose turn it is and
-    for which the step had no time.
+    """Progress of one step so far. `moved`: a pod has left, or was evicted. `not_asked`: pods whose turn it is and for
+    which the step had no time.
     """
 
     evicted: int = 0
     moved: bool = False
     not_asked: int = 0
-    blocked_by: dict[str, tuple[str, ...]] = field(default_factory=dict)  # pod -> what blocks it
+    blocked_by: dict[str, tuple[str, ...]] = field(default_factory=dict)  # pod -> its blockers
 
     @property
     def blockers(self) -> tuple[str, ...]:
-        """One line a pod, as people read it."""
+        """Lines for people, one per pod."""
         return tuple(f"{pod}: {', '.join(why)}" for pod, why in sorted(self.blocked_by.items()))
 
 
 def leaving(plan: DrainPlan, progress: Progress) -> str:
-    """The pod that takes longest, or how many the step had no time to ask."""
+    """Name the pod that takes longest, or how many pods the step had no time to evict."""
     if progress.not_asked:
         return f"{progress.not_asked} of {len(plan.evict)} pods were not asked yet: the API server answers slowly"
     ends = [(eviction.pod.deletion, eviction.pod.key) for eviction in plan.evict if eviction.pod.deletion is not None]
@@ -38,12 +38,12 @@ def leaving(plan: DrainPlan, progress: Progress) -> str:
 
 
 def moved_last(record: TerminationRecord, started: datetime) -> datetime:
-    """When a pod last moved, or the first could have."""
+    """Return when a pod last moved, or the first could have."""
     times = (record.times.get("moved"), record.times.get("evicting"), started)
     return max(moment for moment in times if moment is not None)
 
 
 def longest_grace(plan: DrainPlan, now: datetime) -> float:
-    """Seconds until the last pod that was told to leave has ended."""
+    """Return the seconds until the last evicted pod has ended."""
     left = [(e.pod.deletion - now).total_seconds() + KUBELET for e in plan.turn if e.pod.deletion]
     return max(left, default=SHORTEST)

@@ -1,7 +1,7 @@
 """Evictions of a node that EC2 takes within two minutes, without a call to EC2 or Auto Scaling.
 
 In a storm AWS throttles the calls that every other step begins with, and pods must not wait for them. One turn is made
-with what the record says; it is idempotent as every turn is (docs/designs/storms.md)."""
+from the record alone; it is idempotent as every turn is (docs/designs/storms.md)."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -26,10 +26,10 @@ LONGEST_SECONDS = 10.0  # drains of other clusters need the place of one whose A
 
 
 def evict_promptly(record: TerminationRecord, ports: Ports) -> tuple[DrainPlan, Progress] | None:
-    """Ask the pods whose turn it is to leave; the plan as it was before, and what came of it. None: EC2 does not take
-    the instance, the record names no policy, or no Node stands for it. Raises as the calls of Kubernetes do.
+    """Evict the pods whose turn it is. Return the plan from before the turn, and the progress. None: EC2 does not take
+    the instance, the record names no policy, or the instance has no Node. Raises as the calls of Kubernetes do.
 
-    Never deletes by force or for a grace period of the policy: neither the instance nor its group was looked at.
+    Never deletes by force or for a grace period of the policy: neither the instance nor its group was read.
     """
     policy = _policy(record, ports)
     if policy is None or not record.has(*ABRUPT):
@@ -63,8 +63,8 @@ def _turn(
 
 
 def turn_in_storm(run: Run, record: TerminationRecord, ports: Ports) -> Run | None:
-    """One turn of evictions and a pause, where so many drain that neither AWS nor the function's concurrency would
-    serve them all at once. None where that is not so, or every pod has left: AWS is asked then.
+    """Make one turn of evictions and pause, if so many nodes drain that neither AWS nor the function's concurrency
+    would serve them all at once. Return None if that is not so, or every pod has left: AWS is called then.
     """
     if not evicts_alone(record, ports.clock.now()):
         return None
@@ -83,9 +83,7 @@ def turn_in_storm(run: Run, record: TerminationRecord, ports: Ports) -> Run | No
 
 
 def survey_or_evict(record: TerminationRecord, ports: Ports, need: Need = Need.ALL) -> InstanceState:
-    """What is known, by `survey`. Where AWS throttles, the pods of an instance that EC2 takes are evicted before that
-    is raised.
-    """
+    """Return the state by `survey`. If AWS throttles, evict the pods of an instance that EC2 takes, then raise."""
     try:
         return survey(record, ports, need)
     except (AwsUnavailableError, ThrottledError):
@@ -95,11 +93,11 @@ def survey_or_evict(record: TerminationRecord, ports: Ports, need: Need = Need.A
 
 
 def _policy(record: TerminationRecord, ports: Ports) -> NodePolicy | None:
-    """The policy that selected the instance when it was claimed, as it is now."""
+    """Return the present version of the policy that selected the instance when it was claimed."""
     known = ports.clusters.policies(record.subject.cluster).policies if record.subject.policy else ()
     return next((policy for policy in known if policy.name == record.subject.policy), None)
 
 
 def _unseen(record: TerminationRecord, policy: NodePolicy) -> InstanceState:
-    """What the record alone says."""
+    """Build the state from the record alone."""
     return InstanceState(record=record, instance=None, group=None, lifecycle=None, our_hooks=(), policy=policy)

@@ -1,4 +1,4 @@
-"""What one sweep has found and mended, and the boundary that keeps one failure from stopping the rest."""
+"""Result of one pass of the minute reconciler, and the boundary that keeps one failure from stopping the rest."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,10 +12,10 @@ from leeward.isolation import isolate_errors
 
 @dataclass(slots=True)
 class ReconcileResult:
-    """What one sweep mended, by instance or node; `errors` names what it could not look at.
+    """Fixes of one pass, by instance or node; `errors` names the objects that could not be handled.
 
     `let_go`: Nodes that lost our finalizer, `held`: those that got it; `repaired`: instances claimed because their
-    nodes are unhealthy, `deleted`: because somebody has deleted the Node. `foreign`: nodes that another
+    nodes are unhealthy, `deleted`: because a person or a controller has deleted the Node. `foreign`: nodes that another
     deployment is terminating, with its id.
     """
 
@@ -34,21 +34,21 @@ class ReconcileResult:
     errors: list[str] = field(default_factory=list)
 
     def note(self, what: str, error: LeewardError) -> None:
-        """One thing that went wrong."""
+        """Note one failure."""
         self.errors.append(f"{what}: {type(error).__name__}: {error}")
 
     def add(self, other: "ReconcileResult") -> None:
-        """What another part of the same sweep has found."""
+        """Add the result of another part of the same pass."""
         for name in self.__slots__:
             getattr(self, name).extend(getattr(other, name))
 
     def to_json(self) -> dict[str, Any]:
-        """For the log."""
+        """Return the result as a document for the log."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
 @contextmanager
 def apart(what: str, found: ReconcileResult) -> Iterator[None]:
-    """Note what goes wrong with one thing, whatever it is, so that the others are still looked at."""
+    """Note any failure with one object, so that the others are still handled."""
     with isolate_errors(partial(found.note, what)):
         yield

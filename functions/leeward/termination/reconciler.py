@@ -1,10 +1,10 @@
-"""The minute sweeper: finishes what no Catch can finish, and looks where no event is sent.
+"""Minute reconciler: finishes work that no Catch can finish, and reads state for which no event is sent.
 
 Top-level time-outs, an operator's stop, data limits and runtime errors go uncaught, events are best effort, and a
 function can die between two calls. So, once a minute: Nodes whose instances are gone lose our finalizer, before all
-else; executions that should run but do not are started again, hooks of ours that nobody holds are claimed or answered,
-marks without a record come off, new nodes get what they have to carry, and nodes that are unhealthy or were deleted are
-claimed. Reading first and acting only on what is still true makes any number of sweeps the same as one."""
+else; executions that should run but do not are started again; hooks of ours without an open record are claimed or
+answered; taints without a record are removed; new nodes get their labels and finalizers; nodes that are unhealthy or
+were deleted are claimed. Each pass reads first and acts only on current state, so any number of passes equals one."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -32,17 +32,18 @@ from leeward.termination.records import read_records
 SECOND_SIGHT = timedelta(minutes=10)
 CLUSTERS = 32  # at a time
 NODES_SECONDS = 10.0  # for the nodes of a cluster and the finalizers of those that are gone
-KUBERNETES_SECONDS = 25.0  # for everything else that one sweep does in a cluster, of the function's 55
+KUBERNETES_SECONDS = 25.0  # for everything else in a cluster in one pass, of the function's 55
 
 __all__ = ["ReconcileResult", "sweep_once"]
 
 
 def sweep_once(ports: Ports, each: Executor = in_threads) -> ReconcileResult:
-    """One sweep over all clusters, side by side. A part that fails is named in `errors` and does not stop the others.
+    """Run one pass over all clusters, concurrently. A part that fails is named in `errors` and does not stop the
+    others.
 
-    What needs no API server does not wait for one: hooks are heartbeaten and executions started again while the nodes
-    are read. Hooks come before everything that is done for one record after the other, which may take a storm's sweep
-    to its time-out: a hook that has timed out is lost, what else is left over is done a minute later.
+    Work that needs no API server does not wait for one: hooks are heartbeaten and executions started again while the
+    nodes are read. Hooks come before everything that is done for one record after the other, which may take the pass to
+    its time-out in a storm: a hook that has timed out is lost; other remaining work is done a minute later.
     """
     found = ReconcileResult()
     served = ports.clusters.names()
@@ -63,7 +64,7 @@ def sweep_once(ports: Ports, each: Executor = in_threads) -> ReconcileResult:
 
 @dataclass(slots=True, kw_only=True)
 class _ClusterSweep:
-    """One cluster's part of a sweep. `records`: the open ones of all clusters."""
+    """Part of a pass for one cluster. `records`: the open ones of all clusters."""
 
     cluster: str
     records: Mapping[str, TerminationRecord]
@@ -72,7 +73,7 @@ class _ClusterSweep:
     found: ReconcileResult = field(default_factory=ReconcileResult)
 
     def run(self, each: Executor) -> None:
-        """What needs AWS alone beside the reading of the nodes, then the rest. Raises nothing."""
+        """Do the work that needs AWS alone while the nodes are read, then the rest. Raises nothing."""
         with apart(self.cluster, self.found):
             seen: dict[str, Mapping[str, Node]] = {}
             sight = self._sight()
@@ -86,7 +87,7 @@ class _ClusterSweep:
         return None
 
     def _without_nodes(self, sight: ClusterView | None) -> None:
-        """Hooks first. Records are taken up also where policies or groups cannot be read."""
+        """Settle hooks, then start executions again. Records are handled even if policies or groups are unreadable."""
         if sight is not None:
             with apart(f"{self.cluster}: hooks", self.found):
                 settle_hooks(sight, self.running, self.ports, self.found)
@@ -119,8 +120,8 @@ def _revive_all(
 
 
 def _nodes(cluster: str, ports: Ports, found: ReconcileResult) -> Mapping[str, Node] | None:
-    """By instance, None while the API server is away. The first thing that is done with them is to let go of those that
-    a dead instance has left behind, also in a cluster that is paused: nobody else can.
+    """Read the nodes, by instance; None if the API server does not answer. Nodes that a dead instance has left behind
+    lose our finalizer first, also in a cluster that is paused: no other controller can remove it.
     """
     nodes: Mapping[str, Node] | None = None
     with apart(cluster, found):
@@ -132,8 +133,9 @@ def _nodes(cluster: str, ports: Ports, found: ReconcileResult) -> Mapping[str, N
 
 
 def _open_records(ports: Ports, found: ReconcileResult) -> Mapping[str, TerminationRecord]:
-    """By instance. Each minute begins with another one, so that a sweep that dies early leaves no record behind for
-    good. Where they cannot be read the sweep ends: what is under way would be taken for what nobody does.
+    """Read the open records, by instance. Each minute begins with another one, so that a pass that dies early never
+    skips the same record for good. If they cannot be read the pass ends: terminations under way would be taken for
+    unhandled ones.
     """
     names = patiently(ports.claims.open_instances, ports.clock)
     first = ports.clock.now().minute % len(names) if names else 0
@@ -143,14 +145,14 @@ def _open_records(ports: Ports, found: ReconcileResult) -> Mapping[str, Terminat
 
 
 def _running(ports: Ports, found: ReconcileResult) -> frozenset[str]:
-    """Names of the open executions; none where they cannot be listed, and each is asked for then."""
+    """Return the names of the open executions; none if they cannot be listed, and each is then looked up on its own."""
     with apart("executions", found):
         return patiently(ports.executions.all_running, ports.clock)
     return frozenset()
 
 
 def _revive(record: TerminationRecord, running: frozenset[str], ports: Ports, found: ReconcileResult) -> None:
-    """Start the execution of an open record again, unless it runs, rests after a failure, or waits for a budget."""
+    """Start the execution of an open record again, unless it runs, pauses after a failure, or waits for a budget."""
     now = ports.clock.now()
     if execution_name(record.instance, record.attempt) in running or record.times.get("retry", now) > now:
         return
@@ -176,7 +178,7 @@ def _look(
 
 
 def _sweep_cluster(sight: ClusterView, ports: Ports, found: ReconcileResult) -> None:
-    """What is not a matter of minutes."""
+    """Do the work of a cluster that is not urgent within minutes."""
     cluster = sight.cluster
     with apart(f"{cluster}: upgrades", found):
         from leeward.upgrade.reconciler import (
@@ -197,7 +199,9 @@ def _sweep_cluster(sight: ClusterView, ports: Ports, found: ReconcileResult) -> 
 
 
 def _put_back_maxima(sight: ClusterView, ports: Ports, found: ReconcileResult) -> None:
-    """Groups that replacements have raised, also those that no policy selects any more: one read for a hundred."""
+    """Put back MaxSize of groups that replacements have raised, also of those that no policy selects any more. One read
+    serves a hundred groups.
+    """
     for item in ports.maxima.read_all(group.name for group in sight.groups).values():
         if not item.active:
             continue
@@ -211,8 +215,9 @@ def _put_back_maxima(sight: ClusterView, ports: Ports, found: ReconcileResult) -
 def _sweep_nodes(
     sight: ClusterView, nodes: Mapping[str, Node], in_round: frozenset[str] | None, ports: Ports, found: ReconcileResult
 ) -> None:
-    """What is done to nodes needs an API server that answers: without one nothing is ended. `in_round`: instances of
-    the open disruption round, whose nodes carry our mark before they are claimed; None: that could not be read.
+    """Reconcile the nodes. This needs an API server that answers: without one nothing is ended. `in_round`: instances
+    of the open disruption round, whose nodes carry our taint before they are claimed; None: the round could not be
+    read.
     """
     cluster = sight.cluster
     if not sight.policies.settings.paused:
@@ -241,7 +246,7 @@ def _sweep_nodes(
 
 
 def _pooled(node: Node, sight: ClusterView, ports: Ports) -> bool:
-    """Whether a node that runs on in its warm pool keeps its taint: a group does not list such instances."""
+    """Return whether a node that runs on in its warm pool keeps its taint: a group does not list such instances."""
     if sight.group_of(node.instance_id) is not None:
         return False
     member = ports.groups.lifecycle_of(node.instance_id)
@@ -249,8 +254,8 @@ def _pooled(node: Node, sight: ClusterView, ports: Ports) -> bool:
 
 
 def _unmark_stale(marked: Iterable[Node], sight: ClusterView, ports: Ports, found: ReconcileResult) -> None:
-    """Take the taint of this deployment off nodes without an open record, at second sight: fn interruption may be about
-    to claim them. Idempotent: a repeat finds no taint.
+    """Remove the taint of this deployment from nodes without an open record, at the second observation: fn interruption
+    may be about to claim them. Idempotent: a repeat finds no taint.
     """
     for node in _unclaimed(marked, sight.records, ports, found):
         with apart(node.name, found):

@@ -14,15 +14,15 @@ from leeward.termination.reconcile_result import ReconcileResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """By instance. `unreadable`: instances whose record is there and cannot be understood: nothing is done to them."""
+    """Records by instance. `unreadable`: instances whose record cannot be parsed: nothing is done to them."""
 
     read: Mapping[str, TerminationRecord]
     unreadable: frozenset[str] = field(default=frozenset())
 
 
 def read_records(instances: Sequence[str], ports: Ports, found: ReconcileResult) -> Records:
-    """Those that are there, read together; one by one where one of them is malformed, which `found` then names. Raises
-    the table's errors: what is under way must not be taken for what no execution handles.
+    """Read the existing records in one call; one by one if one of them is malformed, which `found` then names. Raises
+    the table's errors: a termination under way must not be taken for one that no execution handles.
     """
     if not instances:
         return Records(read={})

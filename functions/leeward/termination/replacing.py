@@ -1,9 +1,9 @@
-"""The step of node-termination that asks for another instance, where one is called for, in the zone that placement
-names.
+"""Step of node-termination that launches another instance, if one is called for, in the zone that placement names.
 
-Killed anywhere, it launches once. The plan (which subnets, in which order) is written before the first launch, each
-launch carries a client token made of instance and subnet, and a refusal is written before the next subnet is tried: run
-again, the step tries the subnet that the plan stands at, and LaunchInstances answers with what the token launched."""
+Killed anywhere, it launches once. The plan (which subnets, in which order) is written before the first launch. Each
+launch carries a client token made of instance and subnet, and a refusal is written before the next subnet is tried. Run
+again, the step tries the subnet at which the plan stands, and LaunchInstances answers with the instance that the token
+launched."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,25 +28,25 @@ from leeward.termination.run import Next, Notice, NoticeKind, Run
 
 MOST_PODS_TOLD = 10
 LONGEST_WHY = 500
-RACES = 5  # of writing a promise, before it is placed without
+RACES = 5  # of writing a reservation, before the replacement is placed without one
 ELSEWHERE, NO_SUBNET_IPS, REFUSED = "ReplacementElsewhere", "NoSubnetIPs", "ReplacementRefused"  # reasons of Events
 BY_ITSELF = "the desired size stays and the group replaces the node by itself"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What came of asking, and what an operator wants to know about it."""
+    """Result of the request for a replacement, and its notices for an operator."""
 
     replacement: Replacement
     notices: tuple[Notice, ...] = ()
 
 
 def ask_for_replacement(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Launch another instance first where that is called for. Its debt (+1 desired) is paid by `terminate`.
+    """Launch another instance first if that is called for. Its debt (+1 desired) is paid by `terminate`.
 
-    Idempotent: what a launch came to is written into the record once, and read from there ever after. A launch that may
-    have been made already is always followed up, whatever has become of the instance meanwhile. The decision to launch
-    nothing is not written down, because a cause that joins later may call for a replacement.
+    Idempotent: the outcome of a launch is written into the record once, and read from there from then on. A launch that
+    may have been made already is always followed up, whatever has happened to the instance in between. The decision to
+    launch nothing is not recorded, because a cause that joins later may call for a replacement.
     """
     situation = survey_or_evict(read(run.instance, ports), ports, Need.WORK)
     if not situation.record.replacement and situation.listing is None and _may_launch(situation, ports):
@@ -63,7 +63,7 @@ def ask_for_replacement(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def _may_launch(situation: InstanceState, ports: Ports) -> bool:
-    """A launch depends on the group as it is now: its subnets, its sizes, its members."""
+    """Return whether a launch may follow. It depends on the group as it is now: its subnets, sizes and members."""
     record = situation.record
     now = ports.clock.now()
     wanted = decisions.wants_replacement(record, situation.group, situation.policy, situation.lifecycle, now)
@@ -71,7 +71,7 @@ def _may_launch(situation: InstanceState, ports: Ports) -> bool:
 
 
 def told(record: TerminationRecord, replacement: Replacement) -> str:
-    """In one sentence, for the log and the execution."""
+    """Return the outcome in one sentence, for the log and the execution."""
     if not replacement.owed:
         return replacement.reason
     where = f" in {replacement.subnet}" if replacement.subnet and replacement.subnet != record.subject.subnet else ""
@@ -81,7 +81,7 @@ def told(record: TerminationRecord, replacement: Replacement) -> str:
 
 def _ask(situation: InstanceState, ports: Ports) -> Asked:
     record, group = situation.record, situation.listing
-    lifecycle = None if situation.ended else situation.lifecycle  # a launch for one that is gone is never paid
+    lifecycle = None if situation.ended else situation.lifecycle  # a launch for an instance that is gone is never paid
     wanted = decisions.wants_replacement(record, situation.group, situation.policy, lifecycle, ports.clock.now())
     if group is None or not (wanted.act or record.launching):
         return Asked(replacement=Replacement(reason=wanted.why))
@@ -99,7 +99,7 @@ def _ask(situation: InstanceState, ports: Ports) -> Asked:
 
 
 def _plan(record: TerminationRecord, group: Group, found: PlacementInputs, ports: Ports) -> LaunchPlan:
-    """Placed against what others have just been promised, and promised itself before it is launched."""
+    """Place the replacement against the current reservations of others, and reserve for it before the launch."""
     cluster = record.subject.cluster
     try:
         for _ in range(RACES):
@@ -126,7 +126,9 @@ def _keep_promise(
     replacement: Replacement,
     ports: Ports,
 ) -> None:
-    """Say what came of it: where it is and who, or that nothing is taken. Best effort, a promise lasts two minutes."""
+    """Record the outcome in the reservation: its subnet and instance, or that nothing is taken. Best effort; a
+    reservation lasts two minutes.
+    """
     cluster, now = record.subject.cluster, ports.clock.now()
     here = chosen if replacement.owed else None
     nothing = LaunchOption(subnet=record.subject.subnet, zone=record.subject.zone, why="")
@@ -144,7 +146,7 @@ def _keep_promise(
 def _launch(
     record: TerminationRecord, group: Group, plan: LaunchPlan, ports: Ports
 ) -> tuple[LaunchOption | None, Replacement]:
-    """Try the plan's options until one answers with anything but a lack of capacity there; the option that did."""
+    """Try the plan's options until one answers with anything but a lack of capacity. Return it and its answer."""
     while plan.options:
         option = plan.options[0]
         answer = _launch_in(record, group, option, ports)
@@ -158,15 +160,17 @@ def _launch(
 
 
 def _launch_in(record: TerminationRecord, group: Group, option: LaunchOption, ports: Ports) -> Replacement:
-    """The token is the same whenever this subnet is tried for this instance in this period: asked twice, it is launched
-    once.
+    """Launch in the option's subnet. The token is the same whenever this subnet is tried for this instance in this
+    period: requested twice, the instance is launched once.
     """
     token = f"leeward-{record.surge_name.replace('/', '-')}-{option.subnet.removeprefix('subnet-')}"
     return maximum_size.launch(record, group, option.subnet, token, ports)
 
 
 def _without_first(plan: LaunchPlan, refusal: str, ports: Ports) -> LaunchPlan:
-    """Time has passed since it was made: the next option still has to have its addresses."""
+    """Return the plan without its first option. Time has passed since the plan was made: the next option must still
+    have its addresses.
+    """
     refused, left = [*plan.refused, refusal], list(plan.options[1:])
     while left and (lack := _lack(left[0], ports)):
         refused.append(lack)
@@ -175,7 +179,7 @@ def _without_first(plan: LaunchPlan, refusal: str, ports: Ports) -> LaunchPlan:
 
 
 def _lack(option: LaunchOption, ports: Ports) -> str | None:
-    """What the subnet lacks now; None when it has room, or when nobody can tell."""
+    """Return what the subnet lacks now; None if it has enough addresses, or if the API does not answer."""
     try:
         subnet = ports.network.subnets([option.subnet]).get(option.subnet)
     except LeewardError:
@@ -231,7 +235,7 @@ def _write(
     *,
     warning: bool,
 ) -> None:
-    """Best effort: after one that fails the cluster's API is not asked again."""
+    """Write Events. Best effort: after one that fails the cluster's API is not called again."""
     if found.silent:
         return
     kubernetes = ports.clusters.kubernetes(situation.record.subject.cluster)

@@ -1,7 +1,8 @@
-"""A second replica before the only one leaves, and back afterwards (docs/features.md, X7; docs/designs/draining.md).
+"""Second replica before the only one leaves, and back afterwards (docs/features.md, X7; docs/designs/draining.md).
 
-What is raised is written into the termination's record before the cluster is asked, and taken out when it is put back:
-killed anywhere, the next run finds what is still to be put back. Only replicas change, by the scale subresource."""
+A raised Deployment is written into the termination's record before the cluster is changed, and taken out when it is put
+back: killed anywhere, the next run finds the Deployments still to be put back. Only replicas change, by the scale
+subresource."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -17,14 +18,14 @@ from leeward.termination import deadlines
 from leeward.termination.drain_plan import Eviction, How
 from leeward.termination.instance_state import InstanceState, read
 
-LEFT_ALONE = "NotSurged"  # reason of the Event on a pod that goes without a second one
+LEFT_ALONE = "NotSurged"  # reason of the Event on a pod that leaves without a second one
 ONE = 1  # replicas of a workload whose only pod leaves
-CONFLICTS = 5  # of putting replicas back, each followed by a fresh read
+CONFLICTS = 5  # when putting replicas back, each followed by a fresh read
 DENIED_SECONDS = 2.0  # an API server that has just started knows no permissions for about a second
 
 
 def why_not(pod: Pod, deployment: Deployment, autoscaled: frozenset[str]) -> str | None:
-    """What speaks against a second replica of the Deployment whose only pod this is; None where nothing does."""
+    """Return the objection to a second replica of the Deployment whose only pod this is; None if there is none."""
     if deployment.name in autoscaled:
         return f"a HorizontalPodAutoscaler decides the replicas of {deployment.key}"
     if deployment.recreate:
@@ -37,9 +38,9 @@ def why_not(pod: Pod, deployment: Deployment, autoscaled: frozenset[str]) -> str
 
 
 def surged(lone: Iterable[Pod], kubernetes: Workloads) -> frozenset[str]:
-    """Of lone pods (`lone_pods.lone_pods`) those that a drain gives a second replica, `namespace/name`: their
-    Deployment asks for one replica, and nothing speaks against another. Reads alone; a Deployment that may not be read
-    may not be scaled either.
+    """Return, `namespace/name`, the lone pods (`lone_pods.lone_pods`) to which a drain gives a second replica: their
+    Deployment asks for one replica, and no objection exists. Only reads; a Deployment that may not be read may not be
+    scaled either.
     """
     found = set()
     for pod in lone:
@@ -53,7 +54,7 @@ def surged(lone: Iterable[Pod], kubernetes: Workloads) -> frozenset[str]:
 
 
 class Surging:
-    """For one step. Asked about each pod before it is evicted, and told when that was done."""
+    """Second replicas during one step. It is asked about each pod before the eviction, and notified after it."""
 
     def __init__(self, situation: InstanceState, started: datetime, kubernetes: Kubernetes, ports: Ports) -> None:
         self._record, self._policy = situation.record, situation.policy.drain
@@ -62,12 +63,12 @@ class Surging:
         self._until = deadlines.surged_by(situation.record, self._policy, started, now, ours_hold=situation.ours_hold)
         self._surges = dict(situation.record.surges)
         self._of_pod: dict[str, str] = {}  # uid -> Deployment that was raised for it
-        self._plain: set[str] = set()  # uids of pods that go without
+        self._plain: set[str] = set()  # uids of pods that leave without a second one
         self._denied = False
 
     def waits_for(self, eviction: Eviction) -> str | None:
-        """What the pod waits for before it may be evicted; None: it may go. A pod whose last call has come, one that is
-        not ready and one that is leaving wait for nothing.
+        """Return the reason for which the pod waits before it may be evicted; None: it may leave. A pod whose last call
+        has come, one that is not ready and one that is leaving wait for nothing.
         """
         pod = eviction.pod
         told = not self._policy.surge_single_replicas or eviction.due or eviction.how is How.DELETE
@@ -75,7 +76,7 @@ class Surging:
             return None
         try:
             waits = self._decided(pod)
-        except AccessDeniedError as error:  # the cluster's role is one of before
+        except AccessDeniedError as error:  # the cluster's role is of an earlier version
             waits = None
             self._tell(pod, str(error))
             mine = self._of_pod.get(pod.uid)
@@ -85,35 +86,33 @@ class Surging:
         return waits
 
     def gone(self, pod: Pod) -> None:
-        """The pod has been told to leave: what was raised for it is put back. Where that fails, the record keeps it and
-        a later step does it.
-        """
+        """Put back the replicas raised for an evicted pod. If that fails, the record keeps it for a later step."""
         key = self._of_pod.get(pod.uid)
         if key is not None:
             self._lower(key)
 
     def no_longer_needed(self, there: Iterable[Pod]) -> None:
-        """Put back what was raised for pods that are not `there` any more: others may have ended them, or a step whose
-        answer was lost. The node may stay for hours with pods that cannot leave.
+        """Put back the replicas raised for pods that are not `there` any more: another controller may have ended them,
+        or a step whose answer was lost. The node may stay for hours with pods that cannot leave.
         """
         owners = {f"{pod.namespace}/{pod.owner.name.rpartition('-')[0]}" for pod in there if pod.owner}
         for key in self._surges.keys() - owners:  # a Deployment's ReplicaSets are named after it
             self._lower(key)
 
     def _lower(self, key: str) -> None:
-        """Put one back. Where that fails it stays among the surges, which a later write of this step repeats."""
+        """Put one back. If that fails it stays among the surges, which a later write of this step repeats."""
         with suppress(ClusterUnreachableError, ThrottledError):
             put_back(self._record.instance, self._kubernetes, self._ports, only=key)
             self._surges.pop(key, None)
 
     def cannot_tell(self, error: Exception) -> str | None:
-        """What a pod waits for whose Deployment cannot be read or scaled: as long as for a second replica."""
+        """Return why a pod waits if its Deployment cannot be read or scaled: as long as for a second replica."""
         if self._ports.clock.now() >= self._until:
             return None
         return f"waits for the answer whether it gets a second replica ({error}), until {format_instant(self._until)}"
 
     def _decided(self, pod: Pod) -> str | None:
-        """Decide; the first denial of a step is looked at again a moment later."""
+        """Decide; the first denial of a step is checked again a moment later."""
         try:
             return self._decide(pod)
         except AccessDeniedError:
@@ -145,7 +144,7 @@ class Surging:
         return self._raise(deployment)
 
     def _raise(self, deployment: Deployment) -> str:
-        """Written down before and after: a second try must be told from somebody who has put it back."""
+        """Raise the replicas; recorded before and after, to tell a second try from a change by another writer."""
         self._write({**self._surges, deployment.key: False})
         if self._kubernetes.scale(deployment, ONE + 1):
             self._write({**self._surges, deployment.key: True})
@@ -167,7 +166,7 @@ class Surging:
         return f"waits for a second replica of {deployment.key}, until {format_instant(self._until)}"
 
     def _tell(self, pod: Pod, why: str) -> None:
-        """It goes without; said on the pod."""
+        """Write an Event on the pod that it leaves without a second replica."""
         message = f"evicted without a second replica: {why}"
         now = self._ports.clock.now()
         self._kubernetes.event(pod, reason=LEFT_ALONE, message=message, warning=False, now=now)
@@ -178,8 +177,9 @@ class Surging:
 
 
 def put_back(instance: str, kubernetes: Kubernetes, ports: Ports, only: str | None = None) -> None:
-    """Give the Deployments that have a second replica for this instance's sake (or `only` one of them) the replicas
-    that they had, unless somebody has changed them since. Idempotent: what is put back is taken out of the record.
+    """Return the Deployments that have a second replica because of this instance (or `only` one of them) to their
+    former replicas, unless another writer has changed them since. Idempotent: a Deployment put back is taken out of the
+    record.
     """
     surges = dict(read(instance, ports).surges)
     for key in [key for key in surges if only in {None, key}]:
@@ -189,7 +189,7 @@ def put_back(instance: str, kubernetes: Kubernetes, ports: Ports, only: str | No
 
 
 def _put_back(key: str, kubernetes: Kubernetes) -> None:
-    """Who has taken the permission away meanwhile keeps the second replica: no termination must hang on it."""
+    """Put one Deployment back. Without the permission, the second replica stays: no termination must hang on it."""
     namespace, _, name = key.partition("/")
     with suppress(AccessDeniedError):
         for _ in range(CONFLICTS):

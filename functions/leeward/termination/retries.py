@@ -1,7 +1,7 @@
-"""Which pod is asked to leave next, when some of them cannot be sent away: the API server fails or refuses their
-eviction. Such pods go to the end of their wave and are asked again after a growing pause, so that no other pod waits
-for them. A PodDisruptionBudget that refuses one of its pods is asked again after a growing pause as well, for one pod
-of all that it selects. Nothing here calls anything."""
+"""Order of evictions when some pods cannot be evicted: the API server fails or refuses their eviction. Such pods move
+to the end of their wave and are retried after a growing pause, so that no other pod waits for them. A
+PodDisruptionBudget that refuses one of its pods is asked again after a growing pause as well, for one pod of all that
+it selects. Calls no API."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ class _Refused:
 
 @dataclass(slots=True)
 class Retries:
-    """What one step knows of pods that cannot be sent away. `earlier`: key -> why, as the step before noted."""
+    """Pods that cannot be evicted, as known in one step. `earlier`: key -> why, as the step before noted."""
 
     earlier: Mapping[str, str] = field(default_factory=dict)
     _failures: dict[str, _Failure] = field(default_factory=dict)  # by uid
@@ -41,14 +41,14 @@ class Retries:
 
     @classmethod
     def after(cls, blocked_by: Iterable[str]) -> "Retries":
-        """With what the record says of the steps before."""
+        """Build it from the notes of the steps before in the record."""
         lines = [BlockedLine.read(line) for line in blocked_by]
         return cls({line.pod: line.why for line in lines if line.pod and line.obstacle})
 
     def in_order(self, turn: Sequence[Eviction]) -> Iterator[Eviction]:
-        """The turn with the same order of waves; within a wave pods of namespaces in which nothing has failed come
-        first, those that failed themselves last: webhooks and policies select by namespace as a rule. What fails while
-        the turn is taken counts at once.
+        """Yield the turn in the order of its waves. Within a wave pods of namespaces without a failure come first and
+        pods that failed themselves last: webhooks and policies usually select by namespace. A failure during the turn
+        counts at once.
         """
         left = list(turn)
         while left:
@@ -58,7 +58,7 @@ class Retries:
             yield left.pop(0)
 
     def has_failed(self, eviction: Eviction) -> bool:
-        """In this step or in the one before."""
+        """Return whether the pod's eviction failed in this step or in the one before."""
         return eviction.pod.uid in self._failures or eviction.pod.key in self.earlier
 
     def failed(self, eviction: Eviction, why: str, now: datetime) -> None:
@@ -90,12 +90,12 @@ class Retries:
             self._refused[key] = _Refused(tries=tries, again=now + pause)
 
     def allowed(self, eviction: Eviction) -> None:
-        """The pod was told to leave: its budgets are asked about the next one without a pause."""
+        """Note that the pod was evicted: its budgets are asked about the next one without a pause."""
         for budget in [one for one in self._budgets.values() if one.selects(eviction.pod)]:
             self._refused.pop(budget.key, None)
 
     def waits(self, eviction: Eviction, now: datetime, let_go: datetime | None) -> str | None:
-        """Why the pod is not asked in this turn, None where it is. Close to the moment at which the instance is let go,
+        """Return why the pod is not evicted in this turn, or None if it is. Shortly before the release of the instance,
         a request that may hang is not begun.
         """
         failure = self._failures.get(eviction.pod.uid)
@@ -106,8 +106,9 @@ class Retries:
         return None
 
     def refused_with(self, eviction: Eviction, now: datetime) -> tuple[str, ...]:
-        """Budgets (`pdb ns/name`) that have refused this pod, or another one that they select, and are not asked again
-        yet. What a budget says of a pod that is not ready depends on the pod: there its own refusals count.
+        """Return the budgets (`pdb ns/name`) that have refused this pod, or another one that they select, and are not
+        asked again yet. A budget's answer about a pod that is not ready depends on the pod: there its own refusals
+        count.
         """
         pod = eviction.pod
         if pod.ready:
@@ -122,6 +123,6 @@ class Retries:
         return known is not None and now < known.again
 
     def worn_out(self, eviction: Eviction) -> bool:
-        """Trying on within this step would only burn time."""
+        """Return whether more tries within this step would only burn time."""
         failure = self._failures.get(eviction.pod.uid)
         return failure is None or failure.tries >= TRIES or eviction.pod.key in self.earlier

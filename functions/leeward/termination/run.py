@@ -1,4 +1,4 @@
-"""The document that travels between the steps of node-termination: small, versioned, the same for every step."""
+"""Document passed between the steps of node-termination: small, versioned, the same for every step."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ VERSION = 1
 
 
 class Next(StrEnum):
-    """What the state machine does next; its Choice states compare with these words."""
+    """Next action of the state machine; its Choice states compare with these words."""
 
-    HAND_OVER = "hand-over"  # another execution brings this instance to its end
+    HAND_OVER = "hand-over"  # another execution terminates this instance
     REPLACE = "replace"
     TERMINATE_FIRST = "terminate-first"  # our hook holds the instance while it drains
     DRAIN = "drain"
@@ -21,7 +21,7 @@ class Next(StrEnum):
     DRAINED = "drained"
     GONE = "gone"
     FAILED = "failed"
-    SPARE = "spare"  # nothing wants the instance gone any more
+    SPARE = "spare"  # no cause requests the termination of the instance any more
     ANSWER = "answer"
     REMOVE = "remove"
     FINISH = "finish"
@@ -32,7 +32,7 @@ class Next(StrEnum):
 
 
 class NoticeKind(StrEnum):
-    """What an operator wants to know about a step, beside what it did."""
+    """Kinds of information about a step for an operator, beside its result."""
 
     STALE_FACTS = "stale-facts"  # decided on facts that are old or missing
     ELSEWHERE = "elsewhere"  # the replacement is in another zone
@@ -42,7 +42,7 @@ class NoticeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """One sentence for the log, counted by its kind."""
+    """Sentence for the log, counted by its kind."""
 
     kind: NoticeKind
     text: str
@@ -50,9 +50,9 @@ class Notice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One execution's state between two steps. `pause` in seconds; `version` is the record's, as last read;
-    `until` (RFC 3339) ends every loop of the state machine; `look` (RFC 3339): when a drain that pauses looks at its
-    pods next; `notices` are of one step and do not travel.
+    """State of one execution between two steps. `pause` in seconds; `version` is the record's, as last read; `until`
+    (RFC 3339) ends every loop of the state machine; `look` (RFC 3339): when a drain that pauses reads its pods next;
+    `notices` belong to one step and are not passed on.
     """
 
     instance: str
@@ -67,7 +67,7 @@ class Run:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """Raises InvalidInputError naming what is wrong: people start executions by hand."""
+        """Parse the document. Raises InvalidInputError naming the invalid value: people start executions manually."""
         instance = raw.get("instance")
         if not isinstance(instance, str) or not instance.startswith("i-"):
             raise InvalidInputError(f'input: found instance {instance!r}, expected {{"instance": "i-…"}}')
@@ -83,7 +83,7 @@ class Run:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """What the state machine carries."""
+        """Return the document that the state machine carries."""
         return {
             "v": VERSION,
             "instance": self.instance,

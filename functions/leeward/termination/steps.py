@@ -1,8 +1,8 @@
-"""The steps of node-termination that speak to AWS alone: claim, terminate, answer, finish, note a failure.
+"""Steps of node-termination that call AWS alone: claim, terminate, answer, finish, note a failure.
 
-Each reads the record anew, does at most one thing that is idempotent, and returns the run document. Killed anywhere,
-the step can be run again: a termination looks first whether it has begun, a hook that was answered before answers
-nothing."""
+Each reads the record again, does at most one thing that is idempotent, and returns the run document. Killed anywhere,
+the step can be run again: a termination first checks whether it has begun, and completing an answered hook again
+changes nothing."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -48,15 +48,15 @@ from leeward.termination.run import Next, Run
 from leeward.termination.storm import in_storm
 
 HEARS_WITHIN = 4  # seconds
-SERVES_AGAIN = timedelta(minutes=1)  # in service for so long after its end was due: it may have come back
+SERVES_AGAIN = timedelta(minutes=1)  # in service for so long after its end was due: it may have returned
 WHY_RETAINED = "a terminate hook was abandoned and the group retains the instance: leeward drain ends it"
 
 Step = Callable[[Run, Mapping[str, Any], Ports], Run]
 
 
 def claim(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
-    """First state: is this execution the one that holds the claim? One started by hand claims for the operator,
-    starts the execution of the claim's name and hands over to it.
+    """Check whether this execution holds the claim (first state). An execution started manually claims for the
+    operator, starts the execution of the claim's name and hands over to it.
     """
     name = str(call.get("execution") or "")
     record = ports.claims.read(run.instance)
@@ -80,8 +80,9 @@ def claim(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def _ended(record: TerminationRecord, ports: Ports) -> str:
-    """EC2's word for an instance on which nothing runs any more, empty where something does. A claim of a moment ago
-    says how EC2 saw it. Where AWS throttles the question about one that EC2 takes, the next step evicts its pods first.
+    """Return EC2's state of an instance on which nothing runs any more, or an empty string if something runs. A recent
+    claim holds the state that EC2 reported. If AWS throttles the call for an instance that EC2 takes, the next step
+    evicts its pods first.
     """
     known = instance_fact(record, ports.clock.now())
     if known is not None and known.state == RUNNING:
@@ -98,10 +99,10 @@ def _ended(record: TerminationRecord, ports: Ports) -> str:
 
 
 def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Ask the group to terminate the instance, with decrement when a launch of ours is to be paid for, else without,
-    so that the group replaces it. An instance that is already leaving is left alone: no debt is paid twice. So is one
-    that has returned to its warm pool: the group keeps it. One that the group retains is ended for a manual drain
-    alone: its owner knows whose hook was abandoned, and why.
+    """Ask the group to terminate the instance: with decrement if a launch of ours is to be paid for, else without, so
+    that the group replaces it. An instance that is already leaving is left alone: no debt is paid twice. So is one that
+    has returned to its warm pool: the group keeps it. An instance that the group retains is ended for a manual drain
+    alone: its owner knows which hook was abandoned, and why.
     """
     situation = survey(read(run.instance, ports), ports, Need.WORK)
     record = situation.record
@@ -130,16 +131,17 @@ def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def _unusual(situation: InstanceState) -> bool:
-    """The group's word is none that a termination usually meets: what follows from it is decided on a fresh look."""
+    """Return whether the group's lifecycle state is unusual for a termination: a fresh read then decides."""
     return situation.lifecycle is None or situation.lifecycle == RETAINED or situation.pooled
 
 
 def answer_hooks(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     """Complete each terminate hook of ours as soon as the group waits, by instance id: the event that announces it is
-    only best effort. Then wait until EC2 says that the instance ends. Hooks that are not ours are never touched.
+    only best effort. Then wait until EC2 reports that the instance has ended. Hooks that are not ours are never
+    touched.
 
     While another team's hook holds an instance whose Node has not joined, the kubelet may still register it: the drain
-    step looks for the Node again after each pause.
+    step reads the Node again after each pause.
     """
     if run.next is Next.SPARE:
         return run
@@ -151,7 +153,7 @@ def answer_hooks(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     record, now = situation.record, ports.clock.now()
     asks = (
         situation.held or situation.lifecycle == TERMINATING
-    )  # asked for just now: Auto Scaling knows whether it waits
+    )  # requested just now: Auto Scaling knows whether it waits
     answered = [hook.name for hook in situation.our_hooks if asks and _answer(situation, hook.name, ports)]
     if answered or (situation.held and situation.our_hooks):
         ports.claims.note(record.instance, times={"answered": now})
@@ -173,13 +175,13 @@ def answer_hooks(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def _waited(record: TerminationRecord, now: datetime) -> timedelta:
-    """For how long its end has been awaited."""
+    """Return for how long the instance's end has been awaited."""
     since = max((record.times[name] for name in ("terminating", "drained") if name in record.times), default=now)
     return now - since
 
 
 def _why_spared(situation: InstanceState, waited: timedelta) -> str:
-    """Why it stays although its end is awaited, empty where it does not."""
+    """Return why the instance stays although its end is awaited, or an empty string if it does not stay."""
     if situation.lifecycle is None and waited > decisions.DETACHED_AFTER:
         return "no group holds the instance any more: it was detached meanwhile"
     if _came_back(situation):
@@ -189,8 +191,8 @@ def _why_spared(situation: InstanceState, waited: timedelta) -> str:
 
 
 def _came_back(situation: InstanceState) -> bool:
-    """Whether EC2 has started it anew since the drain began, and its group serves with it: StartInstances renews the
-    launch time of an instance that was stopped in its warm pool.
+    """Return whether EC2 has started the instance again since the drain began, and its group has it in service:
+    StartInstances renews the launch time of an instance that was stopped in its warm pool.
     """
     begun = situation.record.times.get("begun")
     launched = situation.instance.launched if situation.instance else None
@@ -198,8 +200,9 @@ def _came_back(situation: InstanceState) -> bool:
 
 
 def _hears_of_the_end(record: TerminationRecord, ports: Ports) -> bool:
-    """Whether a message says within some seconds that EC2 has ended it: mostly it does, and a pause with its step costs
-    more than these seconds. Of many instances that EC2 takes at once none is waited for like this.
+    """Return whether a message reports within some seconds that EC2 has ended the instance: mostly it does, and a pause
+    with its step costs more than these seconds. With many instances that EC2 takes at once, none is waited for like
+    this.
     """
     for _ in range(HEARS_WITHIN):
         ports.clock.sleep(1)
@@ -210,18 +213,20 @@ def _hears_of_the_end(record: TerminationRecord, ports: Ports) -> bool:
 
 
 def _may_hold_unnoticed(situation: InstanceState) -> bool:
-    """EC2 has ended it, no hook of ours was completed, and no message has told whether one waits: it may be lost."""
+    """Return whether EC2 has ended the instance, no hook of ours was completed, and no message has reported whether one
+    waits: it may be lost.
+    """
     answered = "answered" in situation.record.times
     return situation.ended and bool(situation.our_hooks) and not (situation.held or answered)
 
 
 def _until_unsure(record: TerminationRecord, now: datetime) -> int:
-    """Seconds in which a step would learn nothing: a message wakes the run, and AWS is asked once none has come."""
+    """Return the seconds in which a step learns nothing: a message wakes the run, and AWS is called if none comes."""
     return min(ceil(seconds_left(record, now)), ceil(UNSETTLED.total_seconds()))
 
 
 def _look_again(run: Run, situation: InstanceState) -> Run:
-    """After a pause: at the hooks, or for the Node that has not joined yet, every few seconds where EC2 takes it."""
+    """Read again after a pause: the hooks, or the Node not joined yet, every few seconds if EC2 takes the instance."""
     if not decisions.may_join_late(situation.record, situation.state):
         return replace(run, next=Next.WAIT)
     pause = min(run.pause, decisions.JOIN_PAUSE) if situation.record.has(*ABRUPT) else run.pause
@@ -229,8 +234,8 @@ def _look_again(run: Run, situation: InstanceState) -> Run:
 
 
 def finish(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Close the books, then the record, unless a cause has joined since it was last read: then the run goes round once
-    more. A node that was given back and has to go later keeps its record open, and what it owes.
+    """Settle the ledger, then close the record, unless a cause has joined since it was last read: then the run makes
+    one more pass. A node that was returned to service and still has to terminate keeps its record open, and its debts.
     """
     record, now = read(run.instance, ports), ports.clock.now()
     if record.version != run.version:
@@ -256,7 +261,7 @@ def finish(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         ports.claims.close(run.instance, version=run.version, outcome=outcome, now=now)
     except RecordChangedError:
         return replace(run, next=Next.AGAIN, why="a cause joined at the last moment")
-    with suppress(LeewardError):  # the sweep does it otherwise
+    with suppress(LeewardError):  # otherwise the minute reconciler does it
         _put_back_maximum(record, ports)
     return run if given_back else replace(run, next=Next.DONE)
 
@@ -266,8 +271,8 @@ def _pays_later(situation: InstanceState | None, ports: Ports) -> bool:
 
 
 def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
-    """After a step has used up its retries: keep the record open and say when the sweeper may start it again. The steps
-    that failed may have kept a hook waiting for long: it is heartbeaten here.
+    """Keep the record open after a step has used up its retries, and set when the minute reconciler may start it again.
+    The steps that failed may have kept a hook waiting for long: it is heartbeaten here.
     """
     record = read(run.instance, ports)
     again = ports.clock.now() + decisions.retry_after(record.tries)
@@ -288,8 +293,9 @@ STEPS: Mapping[str, Step] = {
 
 
 def _terminate(record: TerminationRecord, ports: Ports, *, owed: bool, anyway: bool) -> tuple[bool, bool]:
-    """(asked, paid). A group at its MinSize cannot shrink: its owner has changed the sizes since the launch, so the
-    debt is forgiven and the group replaces the instance. Any other refusal is an error, and the debt stays.
+    """Terminate the instance and return (asked, paid). A group at its MinSize cannot shrink: its owner has changed the
+    sizes since the launch, so the debt is forgiven and the group replaces the instance. Any other refusal is an error,
+    and the debt stays.
     """
     try:
         return ports.groups.terminate(instance=record.instance, decrement=owed, anyway=anyway), owed
@@ -302,14 +308,16 @@ def _terminate(record: TerminationRecord, ports: Ports, *, owed: bool, anyway: b
 
 
 def _at_minimum(record: TerminationRecord, ports: Ports) -> bool:
-    """Asked only after a refusal. The codes do not tell: Auto Scaling says ValidationError for each of them."""
+    """Return whether the group is at its MinSize. Called only after a refusal; the error codes do not say: Auto Scaling
+    answers each with ValidationError.
+    """
     name = record.subject.group
     group = ports.groups.describe([name]).get(name) if name else None
     return group is not None and group.desired <= group.minimum
 
 
 def _forgive(situation: InstanceState, debt: str, ports: Ports) -> bool:
-    """Whether nobody has to pay it any more; written down when that is so."""
+    """Return whether the debt needs no payer any more; recorded if so."""
     group = situation.listing
     if group is not None and not forgiven(situation.record, debt, group, ports):
         return False
@@ -325,7 +333,7 @@ def _answer(situation: InstanceState, hook: str, ports: Ports) -> bool:
 
 
 def _put_back_maximum(record: TerminationRecord, ports: Ports) -> None:
-    """Give the group's owner the MaxSize back where this replacement was the last that needed more."""
+    """Return the group's MaxSize to its owner's value if this replacement was the last that needed more."""
     item = ports.maxima.read(record.subject.group) if record.subject.group else None
     if item is not None:
         put_back(item, record.subject.cluster, ports)

@@ -1,4 +1,4 @@
-"""Whom a claim is about, as it was when it was claimed."""
+"""Subject of a claim: the instance as it was when it was claimed."""
 
 from leeward.model.instance import Instance, cluster_of
 from leeward.model.node import Node
@@ -6,7 +6,9 @@ from leeward.model.termination import Subject
 
 
 def subject_of(instance: Instance, cluster: str, *, group: str | None = None, node: Node | None = None) -> Subject:
-    """`cluster`: where it was found, unless its tags name it; `group`: which lists it, else the one of its tag."""
+    """Build the subject of a claim. `cluster`: where it was found, unless its tags name it; `group`: the one that lists
+    it, else the one of its tag.
+    """
     return Subject(
         instance=instance.id,
         cluster=cluster_of(instance.tags, [cluster]) or cluster,

@@ -1,8 +1,9 @@
-"""Leaving load balancers: who still sends requests to a node, and until when a drain waits for that to end.
+"""Deregistration from load balancers: the targets that still send requests to a node, and until when a drain waits for
+them.
 
-The label that excludes the node makes whoever registered it (AWS Load Balancer Controller, the cloud provider) take it
-out; nothing is deregistered here, because they would put it back. docs/designs/draining.md says what each kind of
-target means for a drain."""
+The label that excludes the node makes the controller that registered it (AWS Load Balancer Controller, the cloud
+provider) deregister it. Nothing is deregistered here, because that controller would put it back.
+docs/designs/draining.md says what each kind of target means for a drain."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,27 +19,28 @@ from leeward.termination import deadlines
 from leeward.termination.instance_state import InstanceState
 
 NOT_AWAITED = "DeregistrationNotAwaited"  # reason of an Event
-UNREACHED = "unreached"  # a time of the record
+UNREACHED = "unreached"  # a key in the record's times
 UNREACHED_FOR = timedelta(seconds=30)  # about three calls with their retries
 ENDPOINT = "an interface endpoint for elasticloadbalancing, or a NAT gateway (docs/deploy.md)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Awaited:
-    """What a node waits for, one sentence each, and until when at the latest."""
+    """Conditions that a node waits for, one sentence each, and the latest time."""
 
     what: tuple[str, ...]
     until: datetime
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """As people read it."""
+        """Sentences for people."""
         return tuple(f"{one}, until {format_instant(self.until)}" for one in self.what)
 
 
 def before_eviction(situation: InstanceState, started: datetime, node: Node, ports: Ports) -> Awaited | None:
-    """Targets that stand for the node itself (by instance id): requests come in by it for pods anywhere, and those
-    under way go on until it is deregistered. None: evict. What was waited for once is not asked again.
+    """Return the targets that stand for the node itself (by instance id): requests arrive through it for pods anywhere,
+    and those under way go on until it is deregistered. None: evict. Targets that were waited for once are not read
+    again.
     """
     record, now = situation.record, ports.clock.now()
     if "evicting" in record.times:
@@ -55,8 +57,8 @@ def before_eviction(situation: InstanceState, started: datetime, node: Node, por
 
 
 def before_the_end(situation: InstanceState, started: datetime, node: Node, ports: Ports) -> Awaited | None:
-    """Targets at the node's addresses that are still draining: their pods are gone, and while requests may be sent to
-    an address nobody else should get it. A pod that stays keeps its target, which is not waited for.
+    """Return the targets at the node's addresses that are still draining: their pods are gone, and while requests may
+    be sent to an address no other pod should get it. A pod that stays keeps its target, which is not waited for.
     """
     policy, now = situation.policy.drain, ports.clock.now()
     until = deadlines.held_by(
@@ -70,9 +72,9 @@ def before_the_end(situation: InstanceState, started: datetime, node: Node, port
 def _awaited(
     situation: InstanceState, node: Node, until: datetime, counts: Callable[[Target], bool], ports: Ports
 ) -> Awaited | None:
-    """Load balancers that answer with an error are asked again until the time is over. A permission that is missing, or
-    an API that is not reached for half a minute, must not make every drain wait for nothing: an Event says so, and the
-    drain goes on.
+    """Read the targets that count. Load balancers that answer with an error are read again until the time is over. A
+    missing permission, or an API that is not reached for half a minute, must not make every drain wait for nothing: an
+    Event reports it, and the drain goes on.
     """
     record, instance = situation.record, situation.instance
     if instance is None:
@@ -96,7 +98,7 @@ def _awaited(
 
 
 def _unreached_since(record: TerminationRecord, ports: Ports) -> datetime:
-    """When the API was first not reached in this termination, written once."""
+    """Return when the API was first not reached in this termination, written once."""
     since = record.times.get(UNREACHED)
     if since is None:
         since = ports.clock.now()

@@ -1,4 +1,4 @@
-"""Log lines and metrics of the termination room, each name declared once (docs/operations.md lists them)."""
+"""Log lines and metrics of the termination package, each name declared once (docs/operations.md lists them)."""
 
 from leeward.telemetry import Telemetry
 from leeward.termination.reconcile_result import ReconcileResult
@@ -17,7 +17,7 @@ STALE_FACTS = "StaleFacts"
 REPLACEMENTS_ELSEWHERE = "ReplacementsElsewhere"
 REPLACEMENTS_NOWHERE = "ReplacementsNowhere"
 LAUNCHES_REFUSED = "LaunchesRefused"
-BLOCKED = ("pdb ", " fails: ", " denies it: ", "eviction refused: ")  # what a budget and an Obstacle are told by
+BLOCKED = ("pdb ", " fails: ", " denies it: ", "eviction refused: ")  # substrings that identify a budget or an Obstacle
 
 NOTICES = {
     NoticeKind.STALE_FACTS: STALE_FACTS,
@@ -30,7 +30,7 @@ telemetry = Telemetry("termination")
 
 
 def stepped(step: str, result: Run) -> None:
-    """One line a step, one metric where the operator wants to know."""
+    """Log one line per step, and count one metric if the operator needs it."""
     telemetry.info(result.why or result.next.value, {"step": step, **result.to_json()})
     name = {
         ("finish", Next.DONE): NODES_TERMINATED,
@@ -46,7 +46,7 @@ def stepped(step: str, result: Run) -> None:
 
 
 def swept(found: ReconcileResult) -> None:
-    """The sweep's own heartbeat, and what it had to mend."""
+    """Log the result of the minute reconciler and count its heartbeat and its fixes."""
     telemetry.info("swept", found.to_json())
     for node in found.foreign:
         telemetry.warning(f"another deployment of Leeward is terminating node {node}")

@@ -1,8 +1,9 @@
-"""Waiting for volumes: what is still attached to a node whose pods have left, and what becomes of it when the instance
-is gone.
+"""Wait for volumes that are still attached to a node whose pods have left, and their detachment when the instance is
+gone.
 
-A pod that moves starts only when its volume has left the old node. Kubernetes detaches what was unmounted in some
-seconds; what an instance has taken with it only after six minutes, unless somebody says that it is out of service."""
+A pod that moves starts only when its volume has left the old node. Kubernetes detaches an unmounted volume in some
+seconds. A volume of an instance that is gone is detached only after six minutes, unless the Node is tainted out of
+service."""
 
 from datetime import datetime
 from math import ceil
@@ -18,14 +19,15 @@ from leeward.termination.target_deregistration import Awaited
 from leeward.termination.volumes import HeldVolume, drain_volumes, held_volumes
 
 OUT_OF_SERVICE = Taint(key=well_known.OUT_OF_SERVICE_TAINT, effect="NoExecute", value="nodeshutdown")
-SURE = "terminated"  # EC2's word for an instance that cannot write any more; `shutting-down` still might
+SURE = "terminated"  # EC2's state of an instance that cannot write any more; `shutting-down` still might
 
 
 def before_the_end(
     situation: InstanceState, started: datetime, node: Node, plan: DrainPlan, kubernetes: Kubernetes, ports: Ports
 ) -> Awaited | None:
-    """Volumes of pods that have left, until drain.volumeDetachTimeout from the last pod's end or the deadline. Not on a
-    node that is not Ready: nobody there unmounts them, and they are free soonest when the instance has ended.
+    """Return the volumes of pods that have left, until drain.volumeDetachTimeout from the last pod's end or the
+    deadline. None on a node that is not Ready: no kubelet there unmounts them, and they are free soonest when the
+    instance has ended.
     """
     policy, now = situation.policy.drain, ports.clock.now()
     until = deadlines.held_by(
@@ -44,9 +46,9 @@ def before_the_end(
 
 
 def before_removal(situation: InstanceState, node: Node, kubernetes: Kubernetes, ports: Ports) -> str | None:
-    """What keeps the Node of an instance that EC2 ends: its attachments. Once EC2 is sure the node is marked out of
-    service, so that they are detached at once; without the Node nobody could say so, and it would last six minutes.
-    None: remove it.
+    """Return the reason that keeps the Node of an instance that EC2 ends: its attachments. Once EC2 reports it
+    terminated or no longer knows it, taint the node out of service, so that they are detached at once; without the Node
+    no controller could do so, and it would take six minutes. None: remove it.
     """
     ended = situation.record.times.get("terminated", ports.clock.now())
     if ports.clock.now() >= ended + situation.policy.drain.volume_detach_timeout:

@@ -1,7 +1,7 @@
-"""Which volumes are at a node, whose they are, and which of them a drain waits for.
+"""Volumes attached to a node, their claims, and those of them that a drain waits for.
 
-A volume goes to another node only when it has left this one: a StatefulSet's pod waits for it meanwhile. Decides from
-VolumeAttachments and claims; detaching is the attach-detach controller's and the driver's business."""
+A volume moves to another node only when it has left this one: a StatefulSet's pod waits for it in between. Decides from
+VolumeAttachments and claims; the attach-detach controller and the driver detach."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from leeward.termination.drain_plan import DrainPlan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldVolume:
-    """An attachment of the node. `claim`: namespace/name, None where nothing tells; `users`: the pods there that have
+    """Attachment of the node. `claim`: namespace/name, None if nothing reports it; `users`: the pods there that have
     it, none when they are gone.
     """
 
@@ -24,7 +24,7 @@ class HeldVolume:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainVolume:
-    """One line of a drain's plan. `pod` None: its pod is gone already. `wait`: it leaves before the node may go."""
+    """Line of a drain's plan. `pod` None: its pod is gone already. `wait`: it leaves before the node may terminate."""
 
     attachment: str
     pod: Pod | None
@@ -34,7 +34,9 @@ class DrainVolume:
 def held_volumes(
     node: str, pods: Iterable[Pod], attachments: Iterable[VolumeAttachment], claims: Mapping[str, str]
 ) -> tuple[HeldVolume, ...]:
-    """Of the node, by name. `pods`: those bound to it; `claims`: PersistentVolume -> namespace/name of its claim."""
+    """Return the attachments of the node, by name. `pods`: those bound to it; `claims`: PersistentVolume ->
+    namespace/name of its claim.
+    """
     users: dict[str, list[Pod]] = {}
     for pod in sorted(pods, key=lambda pod: pod.key):
         for claim in pod.claims:
@@ -47,8 +49,8 @@ def held_volumes(
 
 
 def drain_volumes(plan: DrainPlan, held: Sequence[HeldVolume], *, waits: bool) -> tuple[DrainVolume, ...]:
-    """The volumes of pods that leave, and those whose pods have left. Karpenter's rule: a volume that a pod uses which
-    stays is not waited for. `waits` False: nothing is (the instance is gone, or the policy gives volumes no time).
+    """Return the volumes of pods that leave, and those whose pods have left. Karpenter's rule: a volume that a staying
+    pod uses is not waited for. `waits` False: none is (the instance is gone, or the policy gives volumes no time).
     """
     leaving = {eviction.pod.key for eviction in plan.evict}
     found: list[DrainVolume] = []
