@@ -1,3 +1,3 @@
-"""Who blocks a node, and until when: all that holds up its drain, its disruption or its end, each with a way out.
+"""Blockers of a node, and until when: everything that holds up its drain, its disruption or its end, each with a fix.
 
-Decides nothing about a node; it tells what the rooms that decide would run into."""
+Decides nothing about a node; it reports the conditions that would stop the packages that decide."""

@@ -1,4 +1,4 @@
-"""One thing that blocks a node, as people and programs read it."""
+"""One blocker of a node, in a form for people and programs."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,10 +9,10 @@ from leeward.model.times import format_instant
 
 
 class Kind(StrEnum):
-    """The closed set of what can block a node.
+    """Closed set of conditions that can block a node.
 
-    The opt-outs (`do-not-disrupt`, `safe-to-evict`, and all that begin with `node-` or `policy-`) hold up voluntary
-    disruption alone; a pod that `tolerates-taint` holds up drains of kubectl and EKS, and emptiness, not Leeward's own.
+    The opt-outs (`do-not-disrupt`, `safe-to-evict`, and all that begin with `node-` or `policy-`) block only voluntary
+    disruption; a pod that `tolerates-taint` blocks drains of kubectl and EKS, and emptiness, not Leeward's own drains.
     """
 
     PDB_NONE_NOW = "pdb-none-now"
@@ -39,9 +39,9 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocker:
-    """`pod`: namespace/name, None where no pod is concerned. `owner`: Kind/name of who can change it. `object`: what
-    blocks, by kind and name. `until`: the latest moment at which it ends to block by itself, or at which nobody waits
-    for it any longer; None: no end is known. `fix`: the way out, one sentence with its command.
+    """One blocker. `pod`: namespace/name, None where no pod is concerned. `owner`: Kind/name of the object that can
+    change it. `object`: the blocking object, by kind and name. `until`: the latest moment at which it stops blocking by
+    itself, or at which nothing waits for it any longer; None: no end is known. `fix`: one sentence with its command.
     """
 
     node: str
@@ -53,7 +53,7 @@ class Blocker:
     fix: str
 
     def to_json(self) -> dict[str, Any]:
-        """docs/command-line.md; `docs/schema/blockers.json` describes it."""
+        """Return the JSON form (docs/command-line.md); `docs/schema/blockers.json` describes it."""
         return {
             "node": self.node,
             "pod": self.pod,

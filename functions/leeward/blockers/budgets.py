@@ -1,4 +1,4 @@
-"""What a PodDisruptionBudget that forbids an eviction means for whoever waits for the node."""
+"""Fixes for a PodDisruptionBudget that forbids an eviction and so holds up the node."""
 
 from typing import assert_never
 
@@ -17,7 +17,7 @@ KINDS = {
 
 
 def way_out(pod: Pod, refusal: Refusal) -> str:
-    """One sentence with its command."""
+    """Return the fix: one sentence with its command."""
     budget = refusal.budgets[0]
     healthy = f"{budget.current_healthy} of the {budget.desired_healthy} pods that it wants healthy are so"
     match refusal.why:

@@ -1,4 +1,4 @@
-"""All blockers of one node."""
+"""Collection of all blockers of one node."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -14,11 +14,11 @@ from leeward.termination.lone_pods import with_surges
 
 
 def blockers(scene: NodeScene, now: datetime) -> tuple[Blocker, ...]:
-    """Everything that holds the node, by pod; what concerns no pod comes last.
+    """Return everything that holds up the node, by pod; blockers without a pod come last.
 
-    A drain that began now is planned with the policy, without a flag of kubectl's: what it could not evict blocks, not
-    even after a second replica where `singleReplicas: surge` gives one; so does what a drain under way has run into.
-    Daemon pods and static pods block no drain, as in kubectl.
+    A drain that begins now is planned with the policy, without a flag of kubectl's. A pod that it could not evict
+    blocks; where `singleReplicas: surge` adds a second replica, one that it could not evict even then. So does an
+    obstacle that a drain under way has recorded. Daemon pods and static pods block no drain, as in kubectl.
     """
     policy = scene.policy.drain if scene.policy else DrainPolicy()
     found = [*of_volumes(scene, policy, now), *of_hooks(scene), *of_wishes(scene)]

@@ -1,4 +1,5 @@
-"""What it means for a node that an upgrade or a round of ours keeps it: a new one is half empty until its pods come."""
+"""Blocker for a node that an upgrade or a round of ours protects from scale-down: a new one is half empty until its
+pods come."""
 
 from leeward.blockers import commands
 from leeward.blockers.blocker import Blocker, Kind
@@ -6,11 +7,11 @@ from leeward.blockers.scene import Keeper, NodeScene
 from leeward.disruption.do_not_disrupt import OptOut
 from leeward.model.well_known import KEPT_FOR, OF_ROUND, SCALE_DOWN_DISABLED
 
-PAUSED = "paused"  # `leeward.upgrade.status.Phase`, which is told with blockers and so cannot be imported here
+PAUSED = "paused"  # `leeward.upgrade.status.Phase`, which imports the blockers and so cannot be imported here
 
 
 def of_keeper(opt_out: OptOut, keeper: Keeper, scene: NodeScene) -> Blocker:
-    """The annotation `scale-down-disabled`, put on by whom `leeward.dev/kept-for` beside it names."""
+    """Return the blocker of annotation `scale-down-disabled`, added by the run that `leeward.dev/kept-for` names."""
     _, of_round, number = keeper.name.partition(OF_ROUND)
     what = f"disruption round {number}" if of_round else f"the upgrade of {keeper.name}"
     way_out = _of_round(keeper) if of_round else _of_upgrade(keeper)
@@ -33,7 +34,7 @@ def _left_behind(keeper: Keeper, scene: NodeScene) -> str:
 
 
 def _of_upgrade(keeper: Keeper) -> str:
-    """One clause with its command."""
+    """Return one clause with its command."""
     group, look = keeper.name, f"leeward upgrade status {keeper.name}"
     if keeper.execution is None:
         return f"it comes off when that has ended; {look} --cluster NAME tells when that should be"

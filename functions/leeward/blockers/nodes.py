@@ -1,4 +1,4 @@
-"""What holds a node as such: volumes that do not leave, hooks that hold its instance, its own and its policy's wish."""
+"""Blockers of the node itself: attached volumes, hooks that hold its instance, opt-outs of the node and its policy."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -21,7 +21,7 @@ WISHES = {
 
 
 def of_volumes(scene: NodeScene, policy: DrainPolicy, now: datetime) -> Iterator[Blocker]:
-    """Volumes that are still attached although no running pod of the node uses them, or that are being detached."""
+    """Yield volumes still attached although no running pod of the node uses them, or that are being detached."""
     for held in scene.volumes:
         used = [pod for pod in held.users if not pod.finished]
         unknown = held.claim is None and any(pod.claims for pod in scene.pods if not pod.finished)
@@ -31,13 +31,13 @@ def of_volumes(scene: NodeScene, policy: DrainPolicy, now: datetime) -> Iterator
 
 
 def of_hooks(scene: NodeScene) -> Iterator[Blocker]:
-    """Lifecycle hooks that keep the instance in Terminating:Wait, ours and others'."""
+    """Yield lifecycle hooks that keep the instance in Terminating:Wait, ours and those of others."""
     for waiting in scene.hooks:
         yield _held_back(waiting, scene)
 
 
 def of_wishes(scene: NodeScene) -> Iterator[Blocker]:
-    """The node's annotations and its policy's `disruption.doNotDisrupt`."""
+    """Yield the opt-outs: the node's annotations and its policy's `disruption.doNotDisrupt`."""
     owner = f"AutoScalingGroup/{scene.group}" if scene.group else f"Node/{scene.node.name}"
     for opt_out in node_opt_outs(scene.node):
         if opt_out.key == SCALE_DOWN_DISABLED and scene.keeper is not None:
@@ -90,7 +90,7 @@ def _attached(held: HeldVolume, scene: NodeScene, time_out: timedelta, now: date
 
 
 def _waiting_for(held: HeldVolume, scene: NodeScene) -> Pod | None:
-    """The pod elsewhere that has the same claim, else the finished one of this node."""
+    """Return the pod elsewhere that has the same claim, else the finished one of this node."""
     there = [pod for pod in scene.elsewhere if held.claim in {f"{pod.namespace}/{name}" for name in pod.claims}]
     return next(iter(sorted(there, key=lambda pod: pod.key)), None) or next(iter(held.users), None)
 

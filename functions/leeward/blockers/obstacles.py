@@ -1,5 +1,5 @@
-"""Pods that no budget holds and that cannot leave all the same, as the drain under way has found: an admission webhook,
-a policy or the API server itself refuses their eviction or fails. No object of the cluster shows that."""
+"""Obstacles to the eviction of pods that no budget holds, as the drain under way has recorded them: an admission
+webhook, a policy or the API server itself refuses the eviction or fails. No object of the cluster shows that."""
 
 from collections.abc import Iterator
 from typing import assert_never
@@ -18,7 +18,7 @@ CONFIGURATIONS = "kubectl get validatingwebhookconfigurations,mutatingwebhookcon
 
 
 def of_record(scene: NodeScene, policy: DrainPolicy) -> Iterator[Blocker]:
-    """One for each pod still there whose line in the record names an obstacle."""
+    """Yield one blocker for each pod still present whose line in the record names an obstacle."""
     pods = {pod.key: pod for pod in scene.pods if pod.deletion is None}
     for line in map(BlockedLine.read, scene.blocked_by):
         pod, obstacle = pods.get(line.pod or ""), line.obstacle

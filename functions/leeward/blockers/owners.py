@@ -1,11 +1,11 @@
-"""Whose a pod is: the workload that people know, by kind and name."""
+"""Owner of a pod: the workload that people know, by kind and name."""
 
 from leeward.model.deployment import deployment_named_by
 from leeward.model.pod import Pod
 
 
 def owner_of(pod: Pod) -> str:
-    """`Deployment/web`, `StatefulSet/db`, `Pod/lonely` for one without a controller, `Node/n` for a static one."""
+    """Return `Deployment/web`, `StatefulSet/db`, `Pod/lonely` without a controller, `Node/n` for a static one."""
     if pod.mirror:
         return f"Node/{pod.node}"
     if pod.owner is None:
@@ -15,6 +15,6 @@ def owner_of(pod: Pod) -> str:
 
 
 def resource_of(pod: Pod) -> str:
-    """The owner as kubectl takes it: `deployment web`."""
+    """Return the owner as kubectl takes it: `deployment web`."""
     kind, _, name = owner_of(pod).partition("/")
     return f"{kind.lower()} {name}"

@@ -1,4 +1,4 @@
-"""The pods that hold up a node's drain, and those that ask that it be left alone."""
+"""Pods that hold up a node's drain, and pods with an opt-out from disruption."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -17,7 +17,7 @@ REFUSED = {Protection.UNMANAGED: Kind.UNMANAGED_POD, Protection.LOCAL_DATA: Kind
 
 
 def of_plan(plan: DrainPlan, scene: NodeScene) -> Iterator[Blocker]:
-    """What a drain would run into now: evictions that budgets forbid, pods that the policy protects."""
+    """Yield the blockers of a drain that begins now: evictions that budgets forbid, pods that the policy protects."""
     for eviction in plan.evict:
         if eviction.refusal is not None:
             yield _held(eviction, scene)
@@ -27,7 +27,7 @@ def of_plan(plan: DrainPlan, scene: NodeScene) -> Iterator[Blocker]:
 
 
 def of_pods(scene: NodeScene, now: datetime) -> Iterator[Blocker]:
-    """Whatever a drain would do: pods that would come back or do not end, and annotations that ask for peace."""
+    """Yield blockers whatever a drain does: pods that would come back or do not end, and opt-out annotations."""
     for pod in sorted(scene.pods, key=lambda pod: pod.key):
         if pod.deletion is not None and pod.deletion < now and not pod.mirror:
             yield _stuck(pod, pod.deletion)
@@ -77,7 +77,9 @@ def _protected(refused: RefusedPod, scene: NodeScene) -> Blocker:
 
 
 def _tolerant(pod: Pod, scene: NodeScene) -> Blocker:
-    """Karpenter leaves it on the node; EKS and kubectl evict it again and again."""
+    """Return the blocker of a pod that tolerates the taint. Karpenter leaves it on the node; EKS and kubectl evict it
+    repeatedly.
+    """
     everything = any(not one.key and one.operator == "Exists" for one in pod.tolerations)
     what = "every taint" if everything else f"the taint {well_known.DISRUPTED_TAINT}"
     return Blocker(

@@ -1,4 +1,4 @@
-"""What the blockers of one node are found from; the command line and the steps gather it."""
+"""Inputs of one node's blockers; the command line and the steps gather them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,13 +14,15 @@ from leeward.termination import deadlines
 from leeward.termination.freshness import WAITING
 from leeward.termination.volumes import HeldVolume
 
-HOOKS_LONGEST = timedelta(hours=48)  # a group waits no longer, nor than a hundred time-outs, whoever heartbeats
+HOOKS_LONGEST = timedelta(
+    hours=48
+)  # a group waits no longer than this or a hundred time-outs, whatever heartbeats it gets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingHook:
-    """A terminate hook that holds the node's instance. `ours`: it is ours to heartbeat and to answer. `until`: when it
-    runs out; `exact` False: counted from now, because nobody has told when it began to wait.
+    """Terminate hook that holds the node's instance. `ours`: Leeward heartbeats and completes it. `until`: when it
+    times out; `exact` False: counted from now, because the start of its wait is unknown.
     """
 
     hook: LifecycleHook
@@ -31,11 +33,12 @@ class WaitingHook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keeper:
-    """An upgrade or a disruption round of ours that has put `scale-down-disabled` on its new nodes until it has ended.
+    """Upgrade or disruption round of ours that has put `scale-down-disabled` on its new nodes until it has ended.
 
-    `name`: what `leeward.dev/kept-for` says, a group's or `round:NUMBER`. `execution`: which works on it, empty: none
-    does any more, None: nobody can know (offline). `phase`: an upgrade's as `leeward upgrade status` tells it. `until`:
-    when it should end, an estimate; None where nobody can say. `going`: names of the nodes that a round waits for.
+    `name`: the value of `leeward.dev/kept-for`, a group's or `round:NUMBER`. `execution`: the one that works on it,
+    empty: none does any more, None: unknown (offline). `phase`: an upgrade's as `leeward upgrade status` shows it.
+    `until`: when it should end, an estimate; None where it is unknown. `going`: names of the nodes that a round waits
+    for.
     """
 
     name: str
@@ -47,14 +50,14 @@ class Keeper:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeScene:
-    """One node and everything that has a say about its going.
+    """One node and everything that can hold up its termination.
 
-    `policy` None: no policy selects its group, the defaults stand in. `deadline`: when the node goes whatever happens;
-    `gives_up`: when the drain that is under way stops waiting, None while there is none. `detaching`: since when its
-    volumes are waited for (the end of the drain), None before. `elsewhere`: pods of other nodes, or of none, that have
-    claims. `gone`: EC2 has ended the instance, so that no pod blocks any more. `keeper`: whose `kept-for` the node has.
-    `blocked_by`: what the drain that is under way has run into, one line a pod. `surged`: pods that get a second
-    replica before they leave, `namespace/name`.
+    `policy` None: no policy selects its group, the defaults are used. `deadline`: when the node is terminated in any
+    case; `gives_up`: when the drain that is under way stops waiting, None while there is none. `detaching`: since when
+    its volumes are waited for (the end of the drain), None before. `elsewhere`: pods of other nodes, or of none, that
+    have claims. `gone`: EC2 has ended the instance, so that no pod blocks any more. `keeper`: the one that the node's
+    `kept-for` names. `blocked_by`: obstacles of the drain that is under way, one line a pod. `surged`: pods that get a
+    second replica before they leave, `namespace/name`.
     """
 
     node: Node
@@ -84,8 +87,8 @@ def waiting_hooks(
     ours: frozenset[str],
     now: datetime,
 ) -> tuple[WaitingHook, ...]:
-    """The hooks that hold the instance, while its group says Terminating:Wait. A hook waits for HeartbeatTimeout from
-    its announcement or its last heartbeat; the record knows of both where a message or a step of ours wrote them down.
+    """Return the hooks that hold the instance, while its group says Terminating:Wait. A hook waits for HeartbeatTimeout
+    from its announcement or its last heartbeat; the record has both where a message or a step of ours recorded them.
     """
     if group is None or group.lifecycle_of(instance) != WAITING:
         return ()
@@ -104,7 +107,7 @@ def _waiting(hook: LifecycleHook, record: TerminationRecord | None, ours: bool, 
 
 
 def gives_up_at(record: TerminationRecord | None, policy: NodePolicy) -> datetime | None:
-    """When the drain that is under way stops waiting for pods: its time-out, or the moment EC2 takes the instance."""
+    """Return when the drain under way stops waiting for pods: its time-out, or the moment EC2 takes the instance."""
     if record is None or record.status is not Status.OPEN:
         return None
     started = record.times.get("draining")

@@ -1,1 +1,1 @@
-"""Voluntary disruption: which nodes may go, why, and how many at once."""
+"""Voluntary disruption: selection of the nodes that may be disrupted, the reasons, and how many at once."""

@@ -1,4 +1,4 @@
-"""Writing what `annotations` asks for: one patch a node, and nothing for a node that is gone."""
+"""Writer of the changes that `annotations` computes: one patch per node, and none for a node that is gone."""
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -17,10 +17,12 @@ def write_annotations(
     more: Callable[[], bool] = always,
     note: Callable[[str, LeewardError], object] = reraise,
 ) -> int:
-    """How many nodes carry now what was asked for. `more` says whether there is time for another: what is left over is
-    asked for again next time. Writing again changes nothing; a node that is gone counts as done.
+    """Return the number of nodes that now carry the requested annotations. `more` says whether there is time for
+    another node; the remaining changes are requested again next time. Idempotent: writing again changes nothing; a node
+    that is gone counts as done.
 
-    `note` takes a node that could not be written and why, so that the others are; without it the first one raises.
+    `note` receives each node that could not be written and the error, so that the other nodes are still written;
+    without it the first error is raised.
     """
     written = 0
     for change in sorted(changes, key=lambda change: (not change.waits, change.node.name)):

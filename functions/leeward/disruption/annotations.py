@@ -1,9 +1,9 @@
-"""What the nodes of selected groups carry so that people, and the next round, see what was found (docs/features.md, K6,
-K7, K15): since when a node is empty, whether it has expired, since when and in what it has drifted, and the hashes of
-what it was launched with.
+"""Annotations on nodes of selected groups that show the findings to people and to the next round (docs/features.md, K6,
+K7, K15): since when a node is empty, whether it has expired, since when and in which fields it has drifted, and the
+hashes of its launch settings.
 
-An annotation goes when its method is switched off or the node is in order again. Nodes on their way out, and those that
-somebody else looks after, are left as they are. The same snapshot with the changes made asks for none."""
+An annotation is removed when its method is switched off or the node is in order again. Terminating nodes, and those
+that another manager owns, are left unchanged. The same snapshot with the changes applied yields no changes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,7 +26,7 @@ TRUE = "true"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotationChange:
-    """Of one node as the snapshot shows it; `set` and `remove` name no key twice and nothing that is so already."""
+    """Change of one node as the snapshot shows it; `set` and `remove` name no key twice and change every key."""
 
     node: Node
     set: Mapping[str, str] = field(default_factory=dict)
@@ -34,17 +34,17 @@ class AnnotationChange:
 
     @property
     def waits(self) -> bool:
-        """A time begins to run with it, so that it is written before others."""
+        """True if the change starts a timer, so that it is written before others."""
         return well_known.EMPTY_SINCE in self.set
 
 
 def annotation_changes(snapshot: ClusterSnapshot, now: datetime) -> Sequence[AnnotationChange]:
-    """What has to be written, by the names of the nodes; `now` is the moment that is written down."""
+    """Return the required changes, sorted by node name; `now` is the moment that is written."""
     return changes_in(Round(snapshot if snapshot.now == now else replace(snapshot, now=now)))
 
 
 def changes_in(found: Round) -> Sequence[AnnotationChange]:
-    """The same in the words of a round, whose moment is the snapshot's."""
+    """Return the changes of `annotation_changes` for an existing round, whose moment is the snapshot's."""
     changes: list[AnnotationChange] = []
     for node in sorted(found.snapshot.nodes, key=lambda node: node.name):
         wanted = _wanted(found, node)
@@ -56,7 +56,7 @@ def changes_in(found: Round) -> Sequence[AnnotationChange]:
 
 
 def _wanted(found: Round, node: Node) -> dict[str, str | None]:
-    """Every annotation that has a say here, None: not there."""
+    """Return every annotation that this module manages; None: it must be absent."""
     policy = found.snapshot.policy_of_node(node)
     leaving = node.deleting or any(taint.key in MARKS for taint in node.taints)
     if policy is None or leaving or foreign(node):
@@ -69,7 +69,7 @@ def _wanted(found: Round, node: Node) -> dict[str, str | None]:
 
 
 def _empty(found: Round, node: Node, policy: NodePolicy) -> str | None:
-    """What is there stays while the node is empty. A node that is not Ready does not begin to be empty: nothing could
+    """Keep the existing timestamp while the node is empty. A node that is not Ready does not become empty: no pod could
     land there yet.
     """
     if why_off(found.snapshot, policy) or workload_on(found.snapshot, node) or node.name in found.arrivals:

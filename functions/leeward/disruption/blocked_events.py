@@ -1,7 +1,7 @@
-"""Events on nodes that stay: why no method takes them (docs/features.md, K3, K11).
+"""Events on nodes that are not disrupted: the reason why no method selects them (docs/features.md, K3, K11).
 
-Rate-limited without remembering anything: each decision tells some of the nodes, chosen by their names and the time, so
-that each is told about once in a quarter of an hour, in large clusters once in an hour or two."""
+Rate-limited without stored state: each decision covers some of the nodes, chosen by their names and the time, so that
+each node gets an Event about once in a quarter of an hour, in large clusters once in an hour or two."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -29,8 +29,8 @@ def tell_why_nodes_stay(
     ports: Ports,
     note: Callable[[str, LeewardError], object] = reraise,
 ) -> int:
-    """How many Events were asked for. Nodes of groups that no policy selects, and those on their way, are let be.
-    `note` takes a node whose Event could not be written and why; without it the first one raises.
+    """Return the number of Events requested. Nodes of groups that no policy selects, and terminating nodes, get none.
+    `note` receives each node whose Event could not be written and the error; without it the first error is raised.
     """
     kubernetes = ports.clusters.kubernetes(snapshot.cluster)
     going = {name for command in plan.commands for name in command.nodes}
@@ -48,8 +48,8 @@ def tell_why_nodes_stay(
 
 
 def why_it_stays(plan: Plan, node: str) -> tuple[str, str]:
-    """(reason of the Event, sentence). A node that no method may touch is blocked; one that consolidation has looked
-    at, or passes over for its own reasons, is not consolidatable.
+    """Return (reason of the Event, sentence). A node that no method may disrupt is blocked; one that consolidation has
+    evaluated, or skips for its own reasons, is not consolidatable.
     """
     verdicts = plan.verdicts[node]
     blocked = not any(verdict.candidate for verdict in verdicts.values())

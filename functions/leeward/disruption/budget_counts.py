@@ -1,7 +1,7 @@
-"""Which nodes budgets count, and which of them are being disrupted.
+"""Counts of the nodes that budgets cover, and of those that are being disrupted.
 
 Source: Karpenter, pkg/controllers/disruption (BuildDisruptionBudgetMapping): NotReady and deleting nodes are
-subtracted, nodes whose instance is ending already are no part of the total. Cluster Autoscaler's mark counts too."""
+subtracted; nodes whose instance is already ending are not in the total. Cluster Autoscaler's taint counts too."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -29,8 +29,8 @@ class Counted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowance:
-    """How many more nodes of a policy may be disrupted for a reason; `zone` None: in all zones together. `allowed`
-    None: no budget limits it. `frozen`: a freeze is on.
+    """Number of further nodes of a policy that may be disrupted for a reason; `zone` None: in all zones together.
+    `allowed` None: no budget limits it. `frozen`: a freeze is active.
     """
 
     policy: str
@@ -43,8 +43,8 @@ class Allowance:
 
 
 def why_disrupting(node: Node) -> str:
-    """Why the node counts as disrupted already, empty when it does not. Cordoned alone is not disrupted: an upgrade's
-    old nodes wait so for their turn.
+    """Return why the node counts as disrupted already, empty when it does not. A cordon alone does not count: an
+    upgrade cordons old nodes that are still waiting to be drained.
     """
     mark = mark_of(node)
     if mark:
@@ -55,9 +55,9 @@ def why_disrupting(node: Node) -> str:
 
 
 def counted(snapshot: ClusterSnapshot, policy: NodePolicy) -> tuple[Counted, ...]:
-    """The nodes of the policy's groups. Instances that have not joined, that are ending already or that their owner has
-    put into Standby are in neither number; a marked node that a terminate hook holds is still being drained and counts.
-    One that an upgrade or a round has told to go counts before its mark is there.
+    """Return the nodes of the policy's groups. Instances that have not joined, that are already ending or that their
+    owner has put into Standby are in neither number; a tainted node that a terminate hook holds is still being drained
+    and counts. A node whose termination an upgrade or a round has requested counts before it carries the taint.
     """
     return tuple(
         Counted(
@@ -71,7 +71,7 @@ def counted(snapshot: ClusterSnapshot, policy: NodePolicy) -> tuple[Counted, ...
 
 
 def _passing(snapshot: ClusterSnapshot, node: Node) -> bool:
-    """Its instance is coming up, ending, or not in service."""
+    """Return whether the node's instance is coming up, ending, or not in service."""
     instance, group = snapshot.instance_of(node), snapshot.group_of(node)
     lifecycle = (group.lifecycle_of(node.instance_id) if group else None) or ""
     if (instance is not None and instance.ended) or lifecycle.startswith(NOT_IN_SERVICE):
@@ -81,7 +81,7 @@ def _passing(snapshot: ClusterSnapshot, node: Node) -> bool:
 
 
 def allowances(snapshot: ClusterSnapshot, policy: NodePolicy) -> tuple[Allowance, ...]:
-    """For every reason, first of all zones together, then of each zone that a budget of the policy names."""
+    """Return the allowances of every reason: for all zones together, then for each zone that a budget names."""
     nodes = counted(snapshot, policy)
     zones = sorted({budget.zone for budget in policy.disruption.budgets if budget.zone})
     frozen = any_active(snapshot.policies.settings.freeze, snapshot.now)
@@ -93,7 +93,7 @@ def allowances(snapshot: ClusterSnapshot, policy: NodePolicy) -> tuple[Allowance
 
 
 def all_allowances(snapshot: ClusterSnapshot) -> tuple[Allowance, ...]:
-    """Of every policy, in their order."""
+    """Return the allowances of every policy, in policy order."""
     return tuple(one for policy in snapshot.policies.policies for one in allowances(snapshot, policy))
 
 

@@ -1,4 +1,4 @@
-"""Which PodDisruptionBudgets select a pod, looked up once for pods that look alike."""
+"""Index of the PodDisruptionBudgets that select a pod, with one cached lookup for pods with the same labels."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ _Look = tuple[str, tuple[tuple[str, str], ...]]
 
 
 class BudgetIndex:
-    """Of one cluster. Pods of one workload share their labels, so that most look-ups are answered from memory."""
+    """Budget index of one cluster. Pods of one workload share their labels, so that most lookups are cached."""
 
     def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
         self._by_namespace: dict[str, list[PodDisruptionBudget]] = {}
@@ -18,7 +18,7 @@ class BudgetIndex:
         self._known: dict[_Look, tuple[PodDisruptionBudget, ...]] = {}
 
     def selecting(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
-        """Those that select the pod, by name."""
+        """Return the budgets that select the pod, by name."""
         near = self._by_namespace.get(pod.namespace)
         if not near:
             return ()
@@ -29,7 +29,7 @@ class BudgetIndex:
         return found
 
     def why_blocked(self, pod: Pod) -> str:
-        """Which budgets forbid evicting the pod now, empty when none does. Karpenter's words where it has any."""
+        """Return which budgets forbid evicting the pod now, empty when none does; in Karpenter's wording, if any."""
         names = blocking_budgets(pod, self.selecting(pod))
         if not names:
             return ""

@@ -1,4 +1,4 @@
-"""What one round may still spend: the budgets of every policy and zone, and how far each group may shrink."""
+"""Remaining allowance of one round: the budgets of every policy and zone, and how far each group may shrink."""
 
 from collections.abc import Iterable, Mapping
 from typing import Self
@@ -12,7 +12,9 @@ from leeward.snapshot.cluster import ClusterSnapshot
 
 
 class BudgetUsage:
-    """`take` and `shrink` spend, `copy` tries. A disrupted node counts against the budgets of every reason."""
+    """Budgets and group sizes that are left. `take` and `resize` spend, `copy` allows a trial. A disrupted node counts
+    against the budgets of every reason.
+    """
 
     def __init__(self, left: Mapping[tuple[str, str, str | None], int | None], slack: Mapping[str, int]) -> None:
         self._left = dict(left)
@@ -20,16 +22,16 @@ class BudgetUsage:
 
     @classmethod
     def of(cls, snapshot: ClusterSnapshot) -> Self:
-        """At the start of a round."""
+        """Return the usage at the start of a round."""
         left = {(one.policy, one.reason.value, one.zone): one.allowed for one in all_allowances(snapshot)}
         return cls(left, slack(snapshot))
 
     def copy(self) -> "BudgetUsage":
-        """To try in."""
+        """Return a copy for a trial."""
         return BudgetUsage(self._left, self._slack)
 
     def why_not(self, candidate: Candidate, reason: Reason) -> str:
-        """Which budget forbids the node now, empty when none does."""
+        """Return which budget forbids the node now, empty when none does."""
         policy = candidate.policy.name
         for zone, where in ((None, ""), (candidate.zone, f" in {candidate.zone}")):
             left = self._left.get((policy, reason.value, zone))
@@ -38,37 +40,37 @@ class BudgetUsage:
         return ""
 
     def left(self, candidate: Candidate, reason: Reason) -> int | None:
-        """Nodes like this one that may go, None without a limit."""
+        """Return how many nodes like this one may still be disrupted, None without a limit."""
         policy = candidate.policy.name
         return tightest(self._left.get((policy, reason.value, zone)) for zone in (None, candidate.zone))
 
     def take(self, candidate: Candidate) -> None:
-        """The node is disrupted."""
+        """Count the node as disrupted."""
         for key, left in self._left.items():
             if key[0] == candidate.policy.name and key[2] in {None, candidate.zone} and left is not None:
                 self._left[key] = max(left - 1, 0)
 
     def why_not_smaller(self, candidate: Candidate) -> str:
-        """Why the node's group may not lose a node, empty when it may."""
+        """Return why the node's group may not lose a node, empty when it may."""
         if self._slack.get(candidate.group.name, 0) > 0:
             return ""
         return f"its group {candidate.group.name} is at its MinSize of {candidate.group.minimum}"
 
     def may_shrink(self, candidates: Iterable[Candidate], grows: str | None = None) -> bool:
-        """Whether the groups may lose all these nodes, the group `grows` getting one back."""
+        """Return whether the groups may lose all these nodes while the group `grows` gets one back."""
         wanted: dict[str, int] = {grows: -1} if grows else {}
         for candidate in candidates:
             wanted[candidate.group.name] = wanted.get(candidate.group.name, 0) + 1
         return all(count <= 0 or count <= self._slack.get(name, 0) for name, count in wanted.items())
 
     def resize(self, group: str, by: int) -> None:
-        """A group loses (-1) or gets (1) a node in this round."""
+        """Record that a group loses (-1) or gets (1) a node in this round."""
         self._slack[group] = self._slack.get(group, 0) + by
 
 
 def slack(snapshot: ClusterSnapshot) -> dict[str, int]:
-    """How many nodes each group may lose: desired less MinSize, less those that are leaving while the desired size
-    still counts them.
+    """Return how many nodes each group may lose: desired less MinSize, less the terminating nodes that the desired size
+    still counts.
     """
     found = {name: group.desired - group.minimum for name, group in snapshot.groups.items()}
     for node in snapshot.nodes:

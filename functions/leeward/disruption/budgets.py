@@ -1,6 +1,7 @@
-"""How many nodes may be disrupted at once.
+"""Limit on how many nodes may be disrupted at once.
 
-Decides from numbers that the caller counts; what counts as disrupting (deleting, NotReady, tainted) is the caller's."""
+Decides from numbers that the caller counts; the caller also defines which nodes count as disrupting (deleting,
+NotReady, tainted)."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -12,7 +13,7 @@ from leeward.policy.schedule import is_active
 def allowance(
     budgets: Sequence[Budget], *, reason: str | None, zone: str | None, total: int, disrupting: int, now: datetime
 ) -> int | None:
-    """How many more nodes may be disrupted now; None when no budget limits it. Never below 0.
+    """Return how many more nodes may be disrupted now; None when no budget limits it. Never below 0.
 
     `zone` None: the budgets without a zone, with the counts of all nodes of the policy; a zone: that zone's own
     budgets, with that zone's counts. A node has to pass both. `reason` None is an involuntary change that can be
@@ -24,17 +25,19 @@ def allowance(
 
 
 def covers(budget: Budget, reason: str | None) -> bool:
-    """A budget without reasons covers Empty, Drifted, Underutilized and Expired, but not Upgrade: an upgrade has its
-    own maxUnavailable, and is held by budgets only where they name it.
+    """Return whether the budget covers the reason. A budget without reasons covers Empty, Drifted, Underutilized and
+    Expired, but not Upgrade: an upgrade has its own maxUnavailable, and is limited by budgets only where they name it.
     """
     return reason in budget.reasons if budget.reasons else reason != Reason.UPGRADE
 
 
 def limit(budget: Budget, total: int) -> int:
-    """Nodes that the budget allows out of `total`; shares are rounded up, so that 10 % of one node is one node."""
+    """Return the number of nodes that the budget allows out of `total`; percentages are rounded up, so that 10 % of one
+    node is one node.
+    """
     return -(-total * budget.nodes // 100) if budget.percent else budget.nodes
 
 
 def tightest(allowances: Iterable[int | None]) -> int | None:
-    """The smallest of several allowances; None, unbounded, gives way to every number."""
+    """Return the smallest of the allowances; None, unbounded, yields to every number."""
     return min((allowed for allowed in allowances if allowed is not None), default=None)

@@ -1,7 +1,7 @@
-"""Which nodes may be disrupted at all, and one sentence for each that may not.
+"""Candidates: the nodes that may be disrupted at all, and one sentence for each node that may not.
 
 Source: Karpenter, pkg/controllers/disruption/types.go (NewCandidate, ValidateNodeDisruptable, ValidatePodsDisruptable)
-and v0.30's pkg/controllers/deprovisioning. What only one method asks is that method's affair."""
+and v0.30's pkg/controllers/deprovisioning. Checks that only one method needs are made by that method."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -24,10 +24,10 @@ IN_SERVICE = "InService"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A node that may go. `pods`: those that would need another place; `workload`: whether any pod but daemon, static,
-    finished and leaving ones is there, and which comes first by name. `price`: dollars an hour, None where not known.
-    `held`: why a PodDisruptionBudget or an opt-out keeps a pod there, where the policy's terminationGracePeriod lets
-    drift and expiration take the node nevertheless; no other method may.
+    """Node that may be disrupted. `pods`: those that would need another place; `workload`: the first pod by name that
+    is not a daemon, static, finished or terminating one, empty when there is none. `price`: dollars an hour, None where
+    not known. `held`: why a PodDisruptionBudget or an opt-out keeps a pod there, where the policy's
+    terminationGracePeriod lets drift and expiration disrupt the node nevertheless; no other method may.
     """
 
     node: Node
@@ -44,17 +44,17 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """Of the node."""
+        """Name of the node."""
         return self.node.name
 
     @property
     def rank(self) -> tuple[float, int, str]:
-        """The cheapest to disrupt first; names decide among equals, so that no answer depends on the input's order."""
+        """Sort key, the cheapest to disrupt first; then names, so that no answer depends on the input's order."""
         return self.cost, len(self.pods), self.node.name
 
 
 def candidates(snapshot: ClusterSnapshot) -> tuple[Mapping[str, Candidate], Mapping[str, str]]:
-    """Those that may go by node name, and why each other may not."""
+    """Return the candidates by node name, and for each other node why it is not one."""
     index = BudgetIndex(snapshot.budgets)
     specs: dict[str, list[PodSpec]] = {}
     for spec in snapshot.pod_specs:
@@ -103,7 +103,7 @@ def _why_not_now(snapshot: ClusterSnapshot, node: Node) -> str:
 
 
 def _why_leaving(snapshot: ClusterSnapshot, node: Node, group: Group) -> str:
-    """Its instance is not in service, is protected from scale-in, or is being terminated."""
+    """Return why the instance is not in service, protected from scale-in, or being terminated; empty otherwise."""
     instance = snapshot.instance_of(node)
     if instance is not None and instance.state != "running":
         return f"EC2 says its instance is {instance.state}"
@@ -125,9 +125,10 @@ def _why_cooling(snapshot: ClusterSnapshot, group: Group, policy: NodePolicy) ->
 
 
 def _why_pods_stay(snapshot: ClusterSnapshot, node: Node, index: BudgetIndex) -> tuple[str, str]:
-    """(why no method may take the node, why only drift and expiration may): the first pod by name that cannot go.
+    """Return (why no method may disrupt the node, why only drift and expiration may): the first pod by name that cannot
+    leave.
 
-    A terminationGracePeriod ends what opt-outs and PodDisruptionBudgets hold; it does not end what a drain refuses.
+    A terminationGracePeriod overrides opt-outs and PodDisruptionBudgets; it does not override what a drain refuses.
     """
     policy = snapshot.policy_of_node(node)
     drain = policy.drain if policy else DrainPolicy()
@@ -144,12 +145,12 @@ def _why_pods_stay(snapshot: ClusterSnapshot, node: Node, index: BudgetIndex) ->
 
 
 def evictable(pod: Pod) -> bool:
-    """Draining the node would evict it: no daemon pod, no static pod, not finished, not leaving already."""
+    """Return whether a drain would evict the pod: no daemon pod, no static pod, not finished, not terminating."""
     return not (pod.mirror or pod.of_daemon_set or pod.finished or pod.deletion is not None)
 
 
 def _why_refused(pod: Pod, drain: DrainPolicy) -> str:
-    """What its drain would refuse; `safe-to-evict: "true"` lifts that."""
+    """Return why a drain of the node would refuse the pod, empty otherwise; `safe-to-evict: "true"` lifts that."""
     if pod.safe_to_evict:
         return ""
     if not drain.evict_unmanaged and pod.owner is None:
@@ -180,13 +181,13 @@ def _candidate(
 
 
 def workload_on(snapshot: ClusterSnapshot, node: Node) -> str:
-    """The first pod by name that keeps the node from being empty, empty when none does."""
+    """Return the first pod by name that keeps the node from being empty, empty when none does."""
     return min((pod.key for pod in snapshot.pods_on(node.name) if _works(pod)), default="")
 
 
 def _works(pod: Pod) -> bool:
-    """It keeps its node from being empty. A leaving pod of a StatefulSet comes back under its name, so it counts, as in
-    Karpenter (pkg/utils/pod, IsReschedulable).
+    """Return whether the pod keeps its node from being empty. A terminating pod of a StatefulSet is created again under
+    its name, so it counts, as in Karpenter (pkg/utils/pod, IsReschedulable).
     """
     if pod.deletion is not None:
         return pod.owner is not None and pod.owner.kind == "StatefulSet" and not pod.finished

@@ -1,4 +1,4 @@
-"""What voluntary disruption decides: commands, and a sentence for every node and method."""
+"""Decisions of voluntary disruption: commands, and a sentence for every node and method."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from leeward.model.instance import CapacityType
 
 
 class MethodName(StrEnum):
-    """The closed set of `leeward plan --method`. The last is no voluntary one: `leeward.repair` decides it."""
+    """Closed set of `leeward plan --method`. The last is not a voluntary one: `leeward.repair` decides it."""
 
     EXPIRATION = "expiration"
     DRIFT = "drift"
@@ -18,7 +18,7 @@ class MethodName(StrEnum):
 
 
 class Decision(StrEnum):
-    """Whether nodes go for good, or others come first."""
+    """Choice between deleting nodes for good and launching replacements first."""
 
     DELETE = "delete"
     REPLACE = "replace"
@@ -26,8 +26,8 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replacement:
-    """One node to launch: its group, every type that may come up, the zones in which the pods fit, and how it is paid
-    for (None: the group mixes both). `price`: dollars an hour of the dearest, None where it is not known.
+    """One node to launch: its group, every type that may come up, the zones in which the pods fit, and its capacity
+    type (None: the group mixes both). `price`: dollars an hour of the most expensive, None where it is not known.
     """
 
     group: str
@@ -39,8 +39,8 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """Nodes that go together. `savings` in dollars an hour, None where a price is not known; `cost`: disruption cost.
-    `placements`: pod (`namespace/name`) to node, new nodes by the scheduler's names.
+    """Nodes that are disrupted together. `savings` in dollars an hour, None where a price is not known; `cost`:
+    disruption cost. `placements`: pod (`namespace/name`) to node, new nodes by the scheduler's names.
     """
 
     decision: Decision
@@ -54,7 +54,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What one method says of one node. `candidate`: it was considered."""
+    """Finding of one method about one node. `candidate`: the method considered the node."""
 
     candidate: bool
     reason: str
@@ -62,8 +62,8 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What one method comes to; `verdicts` by node, one for every node of the cluster. `before_empty`: it saves more
-    than it would once empty nodes have gone.
+    """Result of one method; `verdicts` by node, one for every node of the cluster. `before_empty`: its command saves
+    more than it would once empty nodes have been removed.
     """
 
     commands: tuple[Command, ...]
@@ -73,7 +73,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """One round: the method that acts, None when none does, and what every method says of every node.
+    """One round: the method that acts, None when none does, and the verdict of every method on every node.
 
     `verdicts`: by node, then by method in their order.
     """

@@ -1,7 +1,7 @@
-"""Judging the commands of a round again on a fresh snapshot: "the world moved" is a normal outcome.
+"""Validation of a round's commands against a fresh snapshot: a changed cluster state is a normal outcome.
 
-Decides nothing of its own: `validate` does. Once replacements have come, their commands are judged as deletions beside
-nodes that exist; what a new node costs is held against what was planned."""
+Decides nothing of its own: `validate` does. Once replacements have come up, their commands are checked as deletions
+beside nodes that exist; the cost of a new node is compared with the planned cost."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,7 +17,9 @@ CENTS = 1e-6  # dollars an hour that are no difference
 
 
 def judged(record: RoundRecord, snapshot: ClusterSnapshot, deployment: str) -> RoundRecord:
-    """The record with the commands as they hold now; those that do not have fallen, each with its reason."""
+    """Return the record with the commands as they hold now; commands that no longer hold are dropped (`fallen`), each
+    with its reason.
+    """
     snapshot = without_our_marks(snapshot, record, deployment)
     asked = {number: _as_it_stands(record, number, command) for number, command in record.standing.items()}
     found = validate(snapshot, record.method, asked.values(), more=lambda: False)
@@ -43,7 +45,9 @@ def _as_it_stands(record: RoundRecord, number: int, command: Command) -> Command
 
 
 def _narrowed(command: Command, still: Command) -> Command:
-    """Of an empty set those nodes that are still empty, of a replacement the zones that still do."""
+    """Return the command reduced to the nodes of an empty set that are still empty, or to the zones of a replacement
+    that are still possible.
+    """
     coming = still.replacements or command.replacements
     return replace(command, nodes=still.nodes, replacements=coming)
 

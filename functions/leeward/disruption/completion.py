@@ -1,7 +1,7 @@
-"""How a round ends: its nodes are gone, or it is given up and nothing of it is left.
+"""End of a round: its nodes are gone, or it is given up and rolled back.
 
-In both, replacements for which nothing goes are asked to go, AZRebalance is resumed and MaxSize put back, new nodes are
-no longer kept from Cluster Autoscaler, and the groups rest for their cool-down."""
+In both cases the termination of surplus replacements is requested, AZRebalance is resumed and MaxSize restored, new
+nodes are no longer protected from Cluster Autoscaler, and the groups enter their cooldown."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,11 +18,13 @@ from leeward.ports import Ports
 
 __all__ = ["STAYED", "STEPS", "end", "give_back_groups", "give_up", "note_failure"]
 REBALANCE = "AZRebalance"
-GROWTH_PAUSE = 30  # seconds between two looks for what a raised desired size brings
+GROWTH_PAUSE = 30  # seconds between two checks for the launches of a raised desired size
 
 
 def end(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
-    """Every termination has ended. A command of which at least one node is gone keeps its new nodes: they have pods."""
+    """End a round whose terminations have all ended. A command of which at least one node is gone keeps its new nodes:
+    they have pods.
+    """
     record = release(read(run, ports), ports)
     gone = sum(one == GONE for one in record.ends.values())
     stayed = [name for name, instance in record.going.items() if record.ends.get(instance) == STAYED]
@@ -39,8 +41,8 @@ def end(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
 
 
 def give_up(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
-    """Nothing was told to go: nodes serve again, what was launched goes. An order whose answer got lost is asked for
-    once more, so that no launch is forgotten.
+    """Roll a round back before any termination was requested: return its nodes to service and terminate its launches.
+    An order without a recorded answer is requested once more, so that no launch is forgotten.
     """
     record = read(run, ports)
     if record.told:
@@ -58,7 +60,9 @@ def give_up(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
 
 
 def note_failure(run: RoundRun, call: Mapping[str, Any], ports: Ports) -> RoundRun:
-    """A step has used up its retries: the record says why and stays open, and the sweeper has it taken up again."""
+    """Record that a step has used up its retries: the record says why and stays open, and the minute reconciler
+    restarts the round.
+    """
     record = read(run, ports)
     again = rest_after(record.attempt, ports.clock.now())
     why = f"{call.get('error') or 'unknown error'}: {call.get('cause') or ''}"[:400]
@@ -70,8 +74,8 @@ STEPS = {"end": end, "give-up": give_up, "note-failure": note_failure}
 
 
 def give_back_groups(record: RoundRecord, ports: Ports) -> RoundRecord:
-    """What the groups get back, as soon as they can: MaxSize only once the desired size fits below it. What is left is
-    owed on in the record, and tried again by the sweeper.
+    """Restore the groups as soon as possible: MaxSize only once the desired size fits below it. The remaining changes
+    stay in the record, and the minute reconciler tries them again.
     """
     for name in record.suspended:
         ports.group_changes.resume(name, REBALANCE)
@@ -85,7 +89,7 @@ def give_back_groups(record: RoundRecord, ports: Ports) -> RoundRecord:
 
 
 def _answered(record: RoundRecord, ports: Ports) -> RoundRecord:
-    """Only orders that were written: what was never ordered is not launched now."""
+    """Complete only orders that were written: a replacement that was never ordered is not launched now."""
     if not record.orders:
         raise_sizes(record, ports)
         return record

@@ -1,8 +1,8 @@
-"""fn decide: what each cluster needs now, and the round that does it.
+"""Function `decide`: computes what each cluster needs now, and starts the round that does it.
 
 Annotations are written first (since when a node is empty, that it has expired or drifted). A plan becomes a round: its
-record is written, which claims the nodes, and its execution started under a name that follows from it. A cluster has
-one round at a time."""
+record is written, which claims the nodes, and its execution is started under a name derived from the record. A cluster
+has one round at a time."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -25,18 +25,18 @@ from leeward.ports import Ports
 from leeward.retry import patiently
 from leeward.snapshot.cluster import ClusterSnapshot
 
-SEARCH = 120.0  # seconds, of all clusters together: what has been found by then is the plan
+SEARCH = 120.0  # seconds, of all clusters together: the best result by then is the plan
 CLUSTERS = 4  # at a time: each holds a snapshot
 CLUSTER_SECONDS = 240.0  # for all calls to one cluster's API, of the function's 300
 PAUSES = (1.0, 3.0)  # seconds between tries
 WRITE = 40.0  # seconds for annotations, and as many for Events
 LARGEST = 350_000  # bytes of a round's record, about: DynamoDB takes 400 KB an item
-A_NODE, A_TYPE = 900, 22  # bytes, with what the round will write down of them
+A_NODE, A_TYPE = 900, 22  # bytes, with what the round will record about them
 
 
 @dataclass(slots=True)
 class Decided:
-    """What one call came to, by cluster; `errors` names what could not be looked at."""
+    """Result of one call, by cluster; `errors` names the clusters and nodes that could not be read or written."""
 
     annotated: int = 0
     told: int = 0
@@ -46,23 +46,23 @@ class Decided:
     errors: list[str] = field(default_factory=list)
 
     def note(self, what: str, error: LeewardError) -> None:
-        """One thing that went wrong."""
+        """Record one error."""
         self.errors.append(f"{what}: {type(error).__name__}: {error}")
 
     def add(self, other: "Decided") -> None:
-        """What another cluster came to."""
+        """Add the result of another cluster."""
         self.annotated += other.annotated
         self.told += other.told
         for name in ("rounds", "revived", "paused", "errors"):
             getattr(self, name).extend(getattr(other, name))
 
     def to_json(self) -> dict[str, Any]:
-        """For the log."""
+        """Return the result for the log."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
 def decide_once(ports: Ports, each: Executor = in_threads) -> Decided:
-    """Every cluster, read side by side and planned one after the other: planning takes a whole core."""
+    """Decide for every cluster. Clusters are read in parallel and planned in sequence: planning takes a whole core."""
     found = Decided()
     names = ports.clusters.names()
     planner = _Planner(ports=ports, share=1 / max(len(names), 1))
@@ -73,17 +73,17 @@ def decide_once(ports: Ports, each: Executor = in_threads) -> Decided:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Planner:
-    """`share`: the part of each span that one cluster gets."""
+    """Planner of all clusters. `share`: the part of each time span that one cluster gets."""
 
     ports: Ports
     share: float
     planning: Lock = field(default_factory=Lock)
 
     def decide(self, cluster: str) -> Decided:
-        """Raises nothing."""
+        """Decide for one cluster. Raises nothing."""
         found, clock = Decided(), self.ports.clock
         with isolate_errors(partial(found.note, cluster)):
-            # A look is some twenty calls: one that was throttled is no reason to wait for the next schedule.
+            # An observation is some twenty calls: one throttled call is no reason to wait for the next schedule.
             patiently(partial(self._decide, cluster, self.ports.for_seconds(CLUSTER_SECONDS), found), clock, PAUSES)
         return found
 
@@ -117,7 +117,7 @@ def _note_node(found: Decided, cluster: str, node: str, error: LeewardError) -> 
 
 
 def claim_round(cluster: str, ports: Ports) -> RoundRecord | None:
-    """Decide now and claim; None where there is nothing to do, or somebody else was faster."""
+    """Decide now and claim the round; None where there is nothing to do, or another execution was faster."""
     if ports.clusters.policies(cluster).settings.paused:
         return None
     record = ports.rounds.read(cluster)
@@ -126,7 +126,7 @@ def claim_round(cluster: str, ports: Ports) -> RoundRecord | None:
 
 
 def _claim(plan: Plan, snapshot: ClusterSnapshot, last: RoundRecord | None, ports: Ports) -> RoundRecord | None:
-    """One conditional write: whoever is second finds the record of the first."""
+    """Claim the plan's nodes with one conditional write: a second writer finds the record of the first."""
     commands = tuple(that_fit(plan.commands))
     if plan.method is None or not commands:
         return None
@@ -151,8 +151,8 @@ def _claim(plan: Plan, snapshot: ClusterSnapshot, last: RoundRecord | None, port
 
 
 def that_fit(commands: Iterable[Command]) -> Iterator[Command]:
-    """What fits into the record; what is left over comes with the next round. Where pods land is not kept: it is tried
-    again on every look.
+    """Yield the commands that fit into the record; the rest comes with the next round. Placements of pods are not kept:
+    they are computed again at every validation.
     """
     left = LARGEST
     for command in commands:

@@ -1,7 +1,8 @@
-"""How much disrupting a node costs its workloads.
+"""Cost of disrupting a node for its workloads.
 
 Source: Karpenter v0.30, pkg/controllers/deprovisioning/helpers.go (GetPodEvictionCost, disruptionCost) and types.go
-(the node's remaining lifetime): fewer pods, pods of lower priority and nodes soon to expire go first."""
+(the node's remaining lifetime): nodes with fewer pods, pods of lower priority and little remaining lifetime come
+first."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -16,13 +17,13 @@ _LEAST, _MOST = -10.0, 10.0
 
 
 def eviction_cost(pod: Pod, priority: int) -> float:
-    """1 for an ordinary pod, more for one of high priority or deletion cost, from -10 to 10."""
+    """Return 1 for an ordinary pod, more for one of high priority or deletion cost, from -10 to 10."""
     cost = 1.0 + _deletion_cost(pod) / _DELETION_UNIT + priority / _PRIORITY_UNIT
     return min(max(cost, _LEAST), _MOST)
 
 
 def _deletion_cost(pod: Pod) -> int:
-    """A value that is no whole number counts as none."""
+    """Return the annotated deletion cost; a value that is not a whole number counts as none."""
     try:
         return int(pod.annotations.get(DELETION_COST, "0"))
     except ValueError:
@@ -30,12 +31,12 @@ def _deletion_cost(pod: Pod) -> int:
 
 
 def lifetime_left(node: Node, expire_after: timedelta | None, now: datetime) -> float:
-    """Of a node that expires, the part of its life that is left, from 0 to 1; else 1."""
+    """Return the fraction of its lifetime that is left for a node that expires, from 0 to 1; else 1."""
     if not expire_after:
         return 1.0
     return min(max((expire_after - (now - node.created)) / expire_after, 0.0), 1.0)
 
 
 def disruption_cost(pods: Iterable[PodSpec], known: Mapping[str, Pod], left: float) -> float:
-    """Of moving these pods. `known`: the same pods by `namespace/name`; `left`: the node's `lifetime_left`."""
+    """Return the cost of moving these pods. `known`: the same pods by `namespace/name`; `left`: `lifetime_left`."""
     return left * sum(eviction_cost(known[pod.key], -pod.order[0]) for pod in pods if pod.key in known)

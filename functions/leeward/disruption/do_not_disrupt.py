@@ -1,7 +1,7 @@
-"""Who asks not to be disrupted, by annotation: Karpenter's keys, our own, and Cluster Autoscaler's.
+"""Opt-outs from disruption, by annotation: Karpenter's keys, our own, and Cluster Autoscaler's.
 
-They hold back voluntary methods alone (docs/features.md, K17, K18): interruptions, drains by hand and upgrades ask none
-of them. Whether a node may be taken is read from the first that holds; `leeward.blockers` tells each with its end."""
+They block voluntary methods only (docs/features.md, K17, K18): interruptions, manual drains and upgrades ignore them.
+The first opt-out that holds decides whether a node may be disrupted; `leeward.blockers` lists each with its end."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,7 +23,7 @@ _KEPT = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptOut:
-    """An annotation that holds now. `until` None: for as long as it is there, or as its pod has not started."""
+    """Annotation that holds now. `until` None: for as long as it is present, or while its pod has not started."""
 
     key: str
     value: str
@@ -31,12 +31,11 @@ class OptOut:
 
 
 def pod_opt_outs(pod: Pod, now: datetime) -> tuple[OptOut, ...]:
-    """Those of a pod that hold now.
+    """Return the opt-outs of a pod that hold now.
 
-    Karpenter (pkg/utils/pod, IsDisruptable) asks every pod that is neither finished nor being deleted, those of
+    Karpenter (pkg/utils/pod, IsDisruptable) checks every pod that is neither finished nor being deleted, those of
     DaemonSets and static ones too; a duration counts from the pod's start; a value that is neither `true` nor a
-    duration is as if it were not there. Cluster Autoscaler (its drainability rules) asks no static pods and none of
-    DaemonSets.
+    duration is ignored. Cluster Autoscaler (its drainability rules) checks neither static pods nor those of DaemonSets.
     """
     if pod.finished or pod.deletion is not None or not pod.annotations:
         return ()
@@ -49,13 +48,15 @@ def pod_opt_outs(pod: Pod, now: datetime) -> tuple[OptOut, ...]:
 
 
 def node_opt_outs(node: Node) -> tuple[OptOut, ...]:
-    """Those of a node: first against every voluntary method, then against shrinking the cluster by it."""
+    """Return the opt-outs of a node: first those against every voluntary method, then those against shrinking the
+    cluster by the node.
+    """
     keys = (*DO_NOT_DISRUPT, *_KEPT)
     return tuple(OptOut(key=key, value=TRUE) for key in keys if node.annotations.get(key) == TRUE)
 
 
 def why_pod_stays(pod: Pod, now: datetime) -> str:
-    """Which annotation of a running pod forbids disrupting its node, empty when none does."""
+    """Return which annotation of a running pod forbids disrupting its node, empty when none does."""
     for one in pod_opt_outs(pod, now):
         if one.key == SAFE_TO_EVICT:
             return f'pod {pod.key} is not safe to evict ({one.key}: "{one.value}")'
@@ -65,13 +66,13 @@ def why_pod_stays(pod: Pod, now: datetime) -> str:
 
 
 def why_node_stays(node: Node) -> str:
-    """Which annotation of the node forbids every voluntary method, empty when none does."""
+    """Return which annotation of the node forbids every voluntary method, empty when none does."""
     key = next((one.key for one in node_opt_outs(node) if one.key in DO_NOT_DISRUPT), "")
     return f"the node asks to be left alone ({key})" if key else ""
 
 
 def why_node_is_kept(node: Node) -> str:
-    """Which annotation of the node forbids shrinking the cluster by it, empty when none does."""
+    """Return which annotation of the node forbids shrinking the cluster by it, empty when none does."""
     key = next((one.key for one in node_opt_outs(node) if one.key in _KEPT), "")
     return f"{_KEPT[key]} ({key})" if key else ""
 

@@ -1,7 +1,8 @@
-"""Which nodes take pods, and which are leaving: the same for plans, validation and the pre-flight of an upgrade.
+"""Nodes that take pods, and nodes that are terminating: the same rules for plans, validation and the pre-flight of an
+upgrade.
 
-Free capacity counts on every Ready, schedulable node that stays, whoever manages it: kube-scheduler asks for no policy.
-A cordon and taints are left to the scheduling rules, because some pods tolerate them."""
+Free capacity counts on every Ready, schedulable node that stays, whichever manager owns it: kube-scheduler ignores
+policies. A cordon and taints are left to the scheduling rules, because some pods tolerate them."""
 
 from dataclasses import replace
 
@@ -14,7 +15,7 @@ LEAVING = ("Terminating", "Terminated", "Warmed:Terminating")
 
 
 def is_leaving(snapshot: ClusterSnapshot, node: Node) -> bool:
-    """Whether a termination of the node is requested or under way, by this deployment or by others."""
+    """Return whether a termination of the node is requested or under way, by this deployment or by others."""
     requested = node.instance_id in snapshot.claimed or node.instance_id in snapshot.going
     if mark_of(node) or node.deleting or requested:
         return True
@@ -24,13 +25,13 @@ def is_leaving(snapshot: ClusterSnapshot, node: Node) -> bool:
 
 
 def why_closed(node: Node) -> str:
-    """Why the node takes no pods whatever they tolerate, in kube-scheduler's style; empty: it takes pods."""
+    """Return why the node takes no pods whatever they tolerate, in kube-scheduler's style; empty: it takes pods."""
     if is_virtual(node):
         return "node(s) were virtual"
     return "" if node.ready else "node(s) were NotReady"
 
 
 def specs_by_free_capacity(snapshot: ClusterSnapshot) -> list[NodeSpec]:
-    """All nodes as a scheduler sees them; NotReady and virtual ones are closed and keep their pods."""
+    """Return all nodes as a scheduler sees them; NotReady and virtual ones are closed and keep their pods."""
     closed = {node.name: why for node in snapshot.nodes if (why := why_closed(node))}
     return [replace(spec, closed=closed[spec.name]) if spec.name in closed else spec for spec in snapshot.node_specs]

@@ -1,4 +1,4 @@
-"""Entry points of the disruption room: `decide` on a schedule, `disrupt` for the steps of disruption-round.
+"""Entry points of the disruption package: `decide` on a schedule, `disrupt` for the steps of disruption-round.
 
 Two functions share this module; each imports its own half at its first call."""
 
@@ -12,9 +12,10 @@ from leeward.disruption.run import RoundRun
 
 
 def decide(_event: Mapping[str, Any], context: object) -> dict[str, Any]:
-    """Every few minutes, and when an execution of disruption-round has died: whatever the call says, it looks itself.
+    """Decide every few minutes, and when an execution of disruption-round has died. The event is ignored: the function
+    reads the state itself.
 
-    Raises LeewardError naming the clusters that could not be looked at, so that the alarm sees it.
+    Raises LeewardError naming the clusters that could not be read, so that the alarm sees it.
     """
     from leeward.disruption.controller import decide_once
 
@@ -23,7 +24,7 @@ def decide(_event: Mapping[str, Any], context: object) -> dict[str, Any]:
 
 
 def disrupt(event: Mapping[str, Any], context: object) -> dict[str, Any]:
-    """`{"step", "run", "execution"?, "error"?, "cause"?}` -> the run document."""
+    """Run one step: `{"step", "run", "execution"?, "error"?, "cause"?}` -> the run document."""
     from leeward.disruption.steps import STEPS
 
     run = RoundRun.from_json(event.get("run") or {})

@@ -1,8 +1,9 @@
-"""Launching the replacements of a round: placed, ordered in the record, asked for, written down.
+"""Launch of a round's replacements. Each is placed, ordered in the record, requested, and recorded.
 
-Each launch carries a client token made of the round, the command and the subnet: asked twice, it is one. An order whose
-answer got lost is asked for again before anything else is decided. Where LaunchInstances does not serve the group
-the desired size brings the replacement (`by_size`); a command without room for its replacement falls."""
+Each launch carries a client token made of the round, the command and the subnet, so requesting it twice is idempotent.
+An order without a recorded answer is requested again before anything else is decided. Where LaunchInstances does not
+serve the group the desired size brings the replacement (`replacement_sizes`); a command without capacity for its
+replacement is dropped."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,8 +23,8 @@ from leeward.ports import Ports
 
 
 def launch_all(record: RoundRecord, ports: Ports, *, may_grow: bool = True) -> RoundRecord:
-    """Every replacement that is still to come, one after the other, each written down before the next. `may_grow`:
-    where LaunchInstances is refused, by the desired size; else the command falls.
+    """Launch every outstanding replacement, one after the other; each is recorded before the next. `may_grow`: where
+    LaunchInstances is refused, raise the desired size; else the command is dropped.
     """
     for key in record.to_launch():
         number = int(key.partition(".")[0])
@@ -37,13 +38,13 @@ def launch_all(record: RoundRecord, ports: Ports, *, may_grow: bool = True) -> R
 
 
 def planned(record: RoundRecord, key: str) -> Replacement:
-    """What was planned under the key `C.R`."""
+    """Return the replacement that was planned under the key `C.R`."""
     number, _, place = key.partition(".")
     return record.commands[int(number)].replacements[int(place)]
 
 
 def _ordered(record: RoundRecord, key: str, ports: Ports) -> RoundRecord:
-    """Placed now, in the zones that the plan names; the order is written before the first call."""
+    """Place the replacement now, in the zones that the plan names; the order is written before the first call."""
     number = int(key.partition(".")[0])
     options, why = _places(record, key, ports)
     if not options:
@@ -75,7 +76,7 @@ def _fulfilled(record: RoundRecord, key: str, ports: Ports, *, may_grow: bool) -
 
 
 def _places(record: RoundRecord, key: str, ports: Ports) -> tuple[list[str], str]:
-    """`zone/subnet`, best first, and why there is none."""
+    """Return `zone/subnet` values, best first, and why there is none."""
     wanted, command = planned(record, key), record.commands[int(key.partition(".")[0])]
     group = ports.groups.describe([wanted.group]).get(wanted.group)
     if group is None:
@@ -95,8 +96,8 @@ def _places(record: RoundRecord, key: str, ports: Ports) -> tuple[list[str], str
 
 
 def _leaving(record: RoundRecord, command: Command, wanted: Replacement, ports: Ports) -> Leaving:
-    """What has to find room: the pods of the command's nodes, at the most. Its first node's cores leave their zone, so
-    that zones stay as they are balanced where nothing speaks against it.
+    """Return the pods that need capacity: at most those of the command's nodes. The cores of its first node are
+    subtracted from that node's zone, so that zones stay balanced where no rule forbids it.
     """
     kubernetes = ports.clusters.kubernetes(record.cluster)
     name = command.nodes[0]
@@ -113,7 +114,7 @@ def _leaving(record: RoundRecord, command: Command, wanted: Replacement, ports: 
 
 
 def _facts(cluster: str, ports: Ports) -> ClusterFacts:
-    """What fn sync has written down; without it every zone counts the same."""
+    """Return the facts that function sync has recorded; without them every zone counts the same."""
     try:
         return ClusterFacts.from_sheets(ports.catalog.read(cluster))
     except LeewardError:
@@ -121,7 +122,9 @@ def _facts(cluster: str, ports: Ports) -> ClusterFacts:
 
 
 def _short(cluster: str, ports: Ports) -> frozenset[Pool]:
-    """Where EC2 is taking spot capacity back; nobody knows, nobody minds."""
+    """Return the pools in which EC2 is reclaiming spot capacity; empty where that cannot be read, which only loses the
+    preference.
+    """
     try:
         return ports.catalog.promises(cluster).short_at(ports.clock.now())
     except LeewardError:

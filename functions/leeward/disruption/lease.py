@@ -1,6 +1,6 @@
-"""Who holds a round, and taking up one whose execution is dead.
+"""Lease of a round, and the takeover of a round whose execution is dead.
 
-Any number of starts end with one execution that works."""
+Any number of starts ends with one execution that works."""
 
 from datetime import datetime, timedelta
 
@@ -13,17 +13,17 @@ STARTS = 20  # executions of one round that are tried at one time
 
 
 class RoundLostError(RecordChangedError):
-    """Another execution has taken the round meanwhile: this one has nothing more to say."""
+    """Error of an execution whose round another execution has taken: it must stop."""
 
 
 def held(record: RoundRecord, ports: Ports) -> bool:
-    """Whether an execution works on it, or has been started and will take it."""
+    """Return whether an execution works on the round, or has been started and will take it."""
     name = record.execution or execution_name(record.cluster, record.number, 1)
     return ports.round_executions.running(name)
 
 
 def read(run: RoundRun, ports: Ports) -> RoundRecord:
-    """The record, if this execution still holds it. Raises RoundLostError."""
+    """Return the record if this execution still holds it. Raises RoundLostError."""
     record = ports.rounds.read(run.cluster)
     if record is None or record.number != run.number or record.execution != run.execution or not record.open:
         raise RoundLostError(f"round {run.number} of {run.cluster}: {record.execution if record else '?'} has it now")
@@ -31,7 +31,7 @@ def read(run: RoundRun, ports: Ports) -> RoundRecord:
 
 
 def written(record: RoundRecord, ports: Ports) -> RoundRecord:
-    """Write it, at the version that it carries. Raises RecordChangedError, and the step is run again."""
+    """Write the record at the version that it carries. Raises RecordChangedError, and the step is run again."""
     done = ports.rounds.write(record)
     if done is None:
         raise RecordChangedError(f"round of {record.cluster}: somebody has written at version {record.version}")
@@ -39,7 +39,7 @@ def written(record: RoundRecord, ports: Ports) -> RoundRecord:
 
 
 def start(record: RoundRecord, ports: Ports) -> str:
-    """Start an execution for the round, the first name that no closed execution has. Starting twice is once."""
+    """Start an execution for the round, under the first name that no closed execution has. Idempotent."""
     for attempt in range(max(record.attempt, 1), record.attempt + STARTS):
         name = execution_name(record.cluster, record.number, attempt)
         document = {"v": 1, "cluster": record.cluster, "round": record.number}
@@ -49,7 +49,9 @@ def start(record: RoundRecord, ports: Ports) -> str:
 
 
 def revive(record: RoundRecord | None, ports: Ports) -> str | None:
-    """Start an execution for a round that nobody works on; its name, None where there is nothing to do yet."""
+    """Start an execution for an open round that no execution holds, and return its name; None where there is nothing to
+    do yet.
+    """
     if record is None or not record.open or held(record, ports):
         return None
     if record.retry is not None and ports.clock.now() < record.retry:
@@ -58,5 +60,5 @@ def revive(record: RoundRecord | None, ports: Ports) -> str | None:
 
 
 def rest_after(attempt: int, now: datetime) -> datetime:
-    """When a round whose step has failed is taken up again: after 1, 2, 4 ... at most 15 minutes."""
+    """Return when a round whose step has failed is taken up again: after 1, 2, 4 ... at most 15 minutes."""
     return now + timedelta(minutes=min(2 ** max(attempt - 1, 0), 15))

@@ -1,9 +1,10 @@
-"""Looking ahead: what a command saves together with the rounds that can follow it.
+"""Lookahead: computes what a command saves together with the rounds that can follow it.
 
-What saves most now may leave nodes that no later command can do without, and an empty node that goes now may have been
-the room for a dearer one. So where candidates are few, each of the best commands is carried out in the world, and after
-it always what saves most then, until nothing is left to do. Another than the first of them is taken only where more is
-saved in the end, by at least what its nodes' policies ask of a command; the rounds after it decide anew."""
+The command that saves most now may leave nodes that no later command can remove, and an empty node that is removed now
+may have been the free capacity for a more expensive one. So where candidates are few, each of the best commands is
+carried out in the world, followed each time by the command that saves most then, until no command is left. A command
+other than the first is chosen only where more is saved in the end, by at least the savings that its nodes' policies
+require of a command; the rounds after it decide again."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,13 +17,13 @@ from leeward.disruption.savings import CENT_PARTS, threshold
 from leeward.disruption.targets import Target
 from leeward.scheduling.packing import pack
 
-SPARES = 16  # of these as many are looked at
+SPARES = 16  # of these, as many are evaluated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """`total`: dollars an hour with what can follow, None where that makes no difference to the choice.
-    `before_empty`: it saves more than it would after the empty nodes have gone.
+    """Chosen proposal. `total`: dollars an hour with the commands that can follow, None where that makes no difference
+    to the choice. `before_empty`: it saves more than it would after the empty nodes have been removed.
     """
 
     proposal: Proposal
@@ -31,7 +32,9 @@ class Chosen:
 
 
 class Lookahead:
-    """Of one round. `empty`: the nodes that emptiness would delete; `near`: what later commands may launch."""
+    """Lookahead of one round. `empty`: the nodes that emptiness would delete; `near`: the targets that later commands
+    may launch.
+    """
 
     def __init__(
         self, found: Round, candidates: Sequence[Candidate], empty: Sequence[Candidate], near: Sequence[Target]
@@ -39,7 +42,7 @@ class Lookahead:
         self._found, self._candidates, self._empty, self._near = found, candidates, empty, near
 
     def choose(self, best: Proposal, others: Iterable[Proposal]) -> Chosen:
-        """`best` unless another saves more in the end. With no time left it is what was the choice until then."""
+        """Return `best` unless another proposal saves more in the end; the choice so far when the time is used up."""
         others = list(others)
         total = self._total(best)
         chosen, first, most = best, total, total
@@ -57,20 +60,20 @@ class Lookahead:
         return Chosen(proposal=chosen, total=most if before else said, before_empty=before)
 
     def _spares(self, known: Iterable[Proposal]) -> list[Proposal]:
-        """Deletions, each with a node of each target that none of them needs, the best first."""
+        """Return deletions, each with a node of each target that none of them needs, the best first."""
         bare = [one for one in known if one.target is None]
         tried = (with_spare(self._found, one, target) for one in bare for target in self._near)
         found = [one for one in tried if one is not None]
         return sorted(found, key=lambda one: one.worth, reverse=True)[:SPARES]
 
     def _total(self, first: Proposal | None) -> float:
-        """Dollars an hour that are saved in the end. None: the empty nodes go first."""
+        """Return the dollars an hour that are saved in the end. None: the empty nodes are removed first."""
         later = self._found.after(self._found.spending.copy())
         with self._found.world.trial():
             return round(self._until_the_end(later, first), CENT_PARTS)
 
     def _until_the_end(self, later: Round, step: Proposal | None) -> float:
-        """Empty nodes that nothing comes to go last, but where they go first."""
+        """Carry out all commands. Empty nodes that get no pod are removed last; without a `step`, first."""
         left, empty, total = list(self._candidates), list(self._empty), 0.0
         if step is None:
             gone = [one for one in empty if _emptied(later, one)]
@@ -90,12 +93,12 @@ def _next(later: Round, left: Sequence[Candidate], near: Sequence[Target]) -> Pr
 
 
 def _clearly(total: float, other: float, proposal: Proposal) -> bool:
-    """As much better as its policies ask of a command, and never by nothing."""
+    """Return whether the total is better by the savings that the nodes' policies require, and never by nothing."""
     return total > other and round(total - other, CENT_PARTS) >= threshold(proposal.nodes)
 
 
 def _carried_out(later: Round, step: Proposal) -> bool:
-    """Its nodes are gone, its pods where the scheduler puts them; False where it cannot place them all at once."""
+    """Remove the nodes and put their pods where the scheduler does; False where it cannot place them all at once."""
     world, spending = later.world, later.spending
     pods = [pod for name in sorted(one.name for one in step.nodes) for pod in world.remove(name)]
     templates = (step.target.template,) if step.target is not None else ()
@@ -111,7 +114,7 @@ def _carried_out(later: Round, step: Proposal) -> bool:
 
 
 def _emptied(later: Round, candidate: Candidate) -> bool:
-    """Whether it goes: no pod has come to it, and its group may shrink."""
+    """Return whether the empty node can be removed, and remove it: no pod has come to it, and its group may shrink."""
     world, spending = later.world, later.spending
     if not all(pod.stays for pod in world.pods_on(candidate.name)) or spending.why_not_smaller(candidate):
         return False

@@ -1,12 +1,12 @@
-"""Which several nodes to remove together, with at most one cheaper node in their place.
+"""Multi-node consolidation: selects nodes to remove together, with at most one cheaper node in their place.
 
-Of a few candidates every set is tried that has any hope. Of many that cannot be done: two searches are made and the
-better result is taken: a greedy one that takes node after node as long as the pods of all still have places, and
-Karpenter's binary search over prefixes of the candidates in their order (pkg/controllers/disruption/
+Of a few candidates every set is tried that could save enough. For many candidates that is impossible: two searches are
+made and the better result is taken: a greedy one that takes node after node as long as the pods of all still have
+places, and Karpenter's binary search over prefixes of the candidates in their order (pkg/controllers/disruption/
 multinodeconsolidation.go), so that the result is never worse than that.
 
-Karpenter launches nothing among several that one of them already is. Here such a set may go as well: where one of its
-nodes could go by itself, that saves as much and disturbs less, so that it is preferred."""
+Karpenter never replaces several nodes by a node of a type that one of them already has. Here such a set is allowed:
+where one of its nodes could be removed alone, that saves as much and disturbs less, so that it is preferred."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -24,17 +24,17 @@ from leeward.scheduling.outcome import NewNode
 from leeward.scheduling.packing import pack
 
 FEW = 8  # candidates: of their 247 sets every one is tried
-RUNNERS_UP = 16  # of these sets, for `ahead`
+RUNNERS_UP = 16  # of these sets, for `lookahead`
 MOST_NODES = 100  # of one command, as in Karpenter
-MOST_TARGETS = 8  # that the searches look at, the cheapest
+MOST_TARGETS = 8  # that the searches try, the cheapest
 
 
 def several(
     found: Round, ordered: Sequence[Candidate], alone: Mapping[str, Removal], targets: Sequence[Target]
 ) -> list[Proposal]:
-    """Sets of two nodes or more, the best first: of a few candidates the `RUNNERS_UP` best, of many at most the one
-    that was found. `alone`: what came of taking each away by itself: who cannot go alone on free capacity cannot go so
-    with others.
+    """Return sets of two nodes or more, the best first: of a few candidates the `RUNNERS_UP` best, of many at most the
+    best one. `alone`: the result of removing each node by itself: a node that cannot be removed alone on free capacity
+    cannot be removed so with others.
     """
     deletable = [one for one in ordered if one.name in alone and not alone[one.name].why]
     looked_at = [one for one in ordered if one.name in alone][:MOST_NODES]
@@ -48,7 +48,7 @@ def several(
 
 
 def few(candidates: Sequence[Candidate]) -> bool:
-    """Whether every set of them can be tried, and what comes after the best."""
+    """Return whether every set of the candidates can be tried, and the commands that can follow the best."""
     return len(candidates) <= FEW
 
 
@@ -59,7 +59,7 @@ def _worth(proposal: Proposal) -> tuple[float, float, int]:
 def _searched(
     found: Round, looked_at: Sequence[Candidate], deletable: Sequence[Candidate], near: Sequence[Target]
 ) -> Iterator[Proposal | Miss | None]:
-    """What the searches come to, the simplest first."""
+    """Yield the results of the searches, the simplest first."""
     for order in (_calmest, _dearest):
         bare = _greedy(found, sorted(deletable, key=order), (), None)
         firm, mixed = bare.nodes if bare else (), sorted(looked_at, key=order)
@@ -76,14 +76,14 @@ def _calmest(candidate: Candidate) -> tuple[float, int, str]:
 
 
 def _dearest(candidate: Candidate) -> tuple[float, tuple[float, int, str]]:
-    """What saves most goes first where budgets or room are short."""
+    """Sort key that puts the most expensive node first where budgets or capacity are short."""
     return -(candidate.price or 0.0), candidate.rank
 
 
 def _longest(
     prefix: Sequence[Candidate], attempted: Callable[[Sequence[Candidate]], Proposal | Miss]
 ) -> Proposal | None:
-    """Binary search over the prefix' length, as if a shorter one were always possible where a longer one is."""
+    """Bisect the prefix' length, as if a shorter prefix were always possible where a longer one is."""
     best: Proposal | None = None
     low, high = 2, len(prefix)
     while low <= high:
@@ -99,7 +99,7 @@ def _longest(
 def _greedy(
     found: Round, ordered: Iterable[Candidate], firm: Sequence[Candidate], target: Target | None
 ) -> Proposal | None:
-    """Take node after node while all pods still have places; `firm` go first, they are known to fit together."""
+    """Take node after node while all pods still have places; `firm` come first, they are known to fit together."""
     taking = _Taking(found, target)
     with found.world.trial():
         for candidate in firm:
@@ -113,7 +113,7 @@ def _greedy(
 
 
 class _Taking:
-    """One greedy search, in a world that is taken back afterwards."""
+    """One greedy search, in a world that is rolled back afterwards."""
 
     def __init__(self, found: Round, target: Target | None) -> None:
         self._found, self._target = found, target
@@ -125,7 +125,7 @@ class _Taking:
         self._new: tuple[NewNode, ...] = ()
 
     def take(self, candidate: Candidate) -> None:
-        """Try one more; nothing changes where it does not work."""
+        """Try one more node; nothing changes where it does not fit."""
         if self._spending.why_not(candidate, Reason.UNDERUTILIZED) or self._spending.why_not_smaller(candidate):
             return
         if self._target is not None and not suits(candidate, self._target):
@@ -144,7 +144,7 @@ class _Taking:
         self._placements.update(packing.placements)
 
     def proposal(self) -> Proposal | None:
-        """What was taken, where that is allowed and worth it."""
+        """Return the nodes taken as a proposal, where that is allowed and worth it."""
         nodes = tuple(self.taken)
         if not self._new:
             allowed = nodes and self._found.spending.may_shrink(nodes) and not why_not_worth(nodes, 0.0)

@@ -1,4 +1,4 @@
-"""Every set of a few candidates, tried one by one: which of them save most."""
+"""Exhaustive search over every set of a few candidates for the sets that save most."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
@@ -14,9 +14,9 @@ from leeward.policy.document import Reason
 def best_sets(
     found: Round, candidates: Sequence[Candidate], near: Sequence[Target], *, smallest: int = 1, most: int = 1
 ) -> list[Proposal]:
-    """So many of those of `smallest` nodes or more, the best first.
+    """Return up to `most` sets of `smallest` nodes or more, the best first.
 
-    Not tried are sets that could not save as much as these, and sets that hold one without room.
+    Sets that could not save as much as these, and sets that contain one without capacity for its pods, are not tried.
     """
     best: list[Proposal] = []
     full: list[tuple[Target | None, list[frozenset[str]]]] = [(target, []) for target in (None, *near)]
@@ -35,13 +35,13 @@ def best_sets(
 
 
 def _allowed(found: Round, candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, ...]]:
-    """The smallest first, those that budgets allow."""
+    """Yield the sets that budgets allow, the smallest first."""
     every = (nodes for size in range(1, len(candidates) + 1) for nodes in combinations(candidates, size))
     return (nodes for nodes in every if len(affordable(found, nodes)) == len(nodes))
 
 
 def affordable(found: Round, ordered: Iterable[Candidate]) -> list[Candidate]:
-    """Those that budgets allow all together."""
+    """Return the candidates that budgets allow all together."""
     spending, taken = found.spending.copy(), list[Candidate]()
     for candidate in ordered:
         if not spending.why_not(candidate, Reason.UNDERUTILIZED):

@@ -1,7 +1,7 @@
-"""One look at a cluster for a round: the snapshot, with what the table alone knows.
+"""Observation of a cluster for a round: the snapshot, with the state that only the table holds.
 
 Decides nothing. Groups that an upgrade holds are named, so that none of their nodes is a candidate and none of them
-launches; the old nodes that it has told to go count against budgets before they carry a mark."""
+launches; old nodes whose termination the upgrade has requested count against budgets before they carry a taint."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -15,12 +15,12 @@ from leeward.snapshot.gather import gather
 
 
 def look(cluster: str, ports: Ports, record: RoundRecord | None) -> ClusterSnapshot:
-    """Raises what the ports raise: a round that cannot see does nothing."""
+    """Return the current snapshot. Raises the errors of the ports: a round without an observation does nothing."""
     return with_the_table(gather(ports, cluster, ports.clock.now()), ports, record)
 
 
 def with_the_table(snapshot: ClusterSnapshot, ports: Ports, record: RoundRecord | None) -> ClusterSnapshot:
-    """The snapshot with upgrades and the last round of each group. Raises what the table raises."""
+    """Return the snapshot with upgrades and the last round of each group. Raises the errors of the table."""
     held, going = _upgrades((name for name, group in snapshot.groups.items() if snapshot.policy_of(group)), ports)
     rests = record.rests if record is not None else {}
     under_way = (_told(record),) if record is not None and record.open else ()
@@ -28,13 +28,15 @@ def with_the_table(snapshot: ClusterSnapshot, ports: Ports, record: RoundRecord 
 
 
 def _told(record: RoundRecord) -> str:
-    """For people: what runs now."""
+    """Describe the round that runs now, as a remark for people."""
     done = "its nodes were told to go" if record.told else "no node was told to go yet"
     return f"round {record.number} is under way (execution {record.execution}): {record.summary}; {done}"
 
 
 def _upgrades(groups: Iterable[str], ports: Ports) -> tuple[dict[str, str], frozenset[str]]:
-    """(group -> why it is held, instances told to go): one read of the table for each selected group."""
+    """Return (group -> why it is held, instances with a requested termination): one read of the table for each selected
+    group.
+    """
     held: dict[str, str] = {}
     going: set[str] = set()
     for group in groups:
@@ -50,8 +52,8 @@ def _upgrades(groups: Iterable[str], ports: Ports) -> tuple[dict[str, str], froz
 
 
 def without_our_marks(snapshot: ClusterSnapshot, record: RoundRecord, deployment: str) -> ClusterSnapshot:
-    """As it would be had the round not begun: its nodes stand where they stood, so that they can be judged again. The
-    specs stay as they are: nothing else is to land there.
+    """Return the snapshot as it would be without the round: its nodes are untainted, so that they can be validated
+    again. The specs keep the taint: no other pod is to land there.
     """
     claimed = record.nodes
 
@@ -63,6 +65,6 @@ def without_our_marks(snapshot: ClusterSnapshot, record: RoundRecord, deployment
 
 
 def for_seconds(seconds: float, ports: Ports) -> Callable[[], bool]:
-    """Whether there is time for another try; asked before each."""
+    """Return a function that says whether there is time for another try; it is called before each."""
     end = ports.clock.now() + timedelta(seconds=seconds)
     return lambda: ports.clock.now() < end

@@ -1,6 +1,6 @@
-"""One round over all policies: the first method in the order that has something to do, and why every node stays.
+"""Plan of one round over all policies: the first method in the order that has a command, and why every node stays.
 
-Nothing is done here; carrying a plan out belongs to whoever asked for it."""
+Nothing is executed here; the caller carries out the plan."""
 
 from collections.abc import Callable, Mapping
 
@@ -11,8 +11,8 @@ from leeward.snapshot.cluster import ClusterSnapshot
 
 
 def plan_round(snapshot: ClusterSnapshot, *, only: MethodName | None = None, more: Callable[[], bool] = always) -> Plan:
-    """`only`: this method alone acts. `more` says whether there is time for another try: what has been found until then
-    is the plan, the cheapest to disrupt having been looked at first.
+    """Plan one round. `only`: this method alone acts. `more` says whether there is time for another try: the results
+    until then are the plan; the candidates that are cheapest to disrupt are tried first.
 
     Every method gives its verdicts as if it were the one that acts, so that "why is it still here" has an answer.
     """
@@ -20,7 +20,7 @@ def plan_round(snapshot: ClusterSnapshot, *, only: MethodName | None = None, mor
 
 
 def plan_in(found: Round, *, only: MethodName | None = None) -> Plan:
-    """The same on a look that others have had a part in."""
+    """Plan one round on an observation that other code has used before."""
     snapshot = found.snapshot
     outcomes = {method.name: method.decide(found) for method in ORDER}
     if only is None:
@@ -36,8 +36,8 @@ def plan_in(found: Round, *, only: MethodName | None = None) -> Plan:
 
 
 def _emptiness(outcomes: Mapping[MethodName, Outcome]) -> Outcome:
-    """Emptiness' own. It has nothing to do in this round where a consolidation saves more with the empty nodes there
-    than it would after they have gone: pods are about to come to them (docs/designs/disruption.md).
+    """Return the outcome of emptiness. It has no command in this round where a consolidation saves more with the empty
+    nodes present than it would after their removal: pods are about to land on them (docs/designs/disruption.md).
     """
     found = outcomes[MethodName.EMPTINESS]
     if not outcomes[MethodName.CONSOLIDATION].before_empty:
@@ -48,6 +48,6 @@ def _emptiness(outcomes: Mapping[MethodName, Outcome]) -> Outcome:
 
 
 def by_node(snapshot: ClusterSnapshot, outcomes: dict[MethodName, Outcome]) -> dict[str, dict[MethodName, Verdict]]:
-    """The verdicts, for each node what every method says."""
+    """Return the verdicts: for each node that of every method."""
     names = sorted(node.name for node in snapshot.nodes)
     return {node: {name: outcome.verdicts[node] for name, outcome in outcomes.items()} for node in names}

@@ -1,4 +1,4 @@
-"""One set of nodes that can go, tried as a whole: on free capacity alone, or with one cheaper node of a group."""
+"""Proposal to remove one set of nodes as a whole: on free capacity alone, or with one cheaper node of a group."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,8 +13,8 @@ from leeward.disruption.targets import Target, why_no_spot
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """Nodes that can go. `target` None: nothing has to be launched; `price`: of the new node in the dearest of
-    `zones`. `spare`: these could go without it, what comes after them could not.
+    """Nodes that can be removed. `target` None: nothing has to be launched; `price`: that of the new node in the most
+    expensive of `zones`. `spare`: these nodes could be removed without it, the nodes of later commands could not.
     """
 
     nodes: tuple[Candidate, ...]
@@ -26,19 +26,19 @@ class Proposal:
 
     @property
     def worth(self) -> tuple[float, float, int]:
-        """The most saved, then the least disturbed, then the fewest nodes."""
+        """Sort key: the most saved, then the least disturbed, then the fewest nodes."""
         return saved(self.nodes, self.price) or 0.0, -sum(one.cost for one in self.nodes), -len(self.nodes)
 
 
 class Miss(Enum):
-    """Why a set comes to nothing. Where it is for want of room, sets that hold this one have none either."""
+    """Reason why a set yields no proposal. Where capacity is lacking, sets that contain this one have none either."""
 
     NOT_NOW = "time, sizes, rules of price, or too little saved"
     NO_ROOM = "a pod has no other place"
 
 
 def deleted(found: Round, nodes: Sequence[Candidate]) -> Proposal | Miss:
-    """On free capacity alone."""
+    """Try the set on free capacity alone."""
     if not found.more() or not found.spending.may_shrink(nodes) or why_not_worth(nodes, 0.0):
         return Miss.NOT_NOW
     removal = without(found, nodes)
@@ -46,7 +46,7 @@ def deleted(found: Round, nodes: Sequence[Candidate]) -> Proposal | Miss:
 
 
 def replaced(found: Round, target: Target, nodes: Sequence[Candidate]) -> Proposal | Miss:
-    """With one new node of the target, which has to be needed."""
+    """Try the set with one new node of the target, which has to be needed."""
     if not found.more() or not _fair(found, nodes, target) or why_not_worth(nodes, target.cheapest):
         return Miss.NOT_NOW
     removal = with_new(found, nodes, target)
@@ -58,7 +58,7 @@ def replaced(found: Round, target: Target, nodes: Sequence[Candidate]) -> Propos
 
 
 def with_spare(found: Round, bare: Proposal, target: Target) -> Proposal | None:
-    """A deletion, with a new node of the target for what comes after it; None where that is not worth it."""
+    """Return a deletion, with a new node of the target for later commands; None where that is not worth it."""
     offerings = target.template.offerings
     price = max((one.price for one in offerings), default=0.0)
     if not offerings or not _fair(found, bare.nodes, target) or why_not_worth(bare.nodes, price):
@@ -68,18 +68,20 @@ def with_spare(found: Round, bare: Proposal, target: Target) -> Proposal | None:
 
 
 def _fair(found: Round, nodes: Sequence[Candidate], target: Target) -> bool:
-    """Sizes and rules of price that hold whatever the pods need."""
+    """Return whether sizes and rules of price allow the replacement, whatever the pods need."""
     fair = all(suits(one, target) for one in nodes)
     return fair and target.has_room(nodes) and found.spending.may_shrink(nodes, grows=target.group)
 
 
 def suits(candidate: Candidate, target: Target) -> bool:
-    """Whether the rules of price let a node of the target take the candidate's place."""
+    """Return whether the rules of price let a node of the target take the candidate's place."""
     return candidate.price is not None and not why_no_spot(candidate, target)
 
 
 def with_zones(found: Round, nodes: Sequence[Candidate], target: Target, removal: Removal) -> Proposal:
-    """With every zone in which the new node would do and still be worth it: the price is the dearest of these."""
+    """Return the proposal with every zone in which the new node would be possible and still worth it: the price is that
+    of the most expensive of these.
+    """
     chosen = removal.new_nodes[0].zone
     prices = {one.zone: one.price for one in target.template.offerings}
     zones = tuple(

@@ -1,4 +1,4 @@
-"""What a round writes down, so that whoever finds its execution dead can bring it to an end.
+"""Record of a round, with which another execution can finish the round when its execution dies.
 
 The record is the claim as well: one for each cluster, so that two rounds cannot spend one budget twice. Everything else
 is read from the cluster and the groups at each step. Writes are conditional on `version`, and come before the calls
@@ -15,7 +15,7 @@ from leeward.disruption.command import Command, Decision, MethodName
 from leeward.model.termination import CauseKind
 
 LONGEST_NAME = 80  # of an execution
-LONGEST_REST = timedelta(days=7)  # a cool-down that is longer is forgotten
+LONGEST_REST = timedelta(days=7)  # a cooldown that is longer is dropped
 GONE, STAYED = "gone", "stayed"
 CAUSES: Mapping[MethodName, CauseKind] = {
     MethodName.EXPIRATION: CauseKind.EXPIRED,
@@ -27,28 +27,29 @@ _STRANGE = re.compile(r"[^0-9A-Za-z_-]+")
 
 
 class RoundOutcome(StrEnum):
-    """How a round ended."""
+    """Outcome of a round."""
 
     DONE = "done"
-    GIVEN_UP = "given-up"  # nothing was disrupted: the world moved, or a replacement did not come
+    GIVEN_UP = "given-up"  # nothing was disrupted: the state changed, or a replacement did not come
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundRecord:
     """One round of one cluster. `nodes`: name -> instance of every node that it claims; `members`: name -> its group;
-    `groups`: theirs and those in which it launches. `fallen`: number of a command -> why it is not carried out now.
+    `groups`: those of the nodes and those in which it launches. `fallen`: number of a dropped command -> why it is not
+    carried out now.
 
-    `execution` holds the round, the `attempt`th of it. `suspended`: groups whose AZRebalance is, by us; `raised`:
-    group -> MaxSize before we raised it.
+    `execution` holds the round, the `attempt`th of it. `suspended`: groups whose AZRebalance we have suspended;
+    `raised`: group -> MaxSize before we raised it.
 
     `orders`: number of a command and of its replacement, `C.R` -> subnets that are still to be tried, `zone/subnet`
-    each, the first one now. `launched`: new instance -> `C.R`, `places`: new instance -> `group/zone/subnet`.
-    `told`: the nodes belong to their terminations now. `ends`: instance -> `gone`, or `stayed` where it was given back
-    or its group replaced it. `handed`: new instances that nothing went for -> who is asked to go, empty where
-    its own end has shrunk the group.
+    each, the current one first. `launched`: new instance -> `C.R`, `places`: new instance -> `group/zone/subnet`.
+    `told`: termination of the nodes has been requested; their terminations own them now. `ends`: instance -> `gone`, or
+    `stayed` where it was returned to service or its group replaced it. `handed`: surplus new instances -> the instance
+    whose termination is requested to offset it, empty where the end of the new instance has shrunk the group.
 
-    `refusals`: group -> why LaunchInstances does not serve it. `awaited`: `C.R` -> the group whose desired
-    size, `sizes` by group, brings it instead; `before`: group -> its instances, comma between, before that.
+    `refusals`: group -> why LaunchInstances does not serve it. `awaited`: `C.R` -> the group whose desired size,
+    `sizes` by group, brings it instead; `before`: group -> its instances, comma between, before that.
 
     `rests`: group -> when its last round ended, of this round and earlier ones. `retry`: not taken up again before.
     """
@@ -85,12 +86,12 @@ class RoundRecord:
 
     @property
     def open(self) -> bool:
-        """Somebody has to bring it to an end."""
+        """True if the round has not ended: an execution has to finish it."""
         return self.ended is None
 
     @property
     def standing(self) -> Mapping[int, Command]:
-        """The commands that are carried out, by number."""
+        """Commands that are carried out, by number."""
         return {number: one for number, one in enumerate(self.commands) if str(number) not in self.fallen}
 
     @property
@@ -100,27 +101,27 @@ class RoundRecord:
 
     @property
     def released(self) -> Mapping[str, str]:
-        """Those that were claimed and stay."""
+        """Nodes that were claimed and stay."""
         going = self.going
         return {name: instance for name, instance in self.nodes.items() if name not in going}
 
     @property
     def cause(self) -> CauseKind:
-        """With which its nodes are terminated."""
+        """Cause with which its nodes are terminated."""
         return CAUSES[self.method]
 
     @property
     def summary(self) -> str:
-        """What it is about: `drift: replace node-a; delete node-b`."""
+        """Summary of the commands: `drift: replace node-a; delete node-b`."""
         commands = "; ".join(f"{one.decision.value} {', '.join(one.nodes)}" for one in self.standing.values())
         return f"{self.method.value}: {commands}"
 
     def new_of(self, number: int) -> tuple[str, ...]:
-        """Instances launched for a command."""
+        """Return the instances launched for a command."""
         return tuple(new for new, key in self.launched.items() if key.partition(".")[0] == str(number))
 
     def to_launch(self) -> tuple[str, ...]:
-        """Keys `C.R` of replacements for which nothing was launched yet, and no group grows."""
+        """Return the keys `C.R` of replacements for which nothing was launched yet, and no group grows."""
         wanted = (
             f"{number}.{place}"
             for number, one in self.standing.items()
@@ -131,13 +132,13 @@ class RoundRecord:
         return tuple(key for key in wanted if key not in there)
 
     def outstanding(self) -> Mapping[str, str]:
-        """Of `awaited` what has not come yet."""
+        """Return the part of `awaited` that has not come up yet."""
         there = set(self.launched.values())
         return {key: group for key, group in self.awaited.items() if key not in there}
 
     def surplus(self) -> tuple[str, ...]:
-        """New instances for which no old node goes: of commands that fell, and of those whose nodes all stayed. Those
-        that were asked to go already are not named again.
+        """Return the new instances that replace no old node: those of dropped commands, and of commands whose nodes all
+        stayed. Instances in `handed` are not named again.
         """
         kept: set[str] = set()
         for number, one in self.standing.items():
@@ -147,18 +148,20 @@ class RoundRecord:
         return tuple(new for new in self.launched if new not in kept and new not in self.handed)
 
     def fell(self, why: Mapping[int, str]) -> "RoundRecord":
-        """Without these commands."""
+        """Return the record without these commands."""
         return replace(self, fallen={**self.fallen, **{str(number): text[:300] for number, text in why.items()}})
 
     def closed(self, outcome: RoundOutcome, why: str, now: datetime) -> "RoundRecord":
-        """Ended; its groups rest from now on."""
+        """Return the record as ended; the cooldown of its groups begins now."""
         rests = {group: at for group, at in self.rests.items() if now - at < LONGEST_REST}
         rests |= dict.fromkeys(self.groups, now)
         return replace(self, ended=now, outcome=outcome, why=why[:500], rests=rests, retry=None)
 
 
 def execution_name(cluster: str, number: int, attempt: int) -> str:
-    """`CLUSTER-NUMBER-ATTEMPT` in characters that Step Functions takes; a name that does not fit is cut and marked."""
+    """Return `CLUSTER-NUMBER-ATTEMPT` in characters that Step Functions accepts; a name that does not fit is cut and
+    gets a hash.
+    """
     suffix = f"-{number}-{attempt}"
     plain = _STRANGE.sub("-", cluster)
     if plain != cluster or len(plain) + len(suffix) > LONGEST_NAME:
@@ -167,22 +170,24 @@ def execution_name(cluster: str, number: int, attempt: int) -> str:
 
 
 def cause_id(record: RoundRecord, instance: str) -> str:
-    """Of the cause with which a node of the round is terminated."""
+    """Return the id of the cause with which a node of the round is terminated."""
     return f"round#{record.cluster}#{record.number}#{instance}"
 
 
 def debt_name(record: RoundRecord, instance: str) -> str:
-    """Of what makes the termination shrink the group: each removal of a round is one terminate-with-decrement."""
+    """Return the name of the debt that makes the termination shrink the group: each removal of a round is one
+    terminate-with-decrement.
+    """
     return f"{instance}/round-{record.number}"
 
 
 def launch_token(record: RoundRecord, key: str, subnet: str) -> str:
-    """Of one launch in one subnet (at most 64 characters): asked twice, it is one."""
+    """Return the client token of one launch in one subnet (at most 64 characters): a repeated request is idempotent."""
     told = f"{record.cluster}/{record.number}/{record.began:%Y%m%dT%H%M%S}/{key}/{subnet}"
     return f"leeward-round-{sha256(told.encode()).hexdigest()[:32]}"
 
 
 def groups_named(groups: Iterable[str], commands: Iterable[Command]) -> tuple[str, ...]:
-    """Those of the nodes and those of the replacements, by name."""
+    """Return the groups of the nodes and those of the replacements, by name."""
     new = {one.group for command in commands for one in command.replacements}
     return tuple(sorted({*groups, *new}))

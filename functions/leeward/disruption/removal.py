@@ -1,4 +1,4 @@
-"""Trying to do without nodes: their pods on free capacity, or with new nodes of one group beside it."""
+"""Trial removal of nodes: their pods on free capacity, or with new nodes of one group beside it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from leeward.scheduling.packing import attempt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """What a try came to. `placements`: pod to node; `new_nodes`: none where free capacity was enough; `why`: why it is
+    """Result of a trial. `placements`: pod to node; `new_nodes`: none where free capacity was enough; `why`: why it is
     not possible, naming the pod, empty when it is.
     """
 
@@ -23,31 +23,31 @@ class Removal:
 
     @property
     def price(self) -> float:
-        """Dollars an hour of the new nodes."""
+        """Price of the new nodes in dollars an hour."""
         return sum(node.price for node in self.new_nodes)
 
 
 def without(found: Round, removed: Sequence[Candidate]) -> Removal:
-    """On free capacity alone."""
+    """Try the removal on free capacity alone."""
     return _told(attempt(found.world, (one.name for one in removed), whole=True))
 
 
 def with_new(found: Round, removed: Sequence[Candidate], target: Target, *, at_most: int | None = 1) -> Removal:
-    """With new nodes of the target: the zone is the scheduler's choice among the cheapest."""
+    """Try the removal with new nodes of the target: the zone is the scheduler's choice among the cheapest."""
     names = [one.name for one in removed]
     packing = attempt(found.world, names, templates=(target.template,), at_most=at_most, whole=True)
     return accepted(found, _told(packing), target)
 
 
 def in_zone(found: Round, removed: Sequence[Candidate], target: Target, zone: str) -> Removal:
-    """With one new node in that zone."""
+    """Try the removal with one new node in that zone."""
     names = [one.name for one in removed]
     packing = attempt(found.world, names, templates=(target.by_zone[zone],), at_most=1, whole=True)
     return accepted(found, _told(packing), target)
 
 
 def accepted(found: Round, removal: Removal, target: Target) -> Removal:
-    """Refused where a pod on a new node would not take every type that may come up."""
+    """Refuse the removal where a pod on a new node would not accept every type that may come up."""
     places = {one.zone: one for one in target.template.offerings}
     for node in removal.new_nodes:
         pods = [found.specs[pod] for pod, where in removal.placements.items() if where == node.name]
@@ -57,8 +57,8 @@ def accepted(found: Round, removal: Removal, target: Target) -> Removal:
 
 
 def carry_out(found: Round, removed: Sequence[Candidate], removal: Removal) -> None:
-    """Leave the world as the removal leaves it, for what is tried after it. Pods on new nodes are gone from it: nothing
-    else may count on a node that does not exist yet.
+    """Leave the world as the removal leaves it, for later trials. Pods on new nodes are removed from it: no later trial
+    may count on a node that does not exist yet.
     """
     world = found.world
     for pod in [pod for one in removed for pod in world.remove(one.name)]:
@@ -68,7 +68,7 @@ def carry_out(found: Round, removed: Sequence[Candidate], removal: Removal) -> N
 
 
 def replacements(found: Round, removed: Sequence[Candidate], target: Target, removal: Removal) -> list[Replacement]:
-    """One for each new node. A single one may come up in every zone where the pods fit as well."""
+    """Return one replacement for each new node. A single one may come up in every zone where the pods fit as well."""
     if len(removal.new_nodes) != 1:
         return [replacement(target, (node.zone,)) for node in removal.new_nodes]
     chosen = removal.new_nodes[0].zone
@@ -77,7 +77,7 @@ def replacements(found: Round, removed: Sequence[Candidate], target: Target, rem
 
 
 def replacement(target: Target, zones: tuple[str, ...]) -> Replacement:
-    """Named by group, zones and way of paying, never by type."""
+    """Return the replacement, named by group, zones and capacity type, never by instance type."""
     launchable = target.launchable
     prices = [launchable.prices[zone] for zone in zones if zone in launchable.prices]
     return Replacement(

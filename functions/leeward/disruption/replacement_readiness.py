@@ -1,7 +1,7 @@
-"""Whether the replacements of a round have come, and are what was planned: checked before anything is drained.
+"""Readiness of a round's replacements: whether they have come up as planned, checked before anything is drained.
 
-Decides from what EC2 and the cluster say. A replacement that ends, does not join in time, or is of another type, zone
-or way of paying makes its command fall."""
+Decides from the state that EC2 and the cluster report. A replacement that ends, does not join in time, or has another
+type, zone or capacity type causes its command to be dropped."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,9 @@ JOINS_WITHIN = timedelta(minutes=15)  # as EKS gives a new node
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """`wrong`: new instance -> why it will not do; `missing`: new instance -> what it is waited for."""
+    """State of the replacements. `wrong`: new instance -> why it does not match; `missing`: new instance -> why not
+    yet.
+    """
 
     wrong: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
@@ -30,7 +32,9 @@ def arrival(
     since: datetime,
     now: datetime,
 ) -> Arrival:
-    """`wanted`: new instance -> what was planned; `since`: when the round began, where EC2 does not know it yet."""
+    """Return the state of the replacements. `wanted`: new instance -> its planned replacement; `since`: when the round
+    began, used where EC2 does not know the instance yet.
+    """
     joined = {node.instance_id: node for node in nodes}
     wrong: dict[str, str] = {}
     missing: dict[str, str] = {}
@@ -49,7 +53,7 @@ def arrival(
 
 
 def unlike(instance: Instance, planned: Replacement) -> str:
-    """Return why the instance is not what was planned, empty where it is."""
+    """Return why the instance does not match the plan, empty where it does."""
     if instance.state not in {"pending", "running"}:
         return f"{instance.id} was launched and is {instance.state}"
     if planned.types and instance.type not in planned.types:

@@ -1,8 +1,8 @@
-"""Replacements that come by the group's desired size, because LaunchInstances does not serve the group.
+"""Replacements that come up by the group's desired size, because LaunchInstances does not serve the group.
 
-The size and the members of before are in the record before the size is raised; members that come afterwards are the
-launches of the run. Raised twice to the same size, a group grows once. The size is never lowered: a launch for which no
-node goes is surplus, as any other, once its instance is there."""
+The size and the earlier members are in the record before the size is raised; members that come up afterwards are the
+launches of the run. Raising twice to the same size is idempotent. The size is never lowered: a launch that replaces no
+node is surplus, like any other, once its instance exists."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -25,12 +25,12 @@ DESIRED_SIZE = "the desired size is raised instead"
 
 
 def can_grow(group: Group) -> bool:
-    """Whether its desired size may bring a replacement; the sizes of a managed node group are EKS' own."""
+    """Return whether the group's desired size may bring a replacement; EKS owns the sizes of a managed node group."""
     return group.nodegroup is None and "Launch" not in group.suspended
 
 
 def await_growth(record: RoundRecord, key: str, group: Group, reason: str, ports: Ports) -> RoundRecord:
-    """Note that the replacement comes by the desired size, one above what was asked for so far. `raise_sizes` asks."""
+    """Record that the desired size, raised by one, brings the replacement. `raise_sizes` requests it."""
     name = group.name
     size = record.sizes.get(name, group.desired) + 1
     raised = dict(record.raised)
@@ -51,14 +51,14 @@ def await_growth(record: RoundRecord, key: str, group: Group, reason: str, ports
 
 
 def raise_sizes(record: RoundRecord, ports: Ports) -> None:
-    """Raise each group to the size in the record. Idempotent: a group that has it, or more, is left as it is."""
+    """Raise each group to the size in the record. Idempotent: a group that has it, or more, is left unchanged."""
     for name in sorted(set(record.outstanding().values())):
         ports.group_changes.raise_to(name, desired=record.sizes[name], maximum=record.sizes[name])
 
 
 def adopt(record: RoundRecord, ports: Ports) -> RoundRecord:
-    """The record with new members as launches, the one that is as planned first, and without growth that others have
-    cancelled by a smaller size.
+    """Return the record with new members as launches, the one that matches the plan first, and without growth that
+    others have cancelled by a smaller size.
     """
     waiting = record.outstanding()
     groups = ports.groups.describe(sorted(set(waiting.values()))) if waiting else {}
@@ -80,7 +80,7 @@ def adopt(record: RoundRecord, ports: Ports) -> RoundRecord:
 
 
 def announce(record: RoundRecord, before: RoundRecord, ports: Ports) -> str:
-    """The notice of groups that were refused since `before`, also as an Event of each node that waits for one."""
+    """Return the notice of groups refused since `before`, and write it as an Event of each node that waits for one."""
     told = {
         name: sentence(name, reason, DESIRED_SIZE)
         for name, reason in record.refusals.items()
@@ -113,7 +113,7 @@ def _plans(record: RoundRecord) -> Mapping[str, Replacement]:
 def _matched(
     keys: Iterable[str], come: Iterable[Instance], plans: Mapping[str, Replacement]
 ) -> list[tuple[str, Instance]]:
-    """Each new instance with a replacement that it is fit for, else with any: there it makes the command fall."""
+    """Match each new instance with a replacement that it satisfies, else with any: there it drops the command."""
     left, found = list(keys), []
     for instance in sorted((one for one in come if not one.ended), key=lambda one: one.id):
         if not left:

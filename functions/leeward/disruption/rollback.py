@@ -1,8 +1,9 @@
-"""What a round gives back: nodes of commands that fell serve again, and what was launched for them goes.
+"""Rollback of a round: nodes of dropped commands return to service, and their launches are terminated.
 
-Who goes for a launch is chosen once and written down before anybody is asked: asked again after a step has died, the
-same node is. Chosen anew, the group would shrink twice for one launch (docs/designs/capacity-ledger.md). A new node
-that has left with decrement has undone its launch: Cluster Autoscaler terminates nodes so that do not register."""
+The instance that offsets a launch is chosen once and recorded before any termination is requested: a retry after a
+failed step requests the same instance. A second choice would shrink the group twice for one launch
+(docs/designs/capacity-ledger.md). A new node that has left with decrement has undone its launch: Cluster Autoscaler
+terminates nodes in this way that do not register."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -16,12 +17,13 @@ from leeward.ports import Ports
 from leeward.termination import capacity_ledger
 from leeward.termination.execution import start
 
-UNDONE = ""  # in place of who goes for a launch: its own instance has left with decrement
+UNDONE = ""  # in place of the instance that offsets a launch: its own instance has left with decrement
 
 
 def release(record: RoundRecord, ports: Ports) -> RoundRecord:
-    """The record as written. Done twice it is done once. Who goes for a launch is claimed before the other nodes serve
-    again: one of this round would else take new pods and lose its taint, between two steps towards its end.
+    """Return the record as written. Idempotent. The instance that offsets a launch is claimed before the other nodes
+    return to service: a node of this round would otherwise take new pods and lose its taint between two steps towards
+    its end.
     """
     surplus = record.surplus()
     if surplus:
@@ -36,7 +38,7 @@ def release(record: RoundRecord, ports: Ports) -> RoundRecord:
 
 
 def _ask(record: RoundRecord, ports: Ports) -> None:
-    """From then on the termination of whoever goes answers for the group's size."""
+    """Request the termination of each payer; from then on that termination accounts for the group's size."""
     handed = {new: payer for new, payer in record.handed.items() if payer != UNDONE}
     known = ports.instances.describe(handed.values()) if handed else {}
     for new, payer in handed.items():
@@ -49,7 +51,7 @@ def _ask(record: RoundRecord, ports: Ports) -> None:
 
 
 def _undone(surplus: Collection[str], record: RoundRecord, ports: Ports) -> frozenset[str]:
-    """New instances that have ended, and by whose end their group says that it shrank: nothing goes for them."""
+    """Return new instances that have ended and by whose end their group reports that it shrank: they need no offset."""
     instances = ports.instances.describe(surplus)
     ended = [new for new in surplus if new not in instances or instances[new].ended]
     groups = {new: record.places[new].split("/")[0] for new in ended}
@@ -61,8 +63,8 @@ def _undone(surplus: Collection[str], record: RoundRecord, ports: Ports) -> froz
 
 
 def _payer(new: str, record: RoundRecord, taken: Collection[str], ports: Ports) -> str:
-    """The new node itself, else the youngest member of its group that stays; the new one where neither is known: its
-    own termination settles who pays.
+    """Return the new node itself, else the youngest member of its group that stays; the new one where neither is known:
+    its own termination then settles which instance pays.
     """
     group, _, _ = record.places[new].split("/")
     described = ports.groups.describe([group]).get(group)
@@ -80,7 +82,7 @@ def _open(instance: str, ports: Ports) -> bool:
 
 
 def _subject(record: RoundRecord, new: str, payer: str, known: Instance | None) -> Subject:
-    """As EC2 knows it, else with the place of the launch."""
+    """Return the instance as EC2 knows it, else with the place of the launch."""
     group, zone, subnet = record.places[new].split("/")
     return Subject(
         instance=payer,

@@ -1,7 +1,8 @@
-"""One look at the cluster: the candidates, what may be spent, and the world in which removals are tried.
+"""Observation of a cluster in one round: the candidates, the remaining budgets, and the world in which removals are
+tried.
 
-In the world, pods that have no node and pods of leaving nodes have taken their places already: what they take is no
-free capacity. Leaving nodes take no pods, but stay topology domains while their Node objects exist; zones in which a
+In the world, pods that have no node and pods of terminating nodes have been placed already: the capacity they use is
+not free. Terminating nodes take no pods, but stay topology domains while their Node objects exist; zones in which a
 group can launch are domains too (docs/designs/scheduling.md)."""
 
 from collections.abc import Callable, Mapping
@@ -20,12 +21,12 @@ from leeward.snapshot.cluster import ClusterSnapshot
 
 
 def always() -> bool:
-    """No end to the time for tries."""
+    """Set no limit to the time for tries."""
     return True
 
 
 class Round:
-    """What every method of one round shares. `more` says whether there is time for another try: asked before each."""
+    """Shared state of all methods of a round. `more` says whether there is time for another try: called before each."""
 
     def __init__(self, snapshot: ClusterSnapshot, more: Callable[[], bool] = always) -> None:
         self.snapshot = snapshot
@@ -35,13 +36,13 @@ class Round:
         self.spending = BudgetUsage.of(snapshot)
 
     def within(self, more: Callable[[], bool]) -> "Round":
-        """The same look, what was found out about it included, with another time for tries."""
+        """Return the same observation, including its cached results, with another time limit for tries."""
         same = copy(self)
         same.more = more
         return same
 
     def after(self, spending: BudgetUsage) -> "Round":
-        """What is tried after a command of this round: in the same world, with what may be spent then."""
+        """Return the round after a command of this round: in the same world, with the budgets that are left then."""
         later = copy(self)
         later.spending = spending
         return later
@@ -65,7 +66,7 @@ class Round:
 
     @property
     def world(self) -> World:
-        """Made when the first method needs it; methods leave it as they found it."""
+        """World of the round, built when the first method needs it; methods leave it unchanged."""
         return self._built[0]
 
     @property
@@ -75,7 +76,7 @@ class Round:
 
     @cached_property
     def drift(self) -> Mapping[str, Drifted]:
-        """Of every node, by name."""
+        """Drift of every node, by name."""
         return {one.node: one for one in all_drift(self.snapshot)}
 
     @cached_property

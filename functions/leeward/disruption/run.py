@@ -1,4 +1,4 @@
-"""The document that travels between the steps of disruption-round: small, versioned, the same for every step."""
+"""Document passed between the steps of disruption-round: small, versioned, the same for every step."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ LONGEST_WHY = 500
 
 
 class Next(StrEnum):
-    """What the state machine does next; its Choice states compare with these words."""
+    """Next action of the state machine; its Choice states compare with these words."""
 
     HAND_OVER = "hand-over"  # another execution holds the round
     NOTHING = "nothing"  # there is no such round, or it has ended
@@ -33,8 +33,8 @@ class Next(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundRun:
-    """One execution's state between two steps. `number` 0: started by hand, whatever there is to do now is the round;
-    `pause` in seconds; `judged`: when the commands were last found to hold.
+    """State of one execution between two steps. `number` 0: started manually, the round is computed from the current
+    state; `pause` in seconds; `judged`: when the commands were last validated.
     """
 
     cluster: str
@@ -47,7 +47,7 @@ class RoundRun:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """Raises InvalidInputError naming what is wrong: people start executions by hand."""
+        """Parse the document. Raises InvalidInputError naming the invalid field: people start executions manually."""
         cluster, number = raw.get("cluster"), raw.get("round") or 0
         if not isinstance(cluster, str) or not cluster:
             raise InvalidInputError(f'input: found cluster {cluster!r}, expected {{"cluster": "NAME"}}')
@@ -64,7 +64,7 @@ class RoundRun:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """What the state machine carries."""
+        """Return the document that the state machine carries."""
         return {
             "v": VERSION,
             "cluster": self.cluster,

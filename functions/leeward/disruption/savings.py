@@ -1,4 +1,4 @@
-"""What removing nodes saves, and whether that is worth the disturbance (docs/policy.md, minimumSavings)."""
+"""Savings of removing nodes, and whether they are worth the disturbance (docs/policy.md, minimumSavings)."""
 
 from collections.abc import Sequence
 
@@ -8,19 +8,21 @@ CENT_PARTS = 6  # decimals: prices have up to four, sums of them must not show t
 
 
 def price_of_all(candidates: Sequence[Candidate]) -> float | None:
-    """Dollars an hour of the nodes together, None where one price is not known."""
+    """Return the dollars an hour of the nodes together, None where one price is not known."""
     prices = [candidate.price for candidate in candidates]
     return None if any(price is None for price in prices) else sum(price or 0.0 for price in prices)
 
 
 def saved(candidates: Sequence[Candidate], new_price: float) -> float | None:
-    """Dollars an hour when the nodes go and others for `new_price` come; None where a price is not known."""
+    """Return the dollars an hour saved when the nodes are removed and others for `new_price` are launched; None where a
+    price is not known.
+    """
     now = price_of_all(candidates)
     return None if now is None else round(now - new_price, CENT_PARTS)
 
 
 def threshold(candidates: Sequence[Candidate]) -> float:
-    """What has to be saved at least, in dollars an hour: of several policies the strictest counts."""
+    """Return the least required savings, in dollars an hour: of several policies the strictest counts."""
     now = price_of_all(candidates) or 0.0
     rules = [candidate.policy.disruption for candidate in candidates]
     per_hour = max((rule.savings_per_hour for rule in rules), default=0.0)
@@ -29,8 +31,8 @@ def threshold(candidates: Sequence[Candidate]) -> float:
 
 
 def why_not_worth(candidates: Sequence[Candidate], new_price: float) -> str:
-    """Why a consolidation is not worth it, empty when it is. Where a price is not known nothing can be held against
-    a plain deletion, which always saves something.
+    """Return why a consolidation is not worth it, empty when it is. Where a price is not known a plain deletion is
+    still accepted, because it always saves something.
     """
     savings, least = saved(candidates, new_price), threshold(candidates)
     if savings is None:
@@ -43,7 +45,7 @@ def why_not_worth(candidates: Sequence[Candidate], new_price: float) -> str:
 
 
 def dollars(amount: float) -> str:
-    """`$0.096`: at least two decimals, no noise."""
+    """Format an amount as `$0.096`: at least two decimals, no noise."""
     text = f"{amount:.{CENT_PARTS}f}".rstrip("0")
     whole, _, part = text.partition(".")
     return f"${whole}.{part.ljust(2, '0')}"

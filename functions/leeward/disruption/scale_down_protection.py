@@ -1,9 +1,9 @@
-"""New nodes of a running round are kept from Cluster Autoscaler: they stand empty until the nodes that they replace are
-drained, which an unneeded node does not survive.
+"""Protection of a running round's new nodes from Cluster Autoscaler: they are empty until the nodes that they replace
+are drained, and Cluster Autoscaler removes unneeded nodes.
 
-As with upgrades (`leeward.upgrade.scale_down_protection`) the annotation by which it leaves a node alone goes on as
-soon as the Node exists, and off when the round has ended in whatever way; a second one says for which round: what
-others have put on stays."""
+As with upgrades (`leeward.upgrade.scale_down_protection`) the annotation that makes it leave a node alone is added as
+soon as the Node exists, and removed when the round has ended in any way; a second one names the round: annotations that
+others have added stay."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -16,7 +16,7 @@ from leeward.ports import Kubernetes, Ports
 
 
 def keep(record: RoundRecord, nodes: Iterable[Node], ports: Ports) -> None:
-    """Those launched for commands that stand. A repeat finds it done, with the first look at a node it is."""
+    """Protect the nodes launched for commands that stand. Idempotent: a protected node is skipped."""
     wanted = {new for number in record.standing for new in record.new_of(number)}
     kubernetes = ports.clusters.kubernetes(record.cluster)
     for node in nodes:
@@ -26,7 +26,9 @@ def keep(record: RoundRecord, nodes: Iterable[Node], ports: Ports) -> None:
 
 
 def let_go(record: RoundRecord, ports: Ports) -> None:
-    """At an end, which nothing may hold up, a cluster that does not answer either: the sweep comes after it."""
+    """Remove the protection at the end of the round. An error of the cluster must not block the end: the minute
+    reconciler removes the rest.
+    """
     if record.launched:
         with suppress(LeewardError):
             kubernetes = ports.clusters.kubernetes(record.cluster)
@@ -35,7 +37,7 @@ def let_go(record: RoundRecord, ports: Ports) -> None:
 
 
 def sweep_kept_for_rounds(cluster: str, nodes: Iterable[Node], ports: Ports) -> list[str]:
-    """Names of nodes that were kept for a round which is no longer open."""
+    """Remove the protection of nodes whose round is no longer open, and return their names."""
     kept = [node for node in nodes if node.annotations.get(well_known.KEPT_FOR, "").startswith(well_known.OF_ROUND)]
     if not kept:
         return []
@@ -50,7 +52,7 @@ def _round(record: RoundRecord) -> str:
 
 
 def _release(nodes: Iterable[Node], kubernetes: Kubernetes) -> list[str]:
-    """Their names."""
+    """Remove the protection, and return the names of the nodes."""
     found = list(nodes)
     for node in found:
         with suppress(ObjectGoneError):

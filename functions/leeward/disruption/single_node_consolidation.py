@@ -1,4 +1,4 @@
-"""Every candidate by itself: can it be deleted, can it be replaced by something cheaper, and if not, why."""
+"""Single-node consolidation: which candidates can be deleted or replaced by a cheaper node, and if not, why."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -13,14 +13,14 @@ NO_TIME = "there was no time left to look at it"
 
 
 class Sweep:
-    """One round's look at single nodes. `targets`: the cheapest first."""
+    """One round's pass over single nodes. `targets`: the cheapest first."""
 
     def __init__(self, found: Round, known: tuple[tuple[Target, ...], Mapping[str, str]]) -> None:
         self._found = found
         self.targets, self._no_targets = known
 
     def deletions(self, candidates: Iterable[Candidate]) -> dict[str, Removal]:
-        """Those looked at, with what came of taking them away; whoever is missing was not reached in time."""
+        """Return the candidates tried, with the result of removing each; a missing one was not reached in time."""
         tried: dict[str, Removal] = {}
         for candidate in candidates:
             if not self._found.more():
@@ -29,7 +29,7 @@ class Sweep:
         return tried
 
     def all(self, candidates: Sequence[Candidate], tried: Mapping[str, Removal]) -> dict[str, Proposal | str]:
-        """For each what could be done with it alone, else why nothing can, in their order."""
+        """Return for each candidate its proposal alone, else why there is none, in their order."""
         return {one.name: self._alone(one, tried.get(one.name)) for one in candidates}
 
     def _alone(self, candidate: Candidate, removal: Removal | None) -> Proposal | str:
@@ -49,7 +49,7 @@ class Sweep:
         )
 
     def _replaced(self, candidate: Candidate) -> Proposal | str:
-        """By one node of the cheapest group that will do."""
+        """Replace the candidate by one node of the cheapest group that is possible."""
         if candidate.price is None:
             return "its price is not known, so nothing is known to be cheaper"
         refusals: list[str] = []
@@ -64,7 +64,7 @@ class Sweep:
         return refusals[0] if refusals else self._nothing_to_launch()
 
     def _why_not_by(self, candidate: Candidate, target: Target) -> str:
-        """What can be told without a try."""
+        """Return why the target is not possible, as far as that is known without a try."""
         dear = why_not_worth([candidate], target.cheapest)
         if dear:
             cheapest = dollars(target.cheapest)

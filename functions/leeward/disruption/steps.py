@@ -1,7 +1,7 @@
-"""The steps of disruption-round. Each reads the record, does one thing that may be done twice, and returns the run
-document; what is about to be done is written down before.
+"""Steps of disruption-round. Each reads the record, does one idempotent thing, and returns the run document; every
+effect is recorded before it is carried out.
 
-How a round ends, well or given up, is in `ending.py`."""
+The end of a round, successful or given up, is in `completion.py`."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -27,21 +27,21 @@ from leeward.termination.maximum_size import owners_maximum
 
 Step = Callable[[RoundRun, Mapping[str, Any], Ports], RoundRun]
 REBALANCE = "AZRebalance"
-FIRST_LOOK, BOOT_PAUSE = 30, 15  # seconds until a new node is looked for, and between two looks at first
-LONGEST_PAUSE = 60  # between two looks: the longer it has taken, the longer
-DRAIN_PAUSE = 30  # seconds between two looks at terminations
-FRESH = timedelta(minutes=1)  # as long a judgement holds: budgets, pods and nodes change in minutes
+FIRST_LOOK, BOOT_PAUSE = 30, 15  # seconds until the first check for a new node, and between two checks at first
+LONGEST_PAUSE = 60  # between two checks: the longer it has taken, the longer
+DRAIN_PAUSE = 30  # seconds between two checks of terminations
+FRESH = timedelta(minutes=1)  # validity of a validation: budgets, pods and nodes change in minutes
 
 
 def validate(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
-    """Do the commands still hold, seconds after they were planned? Nothing has been touched yet."""
+    """Validate the commands seconds after they were planned. Nothing has been touched yet."""
     record = read(run, ports)
     record = written(judged(record, look(run.cluster, ports, record), ports.deployment), ports)
     return _onward(replace(run, judged=ports.clock.now()), record, Next.MARK)
 
 
 def mark(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
-    """Taint and cordon; where nodes are launched, zones are not balanced meanwhile and MaxSize makes room for them."""
+    """Taint and cordon the nodes; where nodes are launched, suspend AZRebalance and raise MaxSize for them."""
     record = read(run, ports)
     launching = record.to_launch()
     if launching:
@@ -51,7 +51,7 @@ def mark(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
 
 
 def launch(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
-    """Replacements come first. A command whose replacement has no place falls, the others go on."""
+    """Launch the replacements first. A command whose replacement has no place is dropped, the others continue."""
     before = read(run, ports)
     record = release(launch_all(before, ports), ports)
     after = replace(_onward(run, record, Next.BOOT), pause=FIRST_LOOK)
@@ -60,8 +60,8 @@ def launch(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
 
 
 def ready(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
-    """Have they joined, and are they what was planned? What is not makes its command fall. Until the round ends they
-    are kept from Cluster Autoscaler.
+    """Check whether the replacements have joined and match the plan. A replacement that does not match causes its
+    command to be dropped. Until the round ends they are protected from Cluster Autoscaler.
     """
     before = read(run, ports)
     record = adopt(before, ports)
@@ -82,8 +82,8 @@ def ready(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
 
 
 def validate_again(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
-    """The new nodes are Ready: do the pods fit on them and on what is free, is the method's reason still there, do
-    budgets still allow it? From here on nothing is undone.
+    """Validate again once the new nodes are Ready: the pods fit on them and on free capacity, the method's reason still
+    holds, and budgets still allow it. From here on nothing is undone.
     """
     record = read(run, ports)
     record = written(judged(record, look(run.cluster, ports, record), ports.deployment), ports)
@@ -91,8 +91,8 @@ def validate_again(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRu
 
 
 def tell_nodes(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
-    """Each node is claimed for its own termination, which drains it and takes it out of its group with decrement. Where
-    a step on the way had to be taken again, the last judgement may be minutes old: nobody goes by it.
+    """Claim each node for its own termination, which drains it and removes it from its group with decrement. Where an
+    earlier step was retried, the last validation may be minutes old: no termination is requested on it.
     """
     record = read(run, ports)
     age = ports.clock.now() - run.judged if run.judged else None
@@ -106,7 +106,9 @@ def tell_nodes(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
 
 
 def follow(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
-    """Until every termination has come to its end. One that was never claimed, for the step that told died, is."""
+    """Follow every termination to its end. One that was never claimed, because the step that requests it died, is
+    claimed now.
+    """
     record = read(run, ports)
     terminations = ports.claims.read_all(record.going.values())
     unclaimed = [one for one in under_way(record) if not is_told(record, one, terminations.get(one))]
@@ -127,13 +129,13 @@ def follow(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
 
 
 def _pause(record: RoundRecord, least: int, ports: Ports) -> int:
-    """Longer the longer the round has lasted: what takes hours is not looked at every few seconds."""
+    """Return a pause that grows with the round's age: terminations that take hours need no check every few seconds."""
     waited = (ports.clock.now() - record.began).total_seconds()
     return int(min(max(waited / 6, least), LONGEST_PAUSE))
 
 
 def _onward(run: RoundRun, record: RoundRecord, onward: Next) -> RoundRun:
-    """Go on with what stands; with nothing left the round is given up."""
+    """Continue with the commands that stand; without any the round is given up."""
     fallen = "; ".join(f"command {number} fell: {why}" for number, why in record.fallen.items())
     if record.standing:
         return replace(run, next=onward, why=f"{record.summary}; {fallen}" if fallen else record.summary)
@@ -141,7 +143,9 @@ def _onward(run: RoundRun, record: RoundRecord, onward: Next) -> RoundRun:
 
 
 def _hold_groups(record: RoundRecord, launching: tuple[str, ...], ports: Ports) -> RoundRecord:
-    """Written down before it is done; groups whose owners have suspended balancing already are left as they are."""
+    """Suspend AZRebalance and raise MaxSize; both are recorded first. Groups whose owners have suspended balancing
+    already are left unchanged.
+    """
     wanted = [planned(record, key).group for key in launching]
     numbers = {int(key.partition(".")[0]) for key in launching}
     groups = ports.groups.describe(record.groups)
@@ -169,7 +173,9 @@ def _keys(record: RoundRecord, number: int) -> list[tuple[str, str]]:
 
 
 def _grows(record: RoundRecord, fell: dict[int, str], ports: Ports) -> list[str]:
-    """What desired sizes have still to bring for commands that stand. Adds to `fell` those for which it is too late."""
+    """Return the launches that desired sizes have still to bring for commands that stand. Adds to `fell` those that are
+    too late.
+    """
     late = ports.clock.now() - record.began > JOINS_WITHIN
     waiting = {
         key: group for key, group in record.outstanding().items() if int(key.partition(".")[0]) in record.standing
@@ -184,14 +190,14 @@ def _grows(record: RoundRecord, fell: dict[int, str], ports: Ports) -> list[str]
 
 
 def _without_vanished(record: RoundRecord, unclaimed: Iterable[str], ports: Ports) -> RoundRecord:
-    """An instance that EC2 no longer knows cannot be told to go: its group has replaced it."""
+    """Record instances that EC2 no longer knows as stayed: they cannot be terminated; their group has replaced them."""
     known = ports.instances.describe(unclaimed)
     gone = {name: completion.STAYED for name in unclaimed if name not in known or known[name].ended}
     return written(replace(record, ends={**record.ends, **gone}), ports) if gone else record
 
 
 def guarded(step: Step) -> Step:
-    """Whoever has lost the round ends, and says who has it."""
+    """Wrap a step: an execution that has lost the round ends, and reports which execution holds it."""
 
     def take(run: RoundRun, call: Mapping[str, Any], ports: Ports) -> RoundRun:
         try:

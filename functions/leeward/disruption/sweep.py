@@ -1,7 +1,8 @@
-"""The sweeper's part for disruption rounds: one whose execution died is taken up again, and groups get back what could
-not be given back at the end of the last one.
+"""Reconciler for disruption rounds: a round whose execution died is restarted, and groups get back the settings that
+could not be restored at the end of the last one.
 
-Its nodes carry our mark without a termination while replacements come: they are named, so that nobody takes it off."""
+Its nodes carry our taint without a termination while replacements come up: they are named, so that no other reconciler
+removes it."""
 
 from leeward.disruption.completion import give_back_groups
 from leeward.disruption.lease import revive
@@ -10,7 +11,7 @@ from leeward.ports import Ports
 
 
 def sweep_round(cluster: str, ports: Ports) -> tuple[frozenset[str], str | None]:
-    """(instances of the open round, the execution that was started for it): one read of the table."""
+    """Return (instances of the open round, the execution that was started for it): one read of the table."""
     record = ports.rounds.read(cluster)
     if record is None:
         return frozenset(), None
@@ -24,6 +25,6 @@ def sweep_round(cluster: str, ports: Ports) -> tuple[frozenset[str], str | None]
 
 
 def _upgraded(record: RoundRecord, ports: Ports) -> bool:
-    """An upgrade has changed the same sizes meanwhile: they are put back when it has ended."""
+    """Return whether an open upgrade has changed the same sizes: they are restored when it has ended."""
     upgrades = (ports.upgrades.read(name) for name in {*record.suspended, *record.raised})
     return any(upgrade is not None and upgrade.ended is None for upgrade in upgrades)

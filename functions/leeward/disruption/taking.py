@@ -1,7 +1,7 @@
-"""The first step of a round: does this execution hold it?
+"""First step of a round: checks whether this execution holds it.
 
-A round whose execution died before its nodes were told to go is given up, for the world has moved on; later it is
-followed to its end."""
+A round whose execution died before its terminations were requested is given up, because the state has changed; later it
+is followed to its end."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,7 +17,7 @@ SETTLES = 15  # seconds between the decision and the first action (Karpenter, va
 
 
 def take_round(run: RoundRun, call: Mapping[str, Any], ports: Ports) -> RoundRun:
-    """Take the round, or say who has it. Without a number: whatever there is to do now."""
+    """Take the round, or report which execution has it. Without a number: plan and claim a round now."""
     name = str(call.get("execution") or "")
     run = replace(run, execution=name)
     if run.cluster not in ports.clusters.names():

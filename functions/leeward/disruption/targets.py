@@ -1,7 +1,7 @@
-"""Where replacements can come from: groups that are known to launch something in particular, and what that costs.
+"""Targets: groups that can launch replacements with known types, and their prices.
 
-Source: Karpenter, pkg/controllers/disruption/consolidation.go. Its rule "the dearest offering that may be launched
-counts" holds here for the whole group, because a replacement names a group and never a type."""
+Source: Karpenter, pkg/controllers/disruption/consolidation.go. Its rule that the most expensive offering that may be
+launched counts holds here for the whole group, because a replacement names a group and never a type."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ from leeward.snapshot.launchable import Launchable
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """One group as a target. `template` has the zones that may be used, `by_zone` one template for each of them: a
-    world tells templates apart by identity, so these are made once for a round.
+    world distinguishes templates by identity, so these are made once for a round.
     """
 
     launchable: Launchable
@@ -33,7 +33,7 @@ class Target:
 
     @property
     def group(self) -> str:
-        """Its name."""
+        """Name of the group."""
         return self.launchable.group
 
     @property
@@ -42,13 +42,13 @@ class Target:
         return min((one.price for one in self.template.offerings), default=0.0)
 
     def has_room(self, removed: Iterable[Candidate]) -> bool:
-        """A group at its MaxSize can launch only for a node of its own, which leaves afterwards."""
+        """Return whether the group can launch: at its MaxSize only for a node of its own, which leaves afterwards."""
         return self.left > 0 or any(candidate.group.name == self.group for candidate in removed)
 
 
 def targets(snapshot: ClusterSnapshot, *, priced: bool) -> tuple[tuple[Target, ...], Mapping[str, str]]:
-    """The cheapest first, and why each other selected group is none. `priced`: only where prices are known and the
-    group does not mix ways of paying, as consolidation needs it.
+    """Return the targets, the cheapest first, and why each other selected group is none. `priced`: only where prices
+    are known and the group does not mix capacity types, as consolidation needs it.
     """
     found: list[Target] = []
     why: dict[str, str] = {}
@@ -85,8 +85,8 @@ def _sized(launchable: Launchable, instance_type: str) -> bool:
 
 
 def _unmet(requirements: Iterable[PolicyRequirement], launchable: Launchable) -> str:
-    """The first requirement of the policy that a node of the group might not meet, or of whose values too few can come
-    up (Karpenter's minValues: a choice has to be left).
+    """Return the first requirement of the policy that a node of the group might not meet, or of whose values too few
+    can come up (Karpenter's minValues: a choice has to be left).
     """
     nodes = [place_labels(one.labels, zone) for one in launchable.expected.values() for zone in launchable.zones]
     for wanted in requirements:
@@ -100,8 +100,8 @@ def _unmet(requirements: Iterable[PolicyRequirement], launchable: Launchable) ->
 
 
 def _target(launchable: Launchable, closed: Collection[str], *, priced: bool) -> Target:
-    """Without a bound of its own: how many may come up is asked of `has_room`, per command. Among zones of one price
-    the closed ones come last.
+    """Build the target without a bound of its own: `has_room` limits the launches, per command. Among zones of one
+    price the closed ones come last.
     """
     offerings = tuple(one for one in launchable.template.offerings if not priced or one.zone in launchable.prices)
     offerings = tuple(sorted(offerings, key=lambda one: one.zone in closed))
@@ -111,15 +111,15 @@ def _target(launchable: Launchable, closed: Collection[str], *, priced: bool) ->
 
 
 def place_labels(labels: Mapping[str, str], zone: str) -> dict[str, str]:
-    """A node's labels in another zone."""
+    """Return a node's labels in another zone."""
     return {**labels, well_known.ZONE_LABEL: zone, EBS_ZONE_LABEL: zone}
 
 
 def accepted_everywhere(pods: Sequence[PodSpec], target: Target, offering: Offering) -> bool:
-    """Whether the pods' node selectors and affinity take every type that the group may launch there.
+    """Return whether the pods' node selectors and affinity accept every type that the group may launch there.
 
     The template has only the labels that all types share, and NotIn or DoesNotExist also hold for a label that is
-    absent: so each type is asked with all its labels.
+    absent: so each type is checked with all its labels.
     """
     for node in target.launchable.expected.values():
         labels = {**place_labels(node.labels, offering.zone), **offering.labels}
@@ -129,8 +129,8 @@ def accepted_everywhere(pods: Sequence[PodSpec], target: Target, offering: Offer
 
 
 def why_no_spot(candidate: Candidate, target: Target) -> str:
-    """Spot to spot needs a choice of types, else the cheapest pool is found and soon interrupted (Karpenter's rule of
-    15 types); empty where the rule allows it or is not about these two.
+    """Return why spot may not replace spot, empty where the rule allows it or does not apply. Spot to spot needs a
+    choice of types, else the cheapest pool is chosen and soon interrupted (Karpenter's rule of 15 types).
     """
     rules = candidate.policy.disruption
     if not candidate.capacity is target.launchable.capacity is CapacityType.SPOT:

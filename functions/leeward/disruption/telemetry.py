@@ -1,4 +1,4 @@
-"""Log lines and metrics of the disruption room, each name declared once (docs/operations.md lists them)."""
+"""Log lines and metrics of the disruption package, each name declared once (docs/operations.md lists them)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from leeward.disruption.run import Next, RoundRun
 from leeward.errors import LeewardError
 from leeward.telemetry import Telemetry
 
-if TYPE_CHECKING:  # the rounds' steps start cold without the search for candidates
+if TYPE_CHECKING:  # the round's steps cold-start without the search for candidates
     from leeward.disruption.controller import Decided
 
 ROUNDS_DONE = "RoundsDone"
@@ -18,7 +18,7 @@ telemetry = Telemetry("disruption")
 
 
 def decided(found: Decided) -> dict[str, Any]:
-    """One line a call. Raises LeewardError for clusters that could not be looked at: an alarm watches for it."""
+    """Write one line per call. Raises LeewardError for clusters that could not be read: an alarm watches for it."""
     (telemetry.warning if found.errors else telemetry.info)("decided", found.to_json())
     if found.errors:
         raise LeewardError("; ".join(found.errors))
@@ -26,7 +26,7 @@ def decided(found: Decided) -> dict[str, Any]:
 
 
 def stepped(step: str, result: RoundRun) -> None:
-    """One line a step; a metric when a round has come to an end."""
+    """Write one line per step; count a metric when a round has ended."""
     telemetry.info(result.why or result.next.value, {"step": step, **result.to_json()})
     name = {Next.DONE: ROUNDS_DONE, Next.GIVEN_UP: ROUNDS_GIVEN_UP}.get(result.next)
     if name is not None:

@@ -1,7 +1,8 @@
-"""Marking the nodes of a round, telling them to go, giving those back that stay.
+"""Termination requests for the nodes of a round: taints the nodes, requests their terminations, and returns nodes that
+stay to service.
 
-What is done is written into the round's record before anything here is called; the causes' names follow from it, so
-that telling somebody twice is telling him once."""
+The round's record names every action before anything here is called; the causes' names derive from it, so requesting
+the same termination twice is idempotent."""
 
 from collections.abc import Iterable, Mapping
 
@@ -17,7 +18,7 @@ from leeward.termination.execution import start
 
 
 def mark_all(record: RoundRecord, ports: Ports) -> int:
-    """Taint and cordon the nodes that go; from then on budgets count them. One that is gone is passed over."""
+    """Taint and cordon the nodes to be terminated; from then on budgets count them. A node that is gone is skipped."""
     kubernetes = ports.clusters.kubernetes(record.cluster)
     taint = disruption_taint(ports.deployment)
     count = 0
@@ -34,7 +35,7 @@ def mark_all(record: RoundRecord, ports: Ports) -> int:
 
 
 def give_back(record: RoundRecord, nodes: Mapping[str, str], ports: Ports) -> None:
-    """Take our mark off nodes of the round that stay. A node that somebody else is terminating keeps it."""
+    """Remove our taint from nodes of the round that stay. A node with another open termination keeps it."""
     kubernetes = ports.clusters.kubernetes(record.cluster)
     for name, instance in nodes.items():
         node = kubernetes.node(name)
@@ -57,7 +58,7 @@ def tell(record: RoundRecord, ports: Ports, only: Iterable[str] | None = None) -
 
 
 def is_told(record: RoundRecord, instance: str, termination: TerminationRecord | None) -> bool:
-    """Both causes have joined."""
+    """Return whether both causes have joined the termination."""
     if termination is None:
         return False
     wanted = (cause_id(record, instance), capacity_ledger.DEBT + debt_name(record, instance))

@@ -1,7 +1,7 @@
-"""What the terminations of a round have come to.
+"""Results of a round's terminations.
 
-Decides from their records alone: a node is gone when its end shrank its group, or that was forgiven; it stayed when it
-was given back, or when its group replaced it because somebody else had ended it first."""
+Decides from their records alone: a node is gone when its end shrank its group, or that was written off; it stayed when
+it was returned to service, or when its group replaced it because another controller had ended it first."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,7 +12,7 @@ from leeward.model.termination import RETURNED, Outcome, Status, TerminationReco
 
 
 def concluded(record: RoundRecord, terminations: Mapping[str, TerminationRecord]) -> RoundRecord:
-    """With the ends that are known. Run again on the result, it changes nothing."""
+    """Return the record with the ends that are known. Idempotent: run again on the result, it changes nothing."""
     found = dict(record.ends)
     for instance in record.going.values():
         termination = terminations.get(instance)
@@ -24,13 +24,13 @@ def concluded(record: RoundRecord, terminations: Mapping[str, TerminationRecord]
 
 
 def under_way(record: RoundRecord) -> tuple[str, ...]:
-    """Instances whose end is not known yet."""
+    """Return the instances whose end is not known yet."""
     return tuple(instance for instance in record.going.values() if instance not in record.ends)
 
 
 def _end(record: RoundRecord, instance: str, termination: TerminationRecord) -> str:
     payer = termination.payers.get(debt_name(record, instance))
-    if termination.status is Status.OPEN:  # for a maintenance that lies ahead, what was asked of it having come back
+    if termination.status is Status.OPEN:  # waits for a future maintenance, with the request of this round returned
         waits = payer == RETURNED and termination.times.get("retry") is not None
         return STAYED if waits else ""
     if payer == RETURNED or (payer is None and termination.outcome is Outcome.GIVEN_BACK):

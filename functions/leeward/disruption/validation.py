@@ -1,7 +1,7 @@
-"""Whether the commands of an earlier plan still hold on a later snapshot.
+"""Validation of an earlier plan's commands on a later snapshot.
 
 Source: Karpenter, pkg/controllers/disruption/validation.go. Of an empty set only the nodes that have changed are
-dropped, for the others do not depend on them; any other command holds as a whole or not at all."""
+dropped, because the others do not depend on them; any other command holds as a whole or not at all."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -24,7 +24,8 @@ def validate(
     commands: Iterable[Command],
     more: Callable[[], bool] = always,
 ) -> Plan:
-    """The commands that still hold, in their order, with today's savings and cost; the verdicts say why others fell.
+    """Return the commands that still hold, in their order, with current savings and cost; the verdicts say why others
+    do not.
 
     `method`: the earlier plan's, None where none acted.
     """
@@ -47,7 +48,7 @@ def validate(
 
 
 class _Check:
-    """One method's commands, each in the world that those before it leave behind."""
+    """Check of one method's commands, each in the world that those before it leave behind."""
 
     def __init__(self, found: Round, method: Method) -> None:
         self._found, self._method = found, method
@@ -56,7 +57,7 @@ class _Check:
         self._targets = {one.group: one for one in targets(found.snapshot, priced=priced)[0]}
 
     def command(self, command: Command) -> tuple[Command | None, str]:
-        """The command as it would be now, else None and why."""
+        """Return the command as it would be now, else None and why."""
         alone = {name: self._why_not_node(name) for name in command.nodes}
         if self._method.name is MethodName.EMPTINESS:
             command = replace(command, nodes=tuple(name for name in command.nodes if not alone[name]))
@@ -76,7 +77,7 @@ class _Check:
         return self._method.why_not(self._found, candidate) or self._spending.why_not(candidate, self._method.reason)
 
     def _sized(self, command: Command, nodes: Sequence[Candidate]) -> tuple[Command | None, str]:
-        """Budgets and sizes for all nodes together, then room, then price."""
+        """Check budgets and sizes for all nodes together, then capacity, then price."""
         trial = self._spending.copy()
         for candidate in nodes:
             why = trial.why_not(candidate, self._method.reason)
@@ -112,8 +113,8 @@ class _Check:
         return replace(command, replacements=coming, savings=kept, cost=cost), ""
 
     def _launched(self, command: Command, nodes: Sequence[Candidate]) -> tuple[tuple[Replacement, ...], Removal]:
-        """The group still launches nothing but what was planned, and the pods fit on it, in the zones that are given
-        back. Where several nodes were to come, they may come in any zone.
+        """Check that the group still launches nothing but the planned types, and that the pods fit on them, in the
+        zones that are returned. Where several nodes were planned, they may come up in any zone.
         """
         planned = command.replacements[0]
         target, several = self._targets.get(planned.group), len(command.replacements) > 1

@@ -1,1 +1,1 @@
-"""Which nodes are not what their group would launch now, field by field, and what would put that right."""
+"""Drift: nodes that differ from the nodes that their group would launch now, field by field, and the fix."""

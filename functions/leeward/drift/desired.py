@@ -1,7 +1,7 @@
-"""Drift of a node against what its policy wants of it: requirements, labels, annotations, taints.
+"""Drift of a node against the requirements, labels, annotations and taints of its policy.
 
-Whether a new node would be in order is asked of the node that the group would launch: what no launch puts there cannot
-be mended by launching."""
+Whether a new node would match is decided on the node that the group would launch: a property that no launch adds cannot
+be fixed by launching."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -23,8 +23,9 @@ CAPACITY_LABEL = "karpenter.sh/capacity-type"
 def of_requirements(
     snapshot: ClusterSnapshot, node: Node, group: Group, policy: NodePolicy, launchable: Launchable | None
 ) -> Iterator[Reason]:
-    """Dynamic: a node drifts only where it is incompatible. What the group may launch is a requirement as well: its
-    instance types, its zones, and how it pays (where it does not mix and keeps no on-demand base).
+    """Yield the differences in dynamic fields: a node drifts only where it is incompatible. The launches that the group
+    allows are a requirement as well: its instance types, its zones, and its capacity type (where it does not mix and
+    keeps no on-demand base).
     """
     labels = known_labels(snapshot, node)
     for asked in policy.requirements:
@@ -44,7 +45,9 @@ def of_requirements(
 
 
 def known_labels(snapshot: ClusterSnapshot, node: Node) -> dict[str, str]:
-    """The node's, and those that EC2 tells where the node lacks them, under Karpenter's key for the way of paying."""
+    """Return the node's labels, and those that EC2 reports where the node lacks them, under Karpenter's key for the
+    capacity type.
+    """
     capacity = snapshot.capacity_of(node)
     told = {
         well_known.INSTANCE_TYPE_LABEL: snapshot.type_of(node),
@@ -55,7 +58,7 @@ def known_labels(snapshot: ClusterSnapshot, node: Node) -> dict[str, str]:
 
 
 def of_desired(node: Node, policy: NodePolicy, expected: Iterable[ExpectedNode]) -> Iterator[Reason]:
-    """Static: labels, annotations and taints that the policy names, one to one."""
+    """Yield the differences in static fields: labels, annotations and taints that the policy names, one to one."""
     coming = tuple(expected)
     wanted = policy.node
     wrong = _wrong(wanted.labels, node.labels)
@@ -63,7 +66,7 @@ def of_desired(node: Node, policy: NodePolicy, expected: Iterable[ExpectedNode])
         mends = bool(coming) and all(not _wrong(wrong, one.labels) for one in coming)
         yield _of_pairs(Field.LABELS, wrong, node.labels, mends=mends)
     wrong = _wrong(wanted.annotations, node.annotations)
-    if wrong:  # nothing that a launch template says puts annotations on a node
+    if wrong:  # no setting of a launch template puts annotations on a node
         yield _of_pairs(Field.ANNOTATIONS, wrong, node.annotations, mends=False)
     lacking = _lacking(wanted.taints, node.taints)
     if lacking:
@@ -74,8 +77,8 @@ def of_desired(node: Node, policy: NodePolicy, expected: Iterable[ExpectedNode])
 
 
 def would_drift(policy: NodePolicy, launchable: Launchable | None) -> bool:
-    """Whether a node launched now would lack something of this, also where the node that is there has it: somebody may
-    have put it right by hand.
+    """Return whether a node launched now would lack something of the policy, also where the existing node has it: it
+    may have been fixed manually.
     """
     if launchable is None:
         return False
@@ -88,7 +91,7 @@ def would_drift(policy: NodePolicy, launchable: Launchable | None) -> bool:
 
 
 def registers(policy: NodePolicy, expected: Iterable[ExpectedNode]) -> bool:
-    """Whether nodes launched now come with all startup taints that the policy wants."""
+    """Return whether nodes launched now come with all startup taints of the policy."""
     coming = tuple(expected)
     return bool(coming) and all(not _lacking(policy.node.startup_taints, one.taints) for one in coming)
 
@@ -98,7 +101,7 @@ def _meets(asked: PolicyRequirement, labels: Mapping[str, str]) -> bool:
 
 
 def _all_meet(asked: PolicyRequirement, launchable: Launchable) -> bool:
-    """Every type in every zone: nobody knows which will come up."""
+    """Return whether every type in every zone meets the requirement: it is unknown which will come up."""
     capacity = launchable.capacity or CapacityType.ON_DEMAND
     paid = {CAPACITY_LABEL: capacity.value} if launchable.capacity else {}
     nodes = launchable.expected.values()

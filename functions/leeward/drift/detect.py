@@ -1,7 +1,7 @@
-"""Whether a node has drifted, since when, and what would put it right; which annotations say so on the node.
+"""Drift detection: whether a node has drifted, since when, and the fix; and the annotations that record it on the node.
 
 A node is replaced for drift only where a node that its group would launch now is in order in every field; else the
-group itself is behind, and the way out is an upgrade (docs/features.md, K15)."""
+group itself is outdated, and the fix is an upgrade (docs/features.md, K15)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from leeward.snapshot.cluster import ClusterSnapshot
 
 
 class Remedy(StrEnum):
-    """What puts a drifted node right; `none`: it has not drifted, or drift is switched off."""
+    """Fix of a drifted node; `none`: it has not drifted, or drift is switched off."""
 
     REPLACE = "replace"
     UPGRADE = "upgrade"
@@ -29,7 +29,7 @@ class Remedy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drifted:
-    """One node. `since`: when it was first seen, None while it is in order."""
+    """Drift of one node. `since`: when it was first observed, None while it is in order."""
 
     node: str
     reasons: tuple[Reason, ...] = ()
@@ -38,18 +38,18 @@ class Drifted:
 
     @property
     def drifted(self) -> bool:
-        """It differs in at least one field."""
+        """True if the node differs in at least one field."""
         return bool(self.reasons)
 
     @property
     def told(self) -> str:
-        """As a sentence."""
+        """Sentence about the drift."""
         fields = dict.fromkeys(reason.field.value for reason in self.reasons)
         return f"it has drifted in {', '.join(fields)}"
 
 
 def drift_of(snapshot: ClusterSnapshot, node: Node) -> Drifted:
-    """Of one node; a node of no selected group has nothing to differ from."""
+    """Return the drift of one node; a node of no selected group has no desired state to differ from."""
     policy = snapshot.policy_of_node(node)
     if policy is None:
         return Drifted(node=node.name)
@@ -67,20 +67,20 @@ def drift_of(snapshot: ClusterSnapshot, node: Node) -> Drifted:
 
 
 def all_drift(snapshot: ClusterSnapshot) -> tuple[Drifted, ...]:
-    """Of every node, by name."""
+    """Return the drift of every node, by name."""
     return tuple(drift_of(snapshot, node) for node in sorted(snapshot.nodes, key=lambda node: node.name))
 
 
 def watches(snapshot: ClusterSnapshot, policy: NodePolicy) -> bool:
-    """Neither the cluster nor the policy has drift switched off."""
+    """Return whether drift is on for the cluster and for the policy."""
     return snapshot.policies.settings.drift and policy.disruption.drift
 
 
 def annotations(snapshot: ClusterSnapshot, node: Node, drift: Drifted) -> dict[str, str | None]:
-    """What the node should carry, None: not there. `drift`: as `drift_of` found it.
+    """Return the annotations that the node should carry, None: absent. `drift`: the result of `drift_of`.
 
-    A node without hashes of this version, or without some of them, gets those of the launch template version that it
-    came from, where that can be read, else those of now: unknown is not drifted.
+    A node without hashes of this version, or without some of them, gets those of its own launch template version, where
+    that can be read, else the current ones: unknown is not drifted.
     """
     policy = snapshot.policy_of_node(node)
     if policy is None:

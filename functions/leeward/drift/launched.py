@@ -1,4 +1,4 @@
-"""Drift of what EC2 shows of an instance against what its group's launch template says now.
+"""Drift of an instance's properties in EC2 against its group's current launch template.
 
 A node that the group launches now has all of this from the same template, so it is in order in each of these fields."""
 
@@ -17,7 +17,9 @@ _WORDS = {True: "on", False: "off"}
 
 
 def of_instance(instance: Instance, group: Group, launch: LaunchSettings | None) -> Iterator[Reason]:
-    """What the instance itself shows. What the template leaves open, or EC2 does not tell, is no drift."""
+    """Yield the differences that the instance itself shows. Fields that the template leaves open, or that EC2 does not
+    report, are no drift.
+    """
     if group.subnets and instance.subnet and instance.subnet not in group.subnets:
         yield Reason(field=Field.SUBNETS, have=instance.subnet, want=", ".join(sorted(group.subnets)))
     if launch is None:
@@ -40,9 +42,9 @@ def of_instance(instance: Instance, group: Group, launch: LaunchSettings | None)
 def of_hidden(
     node: Node, policy: NodePolicy, now: LaunchSettings | None, then: LaunchSettings | None, *, registers: bool
 ) -> Iterator[Reason]:
-    """What no instance shows: each field as it was remembered on the node, else as the launch template version says
-    that the node came from. Where neither is known nothing has drifted. `registers`: nodes launched now come with the
-    startup taints.
+    """Yield the differences that no instance shows: each field as it was recorded on the node, else as in the launch
+    template version of the node. Where neither is known nothing has drifted. `registers`: nodes launched now come with
+    the startup taints.
     """
     wanted = fields_of(now, policy)
     remembered = {**(fields_of(then, policy) if then is not None else {}), **(read(node.annotations) or {})}
@@ -54,7 +56,7 @@ def of_hidden(
 
 
 def _parts(field: Field, have: Mapping[str, str] | None, want: Mapping[str, str] | None) -> Iterator[Reason]:
-    """Only what the template names: others put tags of their own on instances."""
+    """Yield the difference in the keys that the template names: other owners add tags of their own to instances."""
     if have is None or want is None:
         return
     wrong = {key: value for key, value in want.items() if have.get(key) != value and not key.startswith("aws:")}

@@ -1,4 +1,4 @@
-"""The fields in which a node can drift, and what is found in one of them.
+"""Fields in which a node can drift, and a difference in one of them.
 
 Source: Karpenter v0.30's Drift design: static fields are compared one to one, dynamic ones for compatibility;
 behavioural settings (weights, limits, budgets, times to live) are no drift (docs/features.md, K14)."""
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Field(StrEnum):
-    """The closed set, in the order in which reasons are told."""
+    """Closed set of fields, in the order in which reasons are reported."""
 
     AMI = "ami"
     SUBNETS = "subnets"
@@ -28,7 +28,7 @@ class Field(StrEnum):
 
 
 class Kind(StrEnum):
-    """Dynamic fields also drift when the cloud side changes."""
+    """Kind of a field. Dynamic fields also drift when the cloud side changes."""
 
     STATIC = "static"
     DYNAMIC = "dynamic"
@@ -48,5 +48,5 @@ class Reason:
 
     @property
     def kind(self) -> Kind:
-        """Of the field."""
+        """Kind of the field."""
         return Kind.DYNAMIC if self.field in DYNAMIC else Kind.STATIC

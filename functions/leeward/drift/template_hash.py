@@ -1,7 +1,7 @@
-"""What a node was launched with, remembered on the node where the instance itself does not show it.
+"""Hashes of a node's launch settings, recorded on the node where the instance itself does not show them.
 
-One short hash for each field, so that a difference can be named, and a version of how they are computed: hashes of
-another version are not compared but written anew, so that an upgrade of Leeward never rolls a fleet. Source: Karpenter,
+One short hash for each field, so that a difference can be named, and a version of the computation: hashes of another
+version are not compared but replaced, so that an upgrade of Leeward never rolls a fleet. Source: Karpenter,
 pkg/controllers/nodepool/hash (nodepool-hash-version)."""
 
 import hashlib
@@ -19,7 +19,7 @@ _DIGITS = 12
 
 
 def fields_of(launch: LaunchSettings | None, policy: NodePolicy) -> dict[Field, str]:
-    """The hashes of what cannot be read off an instance; what cannot be known is absent."""
+    """Return the hashes of the settings that an instance does not show; unknown ones are absent."""
     found = {Field.STARTUP_TAINTS: _hash(repr(sorted(map(_taint, policy.node.startup_taints))))}
     if launch is not None:
         found[Field.USER_DATA] = _hash(launch.user_data)
@@ -29,13 +29,13 @@ def fields_of(launch: LaunchSettings | None, policy: NodePolicy) -> dict[Field, 
 
 
 def written(found: Mapping[Field, str]) -> dict[str, str]:
-    """As annotations."""
+    """Return the hashes as annotations."""
     text = ",".join(f"{field.value}={found[field]}" for field in Field if field in found)
     return {well_known.TEMPLATE_HASH: text, well_known.TEMPLATE_HASH_VERSION: VERSION}
 
 
 def read(annotations: Mapping[str, str]) -> dict[Field, str] | None:
-    """Back from annotations; None where there are none of this version."""
+    """Return the hashes of the annotations; None where there are none of this version."""
     if annotations.get(well_known.TEMPLATE_HASH_VERSION) != VERSION:
         return None
     pairs = (part.partition("=") for part in annotations.get(well_known.TEMPLATE_HASH, "").split(","))
@@ -45,7 +45,7 @@ def read(annotations: Mapping[str, str]) -> dict[Field, str] | None:
 
 @lru_cache(maxsize=1024)
 def _kubelet(user_data: str) -> str:
-    """Of settings that mean the same, however the user data spells them."""
+    """Return a text that is equal for settings with the same meaning, however the user data spells them."""
     found = kubelet_settings(user_data)
     labels, taints = sorted(found.labels.items()), sorted((t.key, t.effect, t.value) for t in found.taints)
     kept = [sorted(part.items()) for part in (found.kube_reserved, found.system_reserved, found.eviction_hard)]

@@ -1,1 +1,1 @@
-"""Where a new node may land: zones, subnets, and the IPv4 addresses that it will take there."""
+"""Placement of a new node: zones, subnets, and the IPv4 addresses that it will take there."""

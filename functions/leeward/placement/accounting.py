@@ -1,6 +1,6 @@
-"""Whether a subnet's free addresses can be compared with what a node will take, and what that is.
+"""Address accounting: whether a subnet's free addresses can be compared with a node's demand, and that demand.
 
-Decides on or off, with the setting that switches it off; a chooser then only asks `demand.ips`. Source: Cast AI,
+Decides on or off, with the setting that switches it off; a chooser then reads only `demand.ips`. Source: Cast AI,
 "Subnet usage calculation", its table of CNI settings that disable it, and the CNI's subnet discovery
 (amazon-vpc-cni-k8s README, ENABLE_SUBNET_DISCOVERY)."""
 
@@ -16,7 +16,7 @@ CNI_ROLE_TAG = "kubernetes.io/role/cni"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accounting:
-    """`why` says what switches it off, or what is counted."""
+    """State of the accounting. `why` names the setting that switches it off, or the settings that are counted."""
 
     on: bool
     why: str
@@ -24,7 +24,7 @@ class Accounting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """What one new node takes. `ips` from its subnet, `millicores` in thousandths of a core, `pods` that need an
+    """Demand of one new node. `ips` of its subnet, `millicores` (thousandths of a core), `pods` that need an
     address.
     """
 
@@ -36,7 +36,7 @@ class Demand:
 
     @property
     def node(self) -> str:
-        """The node in words: `a node with 8 pods`, `a node (m5.large) with 1 pod`."""
+        """Description of the node: `a node with 8 pods`, `a node (m5.large) with 1 pod`."""
         kind = "" if not self.types else f" ({self.types[0] if len(self.types) == 1 else f'{len(self.types)} types'})"
         return f"a node{kind} with {self.pods} {'pod' if self.pods == 1 else 'pods'}"
 
@@ -44,8 +44,8 @@ class Demand:
 def accounting_of(
     settings: CniSettings, subnets: Iterable[Subnet] = (), candidates: Iterable[Subnet] = ()
 ) -> Accounting:
-    """On, unless a setting forbids it or subnet discovery would put a candidate's interfaces into another of the
-    `subnets`.
+    """Return the accounting: on, unless a setting forbids it or subnet discovery would put a candidate's interfaces
+    into another of the `subnets`.
     """
     if settings.off_by:
         names = " and ".join(settings.off_by)
@@ -70,7 +70,9 @@ def _counted(settings: CniSettings) -> str:
 
 
 def _discovered(subnets: Iterable[Subnet], candidates: Iterable[Subnet]) -> Subnet | None:
-    """The CNI takes tagged subnets of the interface's VPC and zone, beside the node's own; the first by id."""
+    """Return the first subnet, by id, that the CNI would use besides the node's own: a tagged one of the interface's
+    VPC and zone.
+    """
     tagged = sorted(
         (subnet for subnet in subnets if subnet.tags.get(CNI_ROLE_TAG, "0") != "0"), key=lambda subnet: subnet.id
     )
@@ -81,7 +83,8 @@ def _discovered(subnets: Iterable[Subnet], candidates: Iterable[Subnet]) -> Subn
 
 
 def demand_of(accounting: Accounting, settings: CniSettings, types: Sequence[InstanceType], pods: int) -> Demand:
-    """Of a node whose type may be any of `types`: the most that one of them takes, for at most its max pods.
+    """Return the demand of a node whose type may be any of `types`: the most that one of them takes, for at most its
+    max pods.
 
     Without accounting a node is still an instance: one address. Types whose network limits are unknown switch it off
     too.

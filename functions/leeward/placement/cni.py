@@ -1,8 +1,8 @@
-"""The VPC CNI's settings, and how many addresses it takes for a node with so many pods.
+"""Settings of the VPC CNI, and the number of addresses it takes for a node with a given number of pods.
 
-Decides what ipamd (the CNI's address daemon on each node) ends up with; not whether a subnet can give it. Sources:
-amazon-vpc-cni-k8s, docs/eni-and-ip-target.md (its tables are tests) and pkg/ipamd/ipamd.go for what the page leaves
-open."""
+Decides the final state of ipamd (the CNI's address daemon on each node); not whether a subnet can provide it. Sources:
+amazon-vpc-cni-k8s, docs/eni-and-ip-target.md (its tables are tests) and pkg/ipamd/ipamd.go for details that the page
+omits."""
 
 import re
 from collections.abc import Mapping
@@ -22,9 +22,9 @@ _TRUE, _FALSE = {"1", "t", "T", "TRUE", "true", "True"}, {"0", "f", "F", "FALSE"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CniSettings:
-    """What ipamd reads at its start. `warm_enis`, `warm_ips`, `minimum_ips`: its targets, 0 for the last two is unset;
-    `max_enis` 0: no cap. `off_by`: settings under which addresses cannot be counted. `discovery`: it may use other
-    subnets.
+    """Settings that ipamd reads at its start. `warm_enis`, `warm_ips`, `minimum_ips`: its targets, 0 for the last two
+    is unset; `max_enis` 0: no cap. `off_by`: settings under which addresses cannot be counted. `discovery`: it may use
+    other subnets.
     """
 
     warm_enis: int = 1
@@ -36,7 +36,7 @@ class CniSettings:
 
     @classmethod
     def from_variables(cls, variables: Mapping[str, str]) -> Self:
-        """Of environment variables. What cannot be read, or is negative, counts as the default, as in ipamd."""
+        """Parse environment variables. An unreadable or negative value counts as the default, as in ipamd."""
         return cls(
             warm_enis=_count(variables, "WARM_ENI_TARGET", 1),
             warm_ips=_count(variables, "WARM_IP_TARGET", 0),
@@ -48,15 +48,15 @@ class CniSettings:
 
     @property
     def by_address(self) -> bool:
-        """Addresses are kept one by one: either target set is enough, and WARM_ENI_TARGET is then ignored."""
+        """True if addresses are kept one by one: either target set is enough, and WARM_ENI_TARGET is then ignored."""
         return self.warm_ips > 0 or self.minimum_ips > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeIps:
-    """What one node holds. `ips_per_eni`: pod addresses on each attached interface, in the order of attachment.
+    """Addresses of one node. `ips_per_eni`: pod addresses on each attached interface, in the order of attachment.
 
-    `unservable`: pods without an address for ever, or beyond `max_pods`.
+    `unservable`: pods that never get an address, or beyond `max_pods`.
     """
 
     pods: int
@@ -67,27 +67,27 @@ class NodeIps:
 
     @property
     def enis(self) -> int:
-        """Attached interfaces."""
+        """Number of attached interfaces."""
         return len(self.ips_per_eni)
 
     @property
     def secondary_ips(self) -> int:
-        """Addresses for pods, used or not."""
+        """Number of addresses for pods, used or not."""
         return sum(self.ips_per_eni)
 
     @property
     def unused_ips(self) -> int:
-        """Addresses for pods that no pod has."""
+        """Number of addresses for pods that no pod has."""
         return max(self.secondary_ips - self.pods, 0)
 
     @property
     def subnet_ips(self) -> int:
-        """What the subnet loses: each interface takes one address for itself."""
+        """Number of addresses taken from the subnet: each interface takes one address for itself."""
         return self.enis + self.secondary_ips
 
 
 def variables_of(daemon_set: Mapping[str, Any]) -> dict[str, str]:
-    """The environment of the aws-node container, from the DaemonSet's JSON; the last of equal names wins.
+    """Return the environment of the aws-node container, from the DaemonSet's JSON; the last of equal names wins.
 
     Values that come from elsewhere (`valueFrom`) are unknown here and left out.
     """
@@ -102,7 +102,7 @@ def variables_of(daemon_set: Mapping[str, Any]) -> dict[str, str]:
 
 
 def node_ips(settings: CniSettings, limits: InstanceType, pods: int, host_network_pods: int = 0) -> NodeIps:
-    """What a node of the type holds once ipamd is at rest with `pods` pods that need an address.
+    """Return the addresses of a node of the type once ipamd is idle with `pods` pods that need an address.
 
     With the largest number of pods the node ever has, it is also the most that ipamd takes on the way: it only adds
     while it is below its target, and fills interfaces before it attaches another. `host_network_pods` need no address,
@@ -127,16 +127,18 @@ def node_ips(settings: CniSettings, limits: InstanceType, pods: int, host_networ
 
 
 def _addresses(settings: CniSettings, pods: int, room: int) -> int:
-    """Without WARM_IP_TARGET nothing asks for more than the minimum: ipamd is never short then, further pods wait."""
+    """Return the addresses held one by one. Without WARM_IP_TARGET only the minimum is requested: ipamd is never short
+    then, further pods wait.
+    """
     wanted = max(pods + settings.warm_ips, settings.minimum_ips) if settings.warm_ips else settings.minimum_ips
     return min(wanted, room)
 
 
 def _whole_enis(settings: CniSettings, pods: int, each: int, most: int) -> int:
-    """Whole interfaces, until those of WARM_ENI_TARGET are free; with 0, until one address is.
+    """Return the addresses of whole interfaces, until those of WARM_ENI_TARGET are free; with 0, until one address is.
 
-    With 0 and every address in use ipamd attaches a free interface, finds it to be too much, detaches it, and begins
-    anew: the node is counted with it.
+    With 0 and every address in use ipamd attaches a free interface, finds it to be too much, detaches it, and repeats:
+    the node is counted with it.
     """
     used = -(-pods // each)
     enis = used + settings.warm_enis if settings.warm_enis else pods // each + 1
@@ -144,13 +146,13 @@ def _whole_enis(settings: CniSettings, pods: int, each: int, most: int) -> int:
 
 
 def _spread(held: int, each: int) -> tuple[int, ...]:
-    """An interface is filled before the next is attached; the first is always there."""
+    """Return the addresses by interface: one is filled before the next is attached; the first always exists."""
     full, rest = divmod(held, each)
     return (each,) * full + ((rest,) if rest or not full else ())
 
 
 def _count(variables: Mapping[str, str], name: str, default: int) -> int:
-    """Go's strconv.Atoi: an optional sign and digits, nothing around them, at most 64 bits."""
+    """Parse a count as Go's strconv.Atoi: an optional sign and digits, nothing around them, at most 64 bits."""
     text = variables.get(name, "")
     if not re.fullmatch(r"[+-]?\d+", text, re.ASCII):
         return default
@@ -159,6 +161,6 @@ def _count(variables: Mapping[str, str], name: str, default: int) -> int:
 
 
 def _switch(variables: Mapping[str, str], name: str, *, default: bool) -> bool:
-    """Go's strconv.ParseBool."""
+    """Parse a switch as Go's strconv.ParseBool."""
     text = variables.get(name, "")
     return True if text in _TRUE else False if text in _FALSE else default

@@ -1,6 +1,7 @@
-"""Why zones are not alike, in words with numbers: large nodes, pods bound by their volumes, zones without addresses.
+"""Explanation of zone imbalances, in words with numbers: large nodes, pods bound by their volumes, zones without
+addresses.
 
-Decides nothing: it reads what the zones hold. Source: Cast AI, "Understanding zone imbalances"."""
+Decides nothing: it reads the contents of the zones. Source: Cast AI, "Understanding zone imbalances"."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ _SHOWN = 3  # names in one sentence
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZoneFacts:
-    """What a zone holds. `nodes`: thousandths of a core by name; `bound`: pods whose volumes hold them there."""
+    """Contents of a zone. `nodes`: thousandths of a core by name; `bound`: pods whose volumes bind them there."""
 
     zone: str
     nodes: Mapping[str, int]
@@ -31,8 +32,8 @@ def zone_facts(
     volumes_of_pods: Iterable[Sequence[Restriction]],
     type_cores: Mapping[str, int] | None = None,
 ) -> dict[str, ZoneFacts]:
-    """By zone. `volumes_of_pods`: for each pod what its volumes demand; one that several zones would do for is not
-    bound.
+    """Return the facts by zone. `volumes_of_pods`: for each pod the restrictions of its volumes; a pod for which
+    several zones are possible is not bound.
     """
     names = sorted(zones)
     held: dict[str, dict[str, int]] = {zone: {} for zone in names}
@@ -44,7 +45,9 @@ def zone_facts(
 
 
 def _only_zone(restrictions: Sequence[Restriction], zones: Sequence[str]) -> str | None:
-    """A zone is stood for by a subnet without a name."""
+    """Return the only zone that the restrictions allow, None when there is none or more than one. A subnet without a
+    name stands for each zone.
+    """
     if not restrictions:
         return None
     open_to = [zone for zone in zones if all(one.allows(Subnet(id="", zone=zone)) for one in restrictions)]
@@ -52,7 +55,7 @@ def _only_zone(restrictions: Sequence[Restriction], zones: Sequence[str]) -> str
 
 
 def explain_zone(facts: ZoneFacts, typical: int) -> str:
-    """What is in the zone; `typical`: the cluster's median node in thousandths of a core."""
+    """Describe the contents of the zone; `typical`: the cluster's median node in thousandths of a core."""
     total = sum(facts.nodes.values())
     count = len(facts.nodes)
     parts = [f"{count} {'node' if count == 1 else 'nodes'} with {cores(total)}"]
@@ -68,19 +71,19 @@ def explain_zone(facts: ZoneFacts, typical: int) -> str:
 
 
 def typical_node(facts: Iterable[ZoneFacts]) -> int:
-    """The median node's thousandths of a core, 0 without nodes."""
+    """Return the median node's thousandths of a core, 0 without nodes."""
     sizes = [size for zone in facts for size in zone.nodes.values()]
     return median_low(sizes) if sizes else 0
 
 
 def large_nodes(facts: ZoneFacts, typical: int) -> list[str]:
-    """The largest first, then by name."""
+    """Return the large nodes, the largest first, then by name."""
     large = [name for name, size in facts.nodes.items() if typical and size >= LARGE * typical]
     return sorted(large, key=lambda name: (-facts.nodes[name], name))
 
 
 def imbalance(verdicts: Sequence[ZoneVerdict], facts: Mapping[str, ZoneFacts]) -> tuple[str, ...]:
-    """Sentences about the whole: how far apart the zones are, and what explains it. Empty when they are alike."""
+    """Return sentences about the whole: how far apart the zones are, and the explanation. Empty when they are equal."""
     total = sum(verdict.millicores for verdict in verdicts)
     if not total or len({verdict.millicores for verdict in verdicts}) == 1:
         return ()

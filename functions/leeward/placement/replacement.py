@@ -1,7 +1,7 @@
-"""Where the replacement of a leaving node may land: its group's zones in their order, with what it will take there.
+"""Placement of the replacement of a leaving node: its group's zones in order, with its demand there.
 
-Decides on facts that were gathered beforehand; what is not known is left out, and the caller says so. Sources: Cast AI,
-"How zone allocation works" and "Subnet usage calculation" (docs/designs/placement.md)."""
+Decides on facts that the caller has gathered; unknown facts are left out, and the caller reports them. Sources: Cast
+AI, "How zone allocation works" and "Subnet usage calculation" (docs/designs/placement.md)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,8 +26,8 @@ from leeward.placement.zones import judge_zones
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaving:
-    """The node that goes. `millicores`: what it holds, 0 when nobody knows. `pods` None: its API did not answer, the
-    node is then taken for a full one. `volumes`: raw PersistentVolumes, needed only where a pod has claims.
+    """Node to be terminated. `millicores`: its capacity, 0 when unknown. `pods` None: its API did not answer, the node
+    is then counted as a full one. `volumes`: raw PersistentVolumes, needed only where a pod has claims.
     """
 
     instance: str
@@ -41,9 +41,9 @@ class Leaving:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What there is to decide on. `subnets` of the group, with their free addresses; `newcomers`: instances that have
-    been launched and whose Node is not Ready yet; `promises`: of other replacements, placed just now; `short`:
-    spot capacity that EC2 is taking back; `cni`: the policy's overrides of the CNI's settings.
+    """Facts to decide on. `subnets` of the group, with their free addresses; `newcomers`: instances that have been
+    launched and whose Node is not Ready yet; `promises`: of other replacements, placed just now; `short`: spot capacity
+    that EC2 is reclaiming; `cni`: the policy's overrides of the CNI's settings.
     """
 
     facts: ClusterFacts
@@ -55,9 +55,10 @@ class Known:
 
 
 def plan_launch(group: Group, leaving: Leaving, known: Known, chance: Chance) -> LaunchPlan:
-    """The group's zones in which the replacement may land, best first, one subnet each; `nowhere` when there is none.
+    """Return the group's zones in which the replacement may land, best first, one subnet each; `nowhere` when there is
+    none.
 
-    While nobody has written down how many cores each zone has, the node's own zone comes first.
+    While the cores of each zone have not been recorded, the node's own zone comes first.
     """
     if not known.subnets:
         why = "nothing is known of the group's subnets: the same subnet again"
@@ -76,7 +77,7 @@ def plan_launch(group: Group, leaving: Leaving, known: Known, chance: Chance) ->
 
 
 def promise_of(option: LaunchOption, group: Group, leaving: Leaving, known: Known, now: datetime) -> IpReservation:
-    """What the option will take, and what the leaving node gives up, for others to see."""
+    """Return the demand of the option, and the capacity that the leaving node frees, for other decisions to read."""
     return IpReservation(
         at=now,
         left=leaving.zone,
@@ -89,7 +90,7 @@ def promise_of(option: LaunchOption, group: Group, leaving: Leaving, known: Know
 
 
 def replacement_scene(group: Group, leaving: Leaving, known: Known) -> PlacementScene:
-    """Cores without those of the leaving node, addresses without those that newcomers have still to take."""
+    """Return the scene: cores without the leaving node's, addresses without those that newcomers have still to take."""
     demand = _demand(group, leaving, known)
     return PlacementScene(
         subnets=known.subnets,
@@ -116,7 +117,7 @@ def _options(scene: PlacementScene, leaving: Leaving, chance: Chance) -> tuple[L
 def _short_last(
     options: tuple[LaunchOption, ...], group: Group, leaving: Leaving, known: Known
 ) -> tuple[LaunchOption, ...]:
-    """Zones in which EC2 is taking spot capacity back that the group may get come after all others: the group's own
+    """Move zones in which EC2 is reclaiming spot capacity that the group may get behind all others: the group's own
     strategy chooses the type, so that one short type is enough. Where every zone is short they keep their order.
     """
     template = known.facts.templates.get(group.name)
@@ -133,14 +134,14 @@ def _short_last(
 
 
 def _type_names(group: Group, leaving: Leaving, known: Known) -> tuple[str, ...]:
-    """That the group may launch: as its template says, else those of its overrides, else those that it runs."""
+    """Return the types that the group may launch: those of its template, else its overrides, else its instances."""
     templates = known.facts.templates
     told = templates[group.name].types if group.name in templates else ()
     return told or group.override_types or tuple(sorted({*group.running_types, leaving.type} - {""}))
 
 
 def _demand(group: Group, leaving: Leaving, known: Known) -> Demand:
-    """Of any type that the group may launch."""
+    """Return the demand of any type that the group may launch."""
     facts = known.facts
     names = _type_names(group, leaving, known)
     types = [facts.types.get(name, InstanceType(name=name, vcpus=0, memory_mib=0)) for name in names]
@@ -153,7 +154,7 @@ def _demand(group: Group, leaving: Leaving, known: Known) -> Demand:
 
 
 def _pods(leaving: Leaving, types: Sequence[InstanceType], settings: CniSettings) -> int:
-    """Those that need an address; of a node that nobody could ask, as many as it can hold."""
+    """Return the number of pods that need an address; for a node whose pods are unknown, as many as it can hold."""
     if leaving.pods is not None:
         return sum(not pod.finished and not pod.host_network for pod in leaving.pods)
     counted = [kind for kind in types if kind.max_enis > 0 and kind.ips_per_eni > 1]
@@ -161,7 +162,7 @@ def _pods(leaving: Leaving, types: Sequence[InstanceType], settings: CniSettings
 
 
 def _cores(leaving: Leaving, known: Known) -> dict[str, int]:
-    """By zone, newcomers that were launched since the nodes were counted too."""
+    """Return the cores by zone, with newcomers that were launched since the nodes were counted."""
     facts = known.facts
     found = {subnet.zone: 0 for subnet in known.subnets}
     found.update((zone, amount) for zone, amount in facts.cores.items() if zone in found)
@@ -184,7 +185,7 @@ def _own_cores(leaving: Leaving, facts: ClusterFacts) -> int:
 
 
 def _unseen(known: Known) -> list[IpReservation]:
-    """Promises whose instance is not among the newcomers: those count for themselves."""
+    """Return promises whose instance is not among the newcomers: newcomers are counted themselves."""
     seen = {newcomer.id for newcomer in known.newcomers}
     return [promise for promise in known.promises if promise.launched not in seen]
 
@@ -194,7 +195,9 @@ def _type_cores(name: str, facts: ClusterFacts) -> int:
 
 
 def _promised(known: Known, demand: Demand) -> dict[str, int]:
-    """What each newcomer will take like the node that is placed now, less what EC2 counts as taken already."""
+    """Return the promised addresses by subnet: each newcomer takes as many as the node that is placed now, less those
+    that EC2 counts as taken already.
+    """
     found: dict[str, int] = {}
     for promise in _unseen(known):
         found[promise.subnet] = found.get(promise.subnet, 0) + promise.ips
@@ -206,7 +209,7 @@ def _promised(known: Known, demand: Demand) -> dict[str, int]:
 
 
 def _restrictions(leaving: Leaving) -> tuple[Restriction, ...]:
-    """Of the pods that have to find another node."""
+    """Return the restrictions of the pods that have to move to another node."""
     found: list[Restriction] = []
     volumes = by_claim(leaving.volumes)
     for pod in leaving_pods(leaving.pods or ()):
@@ -217,5 +220,5 @@ def _restrictions(leaving: Leaving) -> tuple[Restriction, ...]:
 
 
 def leaving_pods(pods: Sequence[Pod]) -> tuple[Pod, ...]:
-    """Those that do not simply end with the node."""
+    """Return the pods that do not simply end with the node."""
     return tuple(pod for pod in pods if not (pod.finished or pod.mirror or pod.of_daemon_set))

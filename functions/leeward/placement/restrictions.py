@@ -1,8 +1,7 @@
-"""Who has a say in where a node lands: the group's subnets, a pod's node selector and affinity, the zone of its
-volume.
+"""Restrictions on where a node lands: the group's subnets, a pod's node selector and affinity, the zone of its volume.
 
-Decides whether a subnet is allowed. Only labels that follow from the subnet count (its id, its zone); every other
-label is the node template's matter and taken as given. Source: Cast AI, "Available subnets detection"."""
+Decides whether a subnet is allowed. Only labels that follow from the subnet count (its id, its zone); every other label
+belongs to the node template and is assumed to match. Source: Cast AI, "Available subnets detection"."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +25,9 @@ class Expression:
     values: tuple[str, ...] = ()
 
     def holds(self, subnet: Subnet) -> bool:
-        """Kubernetes' node selector operators; Gt and Lt compare whole numbers and never hold for names."""
+        """Return whether the subnet matches, by Kubernetes' node selector operators; Gt and Lt compare whole numbers
+        and never hold for names.
+        """
         value = subnet.id if self.key in SUBNET_KEYS else subnet.zone
         match self.operator:
             case "In":
@@ -41,30 +42,32 @@ class Expression:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restriction:
-    """One of several `terms` has to hold, each of them whole. `source` says whose wish it is."""
+    """Alternative `terms`, of which one has to hold as a whole. `source` names the object that asks for it."""
 
     source: str
     terms: tuple[tuple[Expression, ...], ...]
 
     def allows(self, subnet: Subnet) -> bool:
-        """Whether a node in the subnet would do."""
+        """Return whether a node in the subnet is allowed."""
         return any(all(expression.holds(subnet) for expression in term) for term in self.terms)
 
 
 def only_subnets(source: str, ids: Iterable[str]) -> Restriction:
-    """Nothing but these subnets, such as the group's."""
+    """Return a restriction to these subnets, such as the group's."""
     expression = Expression(key=well_known.SUBNET_LABEL, operator="In", values=tuple(sorted(ids)))
     return Restriction(source=source, terms=((expression,),))
 
 
 def only_zones(source: str, zones: Iterable[str]) -> Restriction:
-    """Nothing but these zones, such as those that were asked for."""
+    """Return a restriction to these zones, such as the requested ones."""
     expression = Expression(key=well_known.ZONE_LABEL, operator="In", values=tuple(sorted(zones)))
     return Restriction(source=source, terms=((expression,),))
 
 
 def of_pod(name: str, spec: Mapping[str, Any]) -> tuple[Restriction, ...]:
-    """A pod's `nodeSelector` and its required node affinity, from its raw `spec`; `name` as namespace/name."""
+    """Return the restrictions of a pod's `nodeSelector` and its required node affinity, from its raw `spec`; `name` as
+    namespace/name.
+    """
     found: list[Restriction] = []
     selector = {key: value for key, value in (spec.get("nodeSelector") or {}).items() if key in _KEYS}
     if selector:
@@ -79,9 +82,10 @@ def of_pod(name: str, spec: Mapping[str, Any]) -> tuple[Restriction, ...]:
 def of_volumes(
     pod: Pod, claims: Mapping[str, Mapping[str, Any]], volumes: Mapping[str, Mapping[str, Any]]
 ) -> tuple[Restriction, ...]:
-    """What the pod's bound volumes demand; `claims` by namespace/name and `volumes` by name, as raw JSON.
+    """Return the restrictions of the pod's bound volumes; `claims` by namespace/name and `volumes` by name, as raw
+    JSON.
 
-    A claim that is not bound yet binds nobody: its volume is made where the pod runs.
+    A claim that is not bound yet restricts nothing: its volume is made where the pod runs.
     """
     bound = ((claims.get(f"{pod.namespace}/{name}") or {}).get("spec") or {} for name in pod.claims)
     names = [spec["volumeName"] for spec in bound if spec.get("volumeName") in volumes]
@@ -89,19 +93,21 @@ def of_volumes(
 
 
 def by_claim(volumes: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Raw PersistentVolumes by the claim (namespace/name) that each is bound to."""
+    """Return raw PersistentVolumes by the claim (namespace/name) that each is bound to."""
     claims = (((volume.get("spec") or {}).get("claimRef") or {}, volume) for volume in volumes)
     return {f"{claim.get('namespace', 'default')}/{claim['name']}": volume for claim, volume in claims if claim}
 
 
 def of_claimed(pod: Pod, volumes: Mapping[str, Mapping[str, Any]]) -> tuple[Restriction, ...]:
-    """As `of_volumes`, with the volumes by claim (`by_claim`): whoever lists volumes needs no claims."""
+    """Return the same as `of_volumes`, with the volumes by claim (`by_claim`): a caller that lists volumes needs no
+    claims.
+    """
     names = [f"{pod.namespace}/{name}" for name in pod.claims]
     return tuple(found for name in names if name in volumes for found in of_volume(pod.key, volumes[name]))
 
 
 def of_volume(pod: str, volume: Mapping[str, Any]) -> tuple[Restriction, ...]:
-    """A PersistentVolume's node affinity, else its zone label; from its raw JSON."""
+    """Return the restriction of a PersistentVolume's node affinity, else of its zone label; from its raw JSON."""
     source = f"volume {volume['metadata']['name']} of pod {pod}"
     required = ((volume.get("spec") or {}).get("nodeAffinity") or {}).get("required") or {}
     restrictions = _of_terms(source, required.get("nodeSelectorTerms") or ())
@@ -113,7 +119,9 @@ def of_volume(pod: str, volume: Mapping[str, Any]) -> tuple[Restriction, ...]:
 
 
 def _of_terms(source: str, raw: Sequence[Mapping[str, Any]]) -> tuple[Restriction, ...]:
-    """None when a term leaves every subnet open; a term without any expression matches nothing, as in Kubernetes."""
+    """Return the restriction of raw terms, or nothing when a term allows every subnet; a term without any expression
+    matches nothing, as in Kubernetes.
+    """
     terms = tuple(
         tuple(
             Expression(key=one["key"], operator=one["operator"], values=tuple(one.get("values") or ()))

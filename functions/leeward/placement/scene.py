@@ -1,5 +1,4 @@
-"""Everything that a choice of subnets is made from, gathered beforehand: offline from a snapshot, live from the
-cluster and EC2."""
+"""Inputs of a choice of subnets, gathered before it: offline from a snapshot, live from the cluster and EC2."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,18 +12,18 @@ from leeward.placement.restrictions import ZONE_KEYS, Restriction
 
 
 class Chance(Protocol):
-    """The source of what is random, seeded by the caller: `random.Random`."""
+    """Source of random numbers, seeded by the caller: `random.Random`."""
 
     def randrange(self, stop: int, /) -> int:
-        """A whole number from 0 to stop - 1."""
+        """Return a whole number from 0 to stop - 1."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementScene:
-    """`subnets`: all that might be used. `cores`: thousandths of a core by zone, of all nodes. `promised`: addresses by
-    subnet id that launches will take which EC2 does not count yet. `asked_zones` are reported even when no subnet is
-    there. `closed`: zones that are the last choice (`closed_zones`).
+    """Inputs of one choice. `subnets`: all that might be used. `cores`: thousandths of a core by zone, of all nodes.
+    `promised`: addresses by subnet id that launches will take and that EC2 does not count yet. `asked_zones` are
+    reported even when no subnet is there. `closed`: zones that are the last choice (`closed_zones`).
     """
 
     subnets: tuple[Subnet, ...]
@@ -37,20 +36,20 @@ class PlacementScene:
 
     @property
     def zones(self) -> tuple[str, ...]:
-        """By name: of subnets, of nodes, and those that were asked for."""
+        """Zones by name: of subnets, of nodes, and the requested ones."""
         return tuple(sorted({subnet.zone for subnet in self.subnets} | {*self.cores} | {*self.asked_zones}))
 
     def forbidding(self, subnet: Subnet) -> Restriction | None:
-        """The first restriction that does not allow the subnet."""
+        """Return the first restriction that does not allow the subnet."""
         return next((one for one in self.restrictions if not one.allows(subnet)), None)
 
     def free_ips(self, subnet: Subnet) -> int:
-        """As EC2 counts them, less what is promised; never below 0."""
+        """Return the free addresses as EC2 counts them, less the promised ones; never below 0."""
         return max(subnet.free_ips - self.promised.get(subnet.id, 0), 0)
 
 
 def zone_of(node: Node) -> str:
-    """From its labels, else from its provider id (`aws:///ZONE/INSTANCE`), else empty."""
+    """Return the zone from the node's labels, else from its provider id (`aws:///ZONE/INSTANCE`), else empty."""
     labelled = node.labels.get(ZONE_KEYS[0]) or node.labels.get(ZONE_KEYS[1])
     if labelled:
         return labelled
@@ -59,8 +58,8 @@ def zone_of(node: Node) -> str:
 
 
 def cores_by_zone(nodes: Iterable[Node], type_cores: Mapping[str, int] | None = None) -> dict[str, int]:
-    """Capacity of all nodes, cordoned and leaving ones too, in thousandths of a core. `type_cores`: by instance type,
-    for nodes whose status does not say. Nodes without a zone count nowhere.
+    """Return the capacity of all nodes, cordoned and terminating ones too, in thousandths of a core. `type_cores`: by
+    instance type, for nodes whose status lacks it. Nodes without a zone count nowhere.
     """
     found: dict[str, int] = {}
     for node in nodes:
@@ -71,8 +70,8 @@ def cores_by_zone(nodes: Iterable[Node], type_cores: Mapping[str, int] | None = 
 
 
 def closed_zones(nodes: Iterable[Node]) -> frozenset[str]:
-    """Zones whose nodes are all NotReady or cordoned by others: the last choice for new nodes, although few cores may
-    be allocated there. Nodes that Leeward itself is terminating say nothing about their zone.
+    """Return zones whose nodes are all NotReady or cordoned by others: the last choice for new nodes, although few
+    cores may be allocated there. Nodes that Leeward itself is terminating are ignored.
     """
     takes: dict[str, bool] = {}
     for node in nodes:
@@ -87,5 +86,5 @@ def _cordoned_by_others(node: Node) -> bool:
 
 
 def node_cores(node: Node, type_cores: Mapping[str, int] | None = None) -> int:
-    """Thousandths of a core: the node's own figure, else its instance type's, else 0."""
+    """Return thousandths of a core: the node's own figure, else its instance type's, else 0."""
     return node.cpu or (type_cores or {}).get(node.labels.get(well_known.INSTANCE_TYPE_LABEL, ""), 0)

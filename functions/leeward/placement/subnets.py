@@ -1,7 +1,8 @@
-"""The subnets of new nodes, one after the other: zone first, then within it the subnet with the most free addresses.
+"""Subnets of new nodes, one after the other: zone first, then within it the subnet with the most free addresses.
 
-Decides nothing about what a node is. Without accounting the subnet is drawn by lot among those with a free address.
-Source: Cast AI, "Subnet selection" (random from the available set; by usage: the greatest number of free addresses)."""
+Decides nothing about the properties of a node. Without accounting the subnet is chosen at random among those with a
+free address. Source: Cast AI, "Subnet selection" (random from the available set; by usage: the greatest number of free
+addresses)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,10 +14,10 @@ from leeward.placement.zones import judge_zones
 
 
 def place(scene: PlacementScene, count: int, chance: Chance) -> Placement:
-    """Subnets for `count` nodes. Each takes its addresses and its cores before the next is placed.
+    """Return subnets for `count` nodes. Each takes its addresses and its cores before the next is placed.
 
     The same scene and the same seed give the same answer, whatever the order of subnets and zones. Where no zone is
-    left, fewer subnets come back, and `refused` says of every zone why.
+    left, fewer subnets are returned, and `refused` gives the reason for every zone.
     """
     choices: list[Choice] = []
     verdicts: tuple[ZoneVerdict, ...] = judge_zones(scene, chance)
@@ -34,7 +35,7 @@ def place(scene: PlacementScene, count: int, chance: Chance) -> Placement:
 
 
 def choose_in_zone(scene: PlacementScene, zone: ZoneVerdict, chance: Chance) -> Choice:
-    """The subnet of a usable zone: most free addresses with accounting, by lot without; by lot among equals too."""
+    """Return the subnet of a usable zone: most free addresses with accounting, else random; random among equals too."""
     fitting = sorted(
         (
             subnet

@@ -1,15 +1,14 @@
-"""What placement says: for each zone, for each node, and in one sentence for the Event, the log and the command
-line."""
+"""Verdicts of placement: per zone, per node, and in one sentence for the Event, the log and the command line."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-NO_SUBNET_WITH_IPS = "there is no subnet with enough available IP addresses"  # Cast AI's words for the pod's Event
+NO_SUBNET_WITH_IPS = "there is no subnet with enough available IP addresses"  # Cast AI's wording for the pod's Event
 
 
 class Standing(StrEnum):
-    """How a zone stands for the next node."""
+    """Standing of a zone for the next node."""
 
     NEXT = "next"
     USABLE = "usable"
@@ -20,7 +19,7 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZoneVerdict:
-    """One zone. `millicores`: capacity of its nodes in thousandths of a core; `free_ips`: of its allowed subnets."""
+    """Verdict on one zone. `millicores`: thousandths of a core of its nodes; `free_ips`: of its allowed subnets."""
 
     zone: str
     millicores: int
@@ -30,13 +29,13 @@ class ZoneVerdict:
 
     @property
     def usable(self) -> bool:
-        """A node may land there."""
+        """True if a node may land there."""
         return self.standing in {Standing.NEXT, Standing.USABLE}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """The subnet of one node. `free_ips`: before this node, promises subtracted; `ips`: what the node takes of them."""
+    """Subnet of one node. `free_ips`: before this node, promises subtracted; `ips`: those that the node takes."""
 
     subnet: str
     zone: str
@@ -47,7 +46,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """The subnets of the nodes in their order, fewer than `wanted` when there is no room; zones that were dropped."""
+    """Subnets of the nodes in their order, fewer than `wanted` without capacity; `refused`: zones that were dropped."""
 
     wanted: int
     choices: tuple[Choice, ...]
@@ -55,12 +54,12 @@ class Placement:
 
     @property
     def complete(self) -> bool:
-        """Every node has a subnet."""
+        """True if every node has a subnet."""
         return len(self.choices) == self.wanted
 
     @property
     def sentence(self) -> str:
-        """What happened, with numbers."""
+        """Sentence about the result, with numbers."""
         if self.complete:
             return "; ".join(dict.fromkeys(choice.why for choice in self.choices))
         reasons = "; ".join(f"{zone.zone}: {zone.why}" for zone in self.refused) or "no zone is known"
@@ -71,17 +70,17 @@ class Placement:
 
 
 def cores(millicores: int) -> str:
-    """As people write them: `8`, `7.5`, with the unit."""
+    """Format cores with the unit: `8 cores`, `7.5 cores`."""
     number = f"{millicores / 1000:g}"
     return f"{number} core" if number == "1" else f"{number} cores"
 
 
 def ips(count: int) -> str:
-    """`1 IP`, `12 IPs`."""
+    """Format a number of addresses: `1 IP`, `12 IPs`."""
     return f"{count} IP" if count == 1 else f"{count} IPs"
 
 
 def listed(names: Iterable[str]) -> str:
-    """`a, b and c`."""
+    """Format names as `a, b and c`."""
     found = list(names)
     return " and ".join((", ".join(found[:-1]), found[-1])) if len(found) > 1 else "".join(found)

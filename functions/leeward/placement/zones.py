@@ -1,8 +1,8 @@
-"""The order of zones: fewest allocated CPU cores first, chance among equals, zones without room dropped; zones whose
+"""Order of zones: fewest allocated CPU cores first, random among equals, zones without capacity dropped; zones whose
 nodes are all cordoned by others or NotReady come last.
 
-Decides which zone the next node goes to and why each other one does not get it. Source: Cast AI, "How zone
-allocation works"."""
+Decides which zone the next node is placed in and why each other one is not used. Source: Cast AI, "How zone allocation
+works"."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +17,9 @@ LAST_CHOICE = "the last choice, because its nodes are all cordoned by others or 
 def zone_order(
     zones: Iterable[str], allocated: Mapping[str, int], chance: Chance, closed: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """By allocated thousandths of a core, closed zones last; equals in random order, whatever order they came in."""
+    """Return zones by allocated thousandths of a core, closed ones last; equals in random order, whatever the input
+    order.
+    """
     left = sorted(zones)
     drawn: list[str] = []
     while left:
@@ -26,8 +28,8 @@ def zone_order(
 
 
 def judge_zones(scene: PlacementScene, chance: Chance) -> tuple[ZoneVerdict, ...]:
-    """Every zone in the order in which it would be tried: the first usable one is `next`. Where all zones are closed,
-    none is the last choice.
+    """Return every zone in the order in which it would be tried: the first usable one is `next`. Where all zones are
+    closed, none is the last choice.
     """
     scene = replace(scene, closed=scene.closed if set(scene.zones) - scene.closed else frozenset())
     by_zone = _by_zone(scene.subnets)
@@ -41,7 +43,9 @@ def judge_zones(scene: PlacementScene, chance: Chance) -> tuple[ZoneVerdict, ...
 
 
 def judge(scene: PlacementScene, zone: str, subnets: Sequence[Subnet]) -> ZoneVerdict:
-    """One zone by itself: may a node land there, has a subnet enough addresses; `subnets` are the zone's."""
+    """Return the verdict on one zone by itself: whether a node may land there, and whether a subnet has enough
+    addresses; `subnets` are the zone's.
+    """
     allowed = [subnet for subnet in subnets if scene.forbidding(subnet) is None]
     free = {subnet.id: scene.free_ips(subnet) for subnet in allowed}
     verdict = ZoneVerdict(
@@ -73,7 +77,9 @@ def _room(scene: PlacementScene, best: str, free: int, subnets: int) -> str:
 
 
 def _why_next(ordered: Sequence[ZoneVerdict], first: int, closed: Collection[str]) -> str:
-    """In words with numbers; what stood before it has been dropped. Closed zones are rivals of closed ones alone."""
+    """Return the reason for the chosen zone, in words with numbers; zones before it have been dropped. Closed zones
+    compete only with closed ones.
+    """
     chosen = ordered[first]
     usable = [verdict for verdict in ordered if verdict.usable and verdict is not chosen]
     rivals = [verdict for verdict in usable if (verdict.zone in closed) == (chosen.zone in closed)]

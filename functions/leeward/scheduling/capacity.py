@@ -1,4 +1,4 @@
-"""How much of one resource each node has left, arranged so that "who has at least that much" is one look-up."""
+"""Free amount of one resource on each node, arranged so that "which nodes have at least that much" is one lookup."""
 
 from bisect import bisect_left, bisect_right
 
@@ -9,7 +9,7 @@ UNLIMITED = 1 << 60
 class Capacity:
     """One resource. `free` by node (negative where too much was promised); `masks[i]`: nodes with `marks[i]` or more.
 
-    The marks are the amounts that pods ask for, so a mask is exact for them. A change moves a node over the marks
+    The marks are the amounts that pods request, so a mask is exact for them. A change moves a node over the marks
     between its old and its new amount only.
     """
 
@@ -22,7 +22,7 @@ class Capacity:
         self._rank: list[int] = []  # by node: how many marks it reaches
 
     def add(self, amount: int, bit: int) -> None:
-        """The next node."""
+        """Add the next node."""
         rank = bisect_right(self.marks, amount)
         for at in range(rank):
             self.masks[at] |= bit
@@ -30,7 +30,7 @@ class Capacity:
         self._rank.append(rank)
 
     def change(self, number: int, bit: int, by: int) -> None:
-        """Give back (`by` > 0) or take."""
+        """Return an amount to a node (`by` > 0) or take it."""
         free = self.free[number] = self.free[number] + by
         rank, marks = self._rank[number], self.marks
         if by < 0:
@@ -44,7 +44,7 @@ class Capacity:
         self._rank[number] = rank
 
     def mark(self, amount: int) -> bool:
-        """See to it that an amount has a mask; whether that is its own or the one of an amount a little smaller."""
+        """Ensure that an amount has a mask; return whether that is its own or the one of a slightly smaller amount."""
         rounded = amount if len(self.marks) < EXACT_MARKS else _rounded(amount)
         if amount in self.marks or rounded in self.marks:
             return amount in self.marks
@@ -55,12 +55,12 @@ class Capacity:
         return rounded == amount
 
     def at_least(self, amount: int) -> int:
-        """Nodes with at least that much; where the amount has no mask of its own, with a little less."""
+        """Return the nodes with at least that much; where the amount has no mask of its own, with slightly less."""
         at = bisect_right(self.marks, amount) - 1
         return self.masks[at] if at >= 0 else (1 << len(self.free)) - 1
 
 
 def _rounded(amount: int) -> int:
-    """Down to six binary digits: 32 steps from one power of two to the next."""
+    """Round down to six binary digits: 32 steps from one power of two to the next."""
     shift = max(amount.bit_length() - 6, 0)
     return amount >> shift << shift

@@ -1,12 +1,12 @@
-"""The nodes of a world, numbered, and sets of them as the bits of one whole number.
+"""Nodes of a world, numbered, and sets of them as the bits of one whole number.
 
-Everything that asks "which nodes" is answered by such a mask: `mask & other` costs next to nothing for thousands of
-nodes, which is what lets one core place tens of thousands of pods a second. Nodes are only ever added; a node that
-is taken away loses its bit in `present`, so a step back puts everything where it was.
+Every query for a set of nodes is answered by such a mask: `mask & other` costs next to nothing for thousands of nodes,
+which is what lets one core place tens of thousands of pods a second. Nodes are only ever added; a removed node loses
+its bit in `present`, so a rollback restores everything.
 
 A draining node takes no pods, but kube-scheduler counts it as a topology domain until its Node object is deleted: it
-moves from `present` to `draining`. `imagined` nodes exist nowhere: each stands for a zone that a group can launch into.
-"""
+moves from `present` to `draining`. `imagined` nodes do not exist: each stands for a zone that a group can launch
+into."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from leeward.scheduling.nodes import NodeSpec
 
 
 class Fleet:
-    """Nodes by number. `version` rises whenever a node comes or goes."""
+    """Nodes by number. `version` rises whenever a node is added or removed."""
 
     __slots__ = ("bits", "draining", "imagined", "nodes", "numbers", "present", "topologies", "version")
 
@@ -27,7 +27,7 @@ class Fleet:
         self.topologies: dict[str, Topology] = {}
 
     def add(self, node: NodeSpec) -> int:
-        """The number of a new node, which is not present yet."""
+        """Return the number of a new node, which is not present yet."""
         number = len(self.nodes)
         self.nodes.append(node)
         self.bits.append(1 << number)
@@ -37,28 +37,28 @@ class Fleet:
         return number
 
     def show(self, number: int) -> None:
-        """The node is there from now on."""
+        """Make the node present from now on."""
         self.present |= self.bits[number]
         self.version += 1
 
     def hide(self, number: int) -> None:
-        """The node is gone from now on; its pods are gone already."""
+        """Make the node absent from now on; its pods are already removed."""
         self.present ^= self.bits[number]
         self.version += 1
 
     def drain(self, number: int) -> None:
-        """The node takes no pods from now on; its Node object stays. Called again it is undone."""
+        """Stop placing pods on the node from now on; its Node object stays. A second call undoes the first."""
         self.present ^= self.bits[number]
         self.draining ^= self.bits[number]
         self.version += 1
 
     def delete(self, number: int) -> None:
-        """The Node object of a draining node is deleted. Called again it is undone."""
+        """Delete the Node object of a draining node. A second call undoes the first."""
         self.draining ^= self.bits[number]
         self.version += 1
 
     def topology(self, key: str) -> "Topology":
-        """The domains of one label."""
+        """Return the domains of one label."""
         found = self.topologies.get(key)
         if found is None:
             found = self.topologies[key] = Topology(key)
@@ -68,7 +68,7 @@ class Fleet:
 
 
 class Topology:
-    """The domains of one label: `of` gives a node's domain (-1 without the label), `masks` the nodes of a domain."""
+    """Domains of one label: `of` gives a node's domain (-1 without the label), `masks` the nodes of a domain."""
 
     __slots__ = ("domains", "key", "keyed", "masks", "of")
 
@@ -80,7 +80,7 @@ class Topology:
         self.domains: dict[str, int] = {}
 
     def add(self, node: NodeSpec, bit: int) -> None:
-        """The next node."""
+        """Add the next node."""
         value = node.labels.get(self.key)
         if value is None:
             self.of.append(-1)
@@ -94,7 +94,7 @@ class Topology:
 
 
 def numbers(mask: int) -> Iterator[int]:
-    """The nodes of a mask, in order."""
+    """Yield the nodes of a mask, in order."""
     while mask:
         bit = mask & -mask
         yield bit.bit_length() - 1

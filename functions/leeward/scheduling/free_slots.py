@@ -1,4 +1,4 @@
-"""Where new nodes can come up, and the ones that have come up in a world."""
+"""Places where new nodes can come up, and the new nodes that have come up in a world."""
 
 from collections.abc import Iterable
 
@@ -15,23 +15,23 @@ class Opening:
         self.template, self.at = template, at
         self.numbers: list[int] = []
         self.mask = 0
-        self.never: set[Kind] = set()  # kinds that not even an empty node of it can take
+        self.never: set[Kind] = set()  # kinds that not even an empty node of this opening can take
 
     @property
     def offering(self) -> Offering:
-        """The place."""
+        """Offering that this opening stands for."""
         return self.template.offerings[self.at]
 
     @property
     def rank(self) -> tuple[float, str, int]:
-        """The cheapest first, then by name: the order in which templates are given makes no difference."""
+        """Sort key, the cheapest first, then by name: the order in which templates are given makes no difference."""
         return self.offering.price, self.template.name, self.at
 
 
 class Openings:
-    """Of one world; `ranked`: all of them by rank.
+    """Openings of one world; `ranked`: all of them by rank.
 
-    Templates are told apart by identity: hand the same objects again.
+    Templates are distinguished by identity: pass the same objects again.
     """
 
     __slots__ = ("_known", "ranked")
@@ -41,7 +41,7 @@ class Openings:
         self.ranked: list[Opening] = []
 
     def of(self, templates: Iterable[NodeTemplate]) -> list[Opening]:
-        """Those of the templates."""
+        """Return the openings of the templates."""
         return [self._of(template, at) for template in templates for at in range(len(template.offerings))]
 
     def _of(self, template: NodeTemplate, at: int) -> Opening:

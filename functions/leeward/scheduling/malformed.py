@@ -1,15 +1,15 @@
-"""What is wrong with an object that cannot be read: one sentence that names the object."""
+"""Error of an object that cannot be read: one sentence that names the object."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from leeward.errors import InvalidInputError
 
-UNREADABLE = (InvalidInputError, KeyError, TypeError, ValueError, AttributeError)  # what reading odd JSON runs into
+UNREADABLE = (InvalidInputError, KeyError, TypeError, ValueError, AttributeError)  # errors of reading malformed JSON
 
 
 def malformed(kind: str, raw: Any, error: Exception) -> InvalidInputError:
-    """The error to raise instead: `pod shop/web-1: topologyKey is missing`."""
+    """Return the error to raise instead: `pod shop/web-1: topologyKey is missing`."""
     match error:
         case InvalidInputError():
             what = str(error)

@@ -1,4 +1,4 @@
-"""Which nodes a pod or a volume asks for by label or name: nodeSelector, node affinity, a volume's node affinity."""
+"""Node requirements of a pod or a volume by label or name: nodeSelector, node affinity, a volume's node affinity."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,21 +12,21 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeTerm:
-    """One nodeSelectorTerm: all its lines hold. One without lines matches no node (component-helpers' nodeaffinity)."""
+    """One nodeSelectorTerm: all its lines hold. Without lines it matches no node (component-helpers' nodeaffinity)."""
 
     expressions: tuple[Requirement, ...] = ()
     fields: tuple[Requirement, ...] = ()
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """Raises InvalidInputError for an unknown operator."""
+        """Parse a raw term. Raises InvalidInputError for an unknown operator."""
         return cls(
             expressions=canonical(Requirement.from_json(one) for one in raw.get("matchExpressions") or ()),
             fields=canonical(Requirement.from_json(one) for one in raw.get("matchFields") or ()),
         )
 
     def matches(self, name: str, labels: Mapping[str, str]) -> bool:
-        """`matchFields` knows one field, metadata.name."""
+        """Return whether the node matches. `matchFields` supports one field, metadata.name."""
         if not self.expressions and not self.fields:
             return False
         named = {"metadata.name": name}
@@ -35,14 +35,14 @@ class NodeTerm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeChoice:
-    """nodeSelector and required node affinity; `terms` None: none asked for; one of them has to match."""
+    """Node selector and required node affinity of a pod; `terms` None: none required; one of them has to match."""
 
     selector: tuple[Requirement, ...] = ()
     terms: tuple[NodeTerm, ...] | None = None
 
     @classmethod
     def from_json(cls, spec: Mapping[str, Any]) -> Self:
-        """From a pod's `spec`."""
+        """Parse a pod's `spec`."""
         required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED)
         labels = spec.get("nodeSelector") or {}
         return cls(
@@ -53,19 +53,19 @@ class NodeChoice:
         )
 
     def matches(self, name: str, labels: Mapping[str, str]) -> bool:
-        """kube-scheduler's NodeAffinity: the selector and at least one term."""
+        """Return whether the selector and at least one term match, as in kube-scheduler's NodeAffinity."""
         return all(one.matches(labels) for one in self.selector) and (
             self.terms is None or any(term.matches(name, labels) for term in self.terms)
         )
 
     @property
     def keys(self) -> frozenset[str]:
-        """The labels it looks at."""
+        """Labels that the choice depends on."""
         return frozenset(one.key for one in self.selector) | label_keys(self.terms or ())
 
     @property
     def by_name(self) -> bool:
-        """Whether the node's name matters."""
+        """True if the node's name matters."""
         return any(term.fields for term in self.terms or ())
 
 
@@ -81,17 +81,17 @@ class PreferredNodes:
 
 
 def node_terms(raw: Mapping[str, Any]) -> tuple[NodeTerm, ...]:
-    """Of a NodeSelector. Raises InvalidInputError."""
+    """Return the terms of a NodeSelector. Raises InvalidInputError."""
     return tuple(NodeTerm.from_json(term) for term in raw.get("nodeSelectorTerms") or ())
 
 
 def preferred_nodes(spec: Mapping[str, Any]) -> tuple[PreferredNodes, ...]:
-    """The preferred node affinity of a pod's `spec`, the heaviest first."""
+    """Return the preferred node affinity of a pod's `spec`, the heaviest first."""
     raw = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(PREFERRED) or ()
     found = [PreferredNodes(weight=int(one["weight"]), term=NodeTerm.from_json(one["preference"])) for one in raw]
     return tuple(sorted(found, key=lambda one: -one.weight))
 
 
 def label_keys(terms: Sequence[NodeTerm]) -> frozenset[str]:
-    """The labels that the terms look at."""
+    """Return the labels that the terms depend on."""
     return frozenset(one.key for term in terms for one in term.expressions)

@@ -1,8 +1,7 @@
-"""What a node's labels, taints and cordon alone decide, worked out once for all pods that ask the same.
+"""Sets of nodes decided by a node's labels, taints and cordon alone, computed once for all pods with the same question.
 
-Each question names kube-scheduler's filter plugin. Its answer depends on few labels, so nodes that agree in those
-share one answer.
-"""
+Each question names kube-scheduler's filter plugin. Its answer depends on few labels, so nodes that agree in those share
+one answer."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ HARD = ("NoSchedule", "NoExecute")
 
 
 class Question(Protocol):
-    """Asked of every node. `keys`: the labels that the answer depends on; `by_name`: whether the name matters too."""
+    """Question about every node. `keys`: the labels that the answer depends on; `by_name`: whether the name matters."""
 
     @property
     def keys(self) -> frozenset[str]: ...
@@ -31,13 +30,13 @@ class Question(Protocol):
     def by_name(self) -> bool: ...
 
     def refusal(self, node: NodeSpec) -> str:
-        """Why not, in kube-scheduler's words; empty: it will do."""
+        """Return why the node is refused, in kube-scheduler's words; empty: it is accepted."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """NodeUnschedulable, TaintToleration and NodeAffinity, in their order."""
+    """Filters NodeUnschedulable, TaintToleration and NodeAffinity, in their order."""
 
     tolerations: tuple[Toleration, ...]
     nodes: NodeChoice
@@ -51,7 +50,7 @@ class Admission:
         return self.nodes.by_name
 
     def refusal(self, node: NodeSpec) -> str:
-        """A cordon is tolerated like the taint of the same name; PreferNoSchedule refuses nobody."""
+        """Return why not. A cordon is tolerated like the taint of the same name; PreferNoSchedule refuses no pod."""
         if node.closed:
             return node.closed
         if node.unschedulable and _untolerated(self.tolerations, (CORDON,), HARD):
@@ -66,7 +65,7 @@ class Admission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolumeReach:
-    """VolumeBinding (a volume's node affinity) and VolumeZone (a volume's zone labels)."""
+    """Filters VolumeBinding (a volume's node affinity) and VolumeZone (a volume's zone labels)."""
 
     reach: tuple[tuple[NodeTerm, ...], ...]
     zones: tuple[tuple[str, tuple[str, ...]], ...]
@@ -80,7 +79,9 @@ class VolumeReach:
         return any(term.fields for terms in self.reach for term in terms)
 
     def refusal(self, node: NodeSpec) -> str:
-        """A node without any zone or region label passes VolumeZone: a cluster without zones has none to mind."""
+        """Return why the node is refused. A node without any zone or region label passes VolumeZone: a cluster without
+        zones has no zone constraints.
+        """
         for terms in self.reach:
             if not any(term.matches(node.name, node.labels) for term in terms):
                 return "node(s) had volume node affinity conflict"
@@ -93,8 +94,9 @@ class VolumeReach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpreadScope:
-    """PodTopologySpread: the nodes whose pods a constraint counts. `nodes` and `tolerations` where they are honoured
-    (nodeAffinityPolicy, nodeTaintsPolicy); `required`: the topology keys that a node must have to be counted."""
+    """Nodes whose pods a PodTopologySpread constraint counts. `nodes` and `tolerations` where they are honoured
+    (nodeAffinityPolicy, nodeTaintsPolicy); `required`: the topology keys that a node must have to be counted.
+    """
 
     required: frozenset[str]
     nodes: NodeChoice | None = None
@@ -110,11 +112,11 @@ class SpreadScope:
 
     @property
     def counts_draining(self) -> bool:
-        """Whether draining nodes count: a cordon and our taint are taints like any others."""
+        """True if draining nodes count: a cordon and our taint are taints like any others."""
         return self.tolerations is None or _untolerated(self.tolerations, DRAINING, HARD) is None
 
     def refusal(self, node: NodeSpec) -> str:
-        """A cordon is no taint here: kubelets add one of that name beside it."""
+        """Return why the node is not counted. A cordon is no taint here: kubelets add one of that name beside it."""
         counted = (
             self.required <= node.labels.keys()
             and (self.nodes is None or self.nodes.matches(node.name, node.labels))
@@ -125,7 +127,7 @@ class SpreadScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preferred:
-    """A preferred node affinity term."""
+    """Preferred node affinity term."""
 
     term: NodeTerm
 
@@ -154,7 +156,7 @@ class Welcoming:
 
 
 class NodeSet:
-    """The nodes that a question's answer is yes for; nodes that came since are looked at when it is asked again."""
+    """Nodes that a question accepts; nodes added since are evaluated at the next call."""
 
     __slots__ = ("_answers", "_fleet", "_keys", "_question", "_upto", "mask", "refused")
 
@@ -167,7 +169,7 @@ class NodeSet:
         self.refused: dict[str, int] = {}  # reason -> nodes
 
     def nodes(self) -> int:
-        """Present or not."""
+        """Return the accepted nodes as a mask, present or not."""
         if self._upto != len(self._fleet.nodes):
             for number in range(self._upto, len(self._fleet.nodes)):
                 self._look(number)
@@ -195,7 +197,7 @@ class NodeSet:
 def _untolerated(
     tolerations: tuple[Toleration, ...], taints: Iterable[Taint], effects: tuple[str, ...]
 ) -> Taint | None:
-    """The first taint with one of the effects that no toleration covers."""
+    """Return the first taint with one of the effects that no toleration covers."""
     for taint in taints:
         if taint.effect in effects and not any(t.tolerates(taint.key, taint.value, taint.effect) for t in tolerations):
             return taint

@@ -15,7 +15,7 @@ EBS_ZONE_LABEL = "topology.ebs.csi.aws.com/zone"  # the EBS driver labels every 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSpec:
-    """A node. `attach_limits`: volumes that each CSI driver can attach; a driver that is not named has no limit.
+    """One node. `attach_limits`: volumes that each CSI driver can attach; a driver that is not named has no limit.
 
     `closed`: why it takes no pods whatever they tolerate, in kube-scheduler's style; empty: it takes pods.
     """
@@ -30,8 +30,9 @@ class NodeSpec:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any], csi_node: Mapping[str, Any] | None = None) -> Self:
-        """From a Node and, where there is one, its CSINode. Raises InvalidInputError, which names the node, for what
-        the schema does not allow."""
+        """Parse a Node and, where there is one, its CSINode. Raises InvalidInputError, which names the node, for input
+        that the schema does not allow.
+        """
         try:
             return cls._read(raw, csi_node or {})
         except UNREADABLE as error:
@@ -52,7 +53,7 @@ class NodeSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offering:
-    """A place where a node of a template can come up. `price` in dollars an hour, where it is known.
+    """Place where a node of a template can come up. `price` in dollars an hour, where it is known.
 
     `labels` are those that only this place gives, such as the subnet's.
     """
@@ -64,7 +65,7 @@ class Offering:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeTemplate:
-    """What a new node of a group would be. `most`: new nodes that the group can still get, None without a limit."""
+    """Template of a group's new nodes. `most`: new nodes that the group can still get, None without a limit."""
 
     name: str
     node: NodeSpec
@@ -72,7 +73,7 @@ class NodeTemplate:
     most: int | None = None
 
     def made(self, at: int, number: int) -> NodeSpec:
-        """The `number`th node of its offering `at`, with the labels of that place and a name of its own."""
+        """Return the `number`th node of its offering `at`, with the labels of that place and a name of its own."""
         offering, name = self.offerings[at], f"new-{self.name}-{at}-{number}"
         place = {ZONE_LABEL: offering.zone, EBS_ZONE_LABEL: offering.zone} if offering.zone else {}
         return replace(
@@ -84,7 +85,7 @@ class NodeTemplate:
 
 
 def _limits(csi_node: Mapping[str, Any]) -> dict[str, int]:
-    """From `spec.drivers[].allocatable.count` of a CSINode."""
+    """Return the limits in `spec.drivers[].allocatable.count` of a CSINode."""
     drivers = (csi_node.get("spec") or {}).get("drivers") or ()
     counts = {driver["name"]: (driver.get("allocatable") or {}).get("count") for driver in drivers}
     return {name: int(count) for name, count in counts.items() if count is not None}

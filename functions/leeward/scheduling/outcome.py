@@ -1,4 +1,4 @@
-"""What a try comes to: where the pods go, the new nodes that takes, and why the others have no place."""
+"""Result of a try: placements of the pods, the new nodes that they need, and why the other pods have no place."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewNode:
-    """A node that does not exist yet. `pods`: `namespace/name` of those placed on it, its daemon pods left out."""
+    """Node that does not exist yet. `pods`: `namespace/name` of those placed on it, without its daemon pods."""
 
     name: str
     template: str
@@ -17,7 +17,7 @@ class NewNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unplaced:
-    """A pod without a place, and the reason in kube-scheduler's words."""
+    """Pod without a place, and the reason in kube-scheduler's words."""
 
     pod: str
     why: str
@@ -25,7 +25,7 @@ class Unplaced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packing:
-    """Pod (`namespace/name`) to node, the new nodes, and what has no place."""
+    """Placements (pod `namespace/name` to node), the new nodes, and the pods without a place."""
 
     placements: Mapping[str, str]
     new_nodes: tuple[NewNode, ...] = ()
@@ -33,17 +33,17 @@ class Packing:
 
     @property
     def complete(self) -> bool:
-        """Every pod has a place."""
+        """True if every pod has a place."""
         return not self.unplaced
 
     @property
     def price(self) -> float:
-        """Of the new nodes, in dollars an hour."""
+        """Price of the new nodes, in dollars an hour."""
         return sum(node.price for node in self.new_nodes)
 
 
 def unavailable(refusals: Mapping[str, int], nodes: int) -> str:
-    """The sentence of a FailedScheduling Event: `0/3 nodes are available: 1 Insufficient cpu, 2 Too many pods.`"""
+    """Return a FailedScheduling Event's sentence: `0/3 nodes are available: 1 Insufficient cpu, 2 Too many pods.`"""
     if not nodes:
         return "no nodes available to schedule pods"
     reasons = ", ".join(sorted(f"{count} {why}" for why, count in refusals.items()))
@@ -51,5 +51,5 @@ def unavailable(refusals: Mapping[str, int], nodes: int) -> str:
 
 
 def no_new_node(template: str, zone: str, refusals: Mapping[str, int]) -> str:
-    """Why not even a new node would do."""
+    """Return why not even a new node is possible."""
     return f"A new node of {template} in {zone}: {', '.join(sorted(refusals))}."

@@ -1,4 +1,4 @@
-"""One run of placing pods: what it has opened and where the pods went, in one of two ways."""
+"""One run of placing pods: the nodes it has opened and the placements, in one of two orders."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -11,22 +11,22 @@ from leeward.scheduling.pods import PodSpec
 from leeward.scheduling.predicates import FreePorts, Never, OfNode, Room
 from leeward.scheduling.world import World
 
-_LASTING = (Never, OfNode, FreePorts, Room)  # whom these refuse on an empty node they refuse on every one of its kind
+_LASTING = (Never, OfNode, FreePorts, Room)  # refused by these on one empty node: refused on every such node
 
 
 class Way(Enum):
-    """Which pod comes next, and which of the feasible nodes it takes; all else is the same for both."""
+    """Order of the pods, and choice among the feasible nodes; everything else is the same for both."""
 
     GATHERED = "the largest first, to the node that was the most allocated"
     AS_SCHEDULED = "the oldest first, to the node that is the least allocated: kube-scheduler's queue and default score"
 
     def ordered(self, pods: Sequence[PodSpec]) -> list[PodSpec]:
-        """By falling priority in either way."""
+        """Return the pods by falling priority, in either way."""
         return sorted(pods, key=lambda pod: pod.order if self is Way.GATHERED else pod.queued)
 
 
 class Packer:
-    """One run. `unplaced`: the pods without a place, in order; with `whole` the first of them alone."""
+    """One run. `unplaced`: the pods without a place, in order; with `whole` only the first of them."""
 
     def __init__(self, world: World, templates: Sequence[NodeTemplate], at_most: int | None, way: Way) -> None:
         self._world, self._way = world, way
@@ -40,7 +40,7 @@ class Packer:
         self._failed: dict[Kind, int] = {}  # at which stamp of the world
 
     def run(self, pods: Sequence[PodSpec], *, whole: bool) -> None:
-        """Place them; those that wait for others are tried again while one of these still finds a place."""
+        """Place the pods; those that wait for others are tried again while one of these still finds a place."""
         waiting, lost = self._round(self._way.ordered(pods), whole=whole)
         progress = bool(waiting)
         while progress and not (whole and lost):
@@ -51,16 +51,17 @@ class Packer:
         self.unplaced = sorted((*waiting, *lost), key=lambda pod: pod.order)
 
     def again(self) -> None:
-        """Do the same once more, in the world as it was before."""
+        """Repeat the same placements in the world as it was before."""
         for opening in self._opened.values():
             self._world.open(opening)
         for pod, number in self._went.items():
             self._world.put(pod, self._world.kind(pod), number)
 
     def might_place(self, pod: PodSpec) -> bool:
-        """Whether a pod that this run left over might find a place in another way, asked in the world as it was before.
+        """Return whether a pod that this run left over might find a place in another way, in the world as it was
+        before.
 
-        All filters refuse the more the more pods are placed, but for affinity and spread.
+        All filters refuse more the more pods are placed, except affinity and spread.
         """
         kind = self._world.kind(pod)
         if kind.hopeful or not all(self._is_never(kind, one) for one in self._openings):
@@ -71,7 +72,7 @@ class Packer:
         return self._world.pick(kind, feasible, emptiest=self._way is Way.AS_SCHEDULED)
 
     def _round(self, pods: Sequence[PodSpec], *, whole: bool) -> tuple[list[PodSpec], list[PodSpec]]:
-        """One pass; those that may find a place yet, and those that cannot."""
+        """Make one pass; return the pods that may still find a place, and those that cannot."""
         waiting: list[PodSpec] = []
         lost: list[PodSpec] = []
         for pod in pods:
@@ -89,7 +90,7 @@ class Packer:
         return waiting, lost
 
     def _place_for(self, kind: Kind) -> int:
-        """The number of a node, a new one where no other will do; -1 when that will not do either."""
+        """Return the number of a node, a new one where no other is possible; -1 when a new one is not either."""
         world = self._world
         if self._failed.get(kind) == world.stamp:
             return -1
@@ -104,12 +105,12 @@ class Packer:
         return number
 
     def _opened_for(self, kind: Kind, feasible: int) -> int:
-        """Of the new nodes that are there already, by the rank of their openings."""
+        """Return one of the new nodes that are already present, by the rank of their openings."""
         there = (feasible & one.mask for one in self._world.openings.ranked)
         return next((number for mask in there if mask and (number := self._pick(kind, mask)) >= 0), -1)
 
     def _open_for(self, kind: Kind) -> int:
-        """The cheapest new node that will do; among equals in the zone that has got the fewest."""
+        """Open the cheapest possible new node; among equals in the zone that has got the fewest."""
         world = self._world
         for opening in self._choices():
             if kind in opening.never:
@@ -125,8 +126,8 @@ class Packer:
         return -1
 
     def _is_never(self, kind: Kind, opening: Opening) -> bool:
-        """Asked of an empty node of it where no run has come to that yet: what earlier tries have found out must make
-        no difference.
+        """Return whether an empty node of the opening refuses the kind, with a trial where no run has tried that yet:
+        the results of earlier tries must make no difference.
         """
         if kind not in opening.never:
             with self._world.trial():
@@ -135,7 +136,7 @@ class Packer:
         return kind in opening.never
 
     def _refuses(self, kind: Kind, number: int) -> bool:
-        """Whether an empty node refuses the kind for reasons that no other node of its template lacks."""
+        """Return whether an empty node refuses the kind for reasons that hold for every node of its template."""
         bit = self._world.fleet.bits[number]
         lasting = [rule for rule in kind.rules if isinstance(rule, _LASTING)]
         return any(not rule.narrow(bit) or (isinstance(rule, Room) and not rule.fits(number)) for rule in lasting)
@@ -156,7 +157,7 @@ class Packer:
         self._templates[name] = self._templates.get(name, 0) + 1
 
     def result(self) -> Packing:
-        """Of the run, in the world as it left it."""
+        """Return the result of the run, in the world as it left it."""
         nodes, why = self._world.fleet.nodes, dict[Kind, str]()
         pods: dict[int, list[str]] = {number: [] for number in self._opened}
         for pod, number in self._went.items():

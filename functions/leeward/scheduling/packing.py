@@ -1,8 +1,7 @@
-"""Where pods go: onto the nodes that are there first, then onto as few new ones as first fit needs.
+"""Placement of pods: onto the existing nodes first, then onto as few new ones as first fit needs.
 
-Every node passes kube-scheduler's filters. Which of the feasible ones a pod takes is free choice: pods are gathered,
-because that fits the most in; where it does not fit all in, what kube-scheduler itself would do decides.
-"""
+Every node passes kube-scheduler's filters. The choice among the feasible ones is free: pods are gathered, because that
+fits the most in; where that does not fit all in, the choice of kube-scheduler itself decides."""
 
 from collections.abc import Iterable, Sequence
 
@@ -23,12 +22,12 @@ def attempt(
     whole: bool = False,
     deleted: bool = False,
 ) -> Packing:
-    """What would become of these pods and of those on the removed nodes; the world is afterwards as it was before.
+    """Return the placements of these pods and of those on the removed nodes; afterwards the world is as it was before.
 
     The removed nodes drain: they stay topology domains, so that pods which are placed can start during the drain.
-    `deleted`: their Node objects are gone already. The other arguments as for `pack`.
+    `deleted`: their Node objects are already gone. The other arguments are as for `pack`.
 
-    Raises ObjectGoneError for a node that is not there.
+    Raises ObjectGoneError for a node that is not present.
     """
     with world.trial():
         names = sorted(remove)
@@ -46,11 +45,11 @@ def pack(
     at_most: int | None = None,
     whole: bool = False,
 ) -> Packing:
-    """Place the pods, for good unless the caller rolls back.
+    """Place the pods, permanently unless the caller rolls back.
 
-    `at_most`: new nodes, besides what each template allows. `whole`: all or nothing: give up at the first pod that can
-    have no place, and name it alone. Where pods are left over that might find a place, kube-scheduler's own way is
-    tried instead (`Way`): it then decides which pods these are, or finds a place for all.
+    `at_most`: new nodes, besides the limit of each template. `whole`: all or nothing: stop at the first pod that can
+    have no place, and name only that one. Where pods are left over that might find a place, kube-scheduler's own order
+    is tried instead (`Way`): it then decides which pods these are, or finds a place for all.
     """
     pods, point = list(pods), world.checkpoint()
     gathered = Packer(world, templates, at_most, Way.GATHERED)

@@ -1,4 +1,4 @@
-"""What a pod asks about other pods: (anti-)affinity terms and topology spread constraints."""
+"""Requirements of a pod about other pods: (anti-)affinity terms and topology spread constraints."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ NAME_LABEL = "kubernetes.io/metadata.name"  # the API server puts it on every na
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodGroup:
-    """The pods that a rule is about; `namespaces` None: those of every namespace."""
+    """Pods that a rule applies to; `namespaces` None: those of every namespace."""
 
     namespaces: frozenset[str] | None
     selector: Selector
 
     def holds(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        """Whether a pod of that namespace with these labels is one of them."""
+        """Return whether a pod of that namespace with these labels is one of them."""
         return (self.namespaces is None or namespace in self.namespaces) and self.selector.matches(labels)
 
 
@@ -48,7 +48,7 @@ class SpreadConstraint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """The pod whose rules are read, and the namespaces that its namespaceSelectors can select."""
+    """Pod whose rules are read, and the namespaces that its namespaceSelectors can select."""
 
     namespace: str
     labels: Mapping[str, str]
@@ -56,13 +56,13 @@ class Asker:
 
 
 def required_terms(spec: Mapping[str, Any], kind: str, asker: Asker) -> tuple[PodTerm, ...]:
-    """Of `podAffinity` or `podAntiAffinity`. Raises InvalidInputError."""
+    """Return the required terms of `podAffinity` or `podAntiAffinity`. Raises InvalidInputError."""
     raw = ((spec.get("affinity") or {}).get(kind) or {}).get(REQUIRED) or ()
     return tuple(_term(term, asker) for term in raw)
 
 
 def preferred_terms(spec: Mapping[str, Any], kind: str, asker: Asker) -> tuple[PodTerm, ...]:
-    """The heaviest first. Raises InvalidInputError."""
+    """Return the preferred terms, the heaviest first. Raises InvalidInputError."""
     raw = ((spec.get("affinity") or {}).get(kind) or {}).get(PREFERRED) or ()
     found = [_term(one["podAffinityTerm"], asker, int(one["weight"])) for one in raw]
     return tuple(sorted(found, key=lambda term: -term.weight))
@@ -77,7 +77,9 @@ def _term(raw: Mapping[str, Any], asker: Asker, weight: int = 0) -> PodTerm:
 
 
 def _namespaces(raw: Mapping[str, Any], asker: Asker) -> frozenset[str] | None:
-    """InterPodAffinity: the listed ones and those that `namespaceSelector` selects; without either, the pod's own."""
+    """Return the namespaces of InterPodAffinity: the listed ones and those that `namespaceSelector` selects; without
+    either, the pod's own.
+    """
     listed, chosen = raw.get("namespaces") or (), raw.get("namespaceSelector")
     if chosen is None:
         return frozenset(listed or (asker.namespace,))
@@ -89,9 +91,9 @@ def _namespaces(raw: Mapping[str, Any], asker: Asker) -> frozenset[str] | None:
 
 
 def spread_constraints(spec: Mapping[str, Any], asker: Asker) -> tuple[SpreadConstraint, ...]:
-    """Of a pod's `spec`. Raises InvalidInputError.
+    """Return the constraints of a pod's `spec`. Raises InvalidInputError.
 
-    An empty selector counts no pod, as PodTopologySpread's countPodsMatchSelector does.
+    An empty selector counts no pod, as in PodTopologySpread's countPodsMatchSelector.
     """
     return tuple(_constraint(raw, asker) for raw in spec.get("topologySpreadConstraints") or ())
 
@@ -112,7 +114,7 @@ def _constraint(raw: Mapping[str, Any], asker: Asker) -> SpreadConstraint:
 
 
 def _first_of(raw: Mapping[str, Any], field: str, default: str, other: str) -> bool:
-    """Whether the field has its default value, not the other one. Raises InvalidInputError for a third."""
+    """Return whether the field has its default value, not the other one. Raises InvalidInputError for a third."""
     value = raw.get(field) or default
     if value not in {default, other}:
         raise InvalidInputError(f"{field}: found {value!r}, expected {default} or {other}")

@@ -1,7 +1,6 @@
-"""Pods of one kind (the same needs, the same labels) share everything that placing them looks at.
+"""Kinds of pods: pods with the same needs and the same labels share everything that placing them depends on.
 
-A count is kept once for all kinds that have the same rule, and only the pods that the rule is about touch it.
-"""
+A count is kept once for all kinds that have the same rule, and only the pods that the rule applies to change it."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -33,7 +32,7 @@ ATTACHED = "volumes of "  # + CSI driver: attach limits are kept like any other 
 
 
 class Profile:
-    """Pods that look the same to other pods' rules, and where they are (node -> pods)."""
+    """Pods that other pods' rules cannot distinguish, and where they are (node -> pods)."""
 
     __slots__ = ("barred", "counted", "identity", "labels", "placed")
 
@@ -46,10 +45,10 @@ class Profile:
 
 
 class Kind:
-    """Everything about placing a pod of this kind. `rules` and `preferences` are made when one is first placed.
+    """State for placing a pod of this kind. `rules` and `preferences` are made when one is first placed.
 
-    `rough`: amounts whose mask lets too many nodes through, with what is free by node; `hopeful`: what others do may
-    open a node for it.
+    `rough`: amounts whose mask lets too many nodes through, with the free amount by node; `hopeful`: placing other pods
+    may open a node for it.
     """
 
     __slots__ = ("demands", "holds", "hopeful", "identity", "needs", "preferences", "profile", "rough", "rules")
@@ -66,14 +65,14 @@ class Kind:
 
 
 class _Watch(NamedTuple):
-    """A counter, and the pods that touch it (those in every group). `bars`: they are kept away by it instead."""
+    """Counter, and the pods that change it (those in every group). `bars`: it keeps these pods away instead."""
 
     groups: tuple[PodGroup, ...]
     counter: Presence | Tally
     bars: bool = False
 
     def tell(self, profile: Profile) -> bool:
-        """Note it with the profile if that is about such pods; whether it is."""
+        """Register the counter with the profile if it applies to such pods; return whether it does."""
         identity = profile.identity
         if isinstance(self.counter, Tally) and identity.leaving:
             return False
@@ -87,7 +86,7 @@ class _Watch(NamedTuple):
 
 
 class Kinds:
-    """Makes kinds, and keeps one of each count, node set and profile."""
+    """Factory of kinds that keeps one of each count, node set and profile."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
@@ -103,8 +102,8 @@ class Kinds:
         self._carriers: dict[tuple[str, str], list[Profile]] = {}
 
     def of(self, pod: PodSpec) -> Kind:
-        """The kind of a pod."""
-        # by identity, because a reader hands out one object for equal needs: hashing them anew would cost more than
+        """Return the kind of a pod."""
+        # by identity, because a reader returns one object for equal needs: hashing them again would cost more than
         # placing the pod. The kind keeps both alive, so an id is never given twice.
         key = id(pod.needs), id(pod.identity)
         found = self._kinds.get(key)
@@ -120,7 +119,7 @@ class Kinds:
         return kind
 
     def prepared(self, kind: Kind) -> Kind:
-        """With its rules, in kube-scheduler's order, and its preferences, the most important first."""
+        """Return the kind with its rules, in kube-scheduler's order, and its preferences, the most important first."""
         if not kind.rules:
             kind.rules = tuple(self._rules(kind))
             kind.preferences = tuple(self._preferences(kind))
@@ -151,9 +150,11 @@ class Kinds:
         return [*rules, Barred(profile.barred)]
 
     def _preferences(self, kind: Kind) -> list[Preference]:
-        """PreferNoSchedule taints, ScheduleAnyway, preferred nodes, pods to stay away from, pods to be near.
+        """Return the preferences: PreferNoSchedule taints, ScheduleAnyway, preferred nodes, pods to stay away from,
+        pods to be near.
 
-        The order of Karpenter's relaxing read backwards: what it gives up last stands first. In each, the heaviest.
+        The order is that of Karpenter's relaxing read backwards: the preference it drops last comes first. In each, the
+        heaviest.
         """
         needs, profile = kind.needs, kind.profile
         wishes: list[Rule] = [OfNode(self._set(Welcoming(tolerations=needs.tolerations)))]
@@ -165,7 +166,7 @@ class Kinds:
         return [Preference(wish) for wish in wishes]
 
     def capacity(self, resource: str) -> Capacity:
-        """One resource on all nodes; one that a node does not name is not there, but for attach limits."""
+        """Return one resource on all nodes; a node that does not name it has none of it, except for attach limits."""
         found = self.capacities.get(resource)
         if found is None:
             found = self.capacities[resource] = Capacity()
@@ -212,7 +213,7 @@ class Kinds:
         return found
 
     def _holder(self, term: PodTerm) -> Presence:
-        """Where pods are that carry this anti-affinity term."""
+        """Return the presence of the pods that carry this anti-affinity term."""
         found = self._holders.get((term.group, term.key))
         if found is None:
             found = self._holders[term.group, term.key] = Presence(self._fleet.topology(term.key))
@@ -220,7 +221,7 @@ class Kinds:
         return found
 
     def _watch(self, watch: _Watch) -> list[Profile]:
-        """From now on the pods of the groups are counted there; returns the profiles that are meant already."""
+        """Count the pods of the groups there from now on; return the known profiles that this applies to."""
         pair = watch.groups[0].selector.pair
         self._watches.setdefault(pair, []).append(watch)
         known = self._carriers.get(pair, []) if pair else list(self._profiles.values())
@@ -239,7 +240,7 @@ class Kinds:
 
 
 def offered(allocatable: Amounts, limits: Amounts, resource: str) -> int:
-    """What a node has of a resource at first."""
+    """Return the initial amount of a resource on a node."""
     if resource.startswith(ATTACHED):
         return limits.get(resource.removeprefix(ATTACHED), UNLIMITED)
     return allocatable.get(resource, 0)

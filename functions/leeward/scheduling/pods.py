@@ -1,4 +1,4 @@
-"""Pods cut down to what decides where they can run. Pods of one template share their `Needs` and `Identity`."""
+"""Pods reduced to the fields that decide where they can run. Pods of one template share `Needs` and `Identity`."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ _ASKING = (
     "tolerations",
     "topologySpreadConstraints",
 )
-# what the DaemonSet controller adds to its pods (util.AddOrUpdateDaemonPodTolerations)
+# added to its pods by the DaemonSet controller (util.AddOrUpdateDaemonPodTolerations)
 _DAEMON_EFFECTS = {
     "not-ready": "NoExecute",
     "unreachable": "NoExecute",
@@ -45,8 +45,9 @@ _DAEMON_EFFECTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """What a pod asks of a node. `requests`: (resource, amount), with one of `pods`, sorted. `gates`: what it waits for
-    before it asks at all (SchedulingGates)."""
+    """Requirements of a pod for a node. `requests`: (resource, amount), with one of `pods`, sorted. `gates`: the gates
+    it waits for before it is scheduled at all (SchedulingGates).
+    """
 
     requests: tuple[tuple[str, int], ...]
     ports: tuple[HostPort, ...] = ()
@@ -62,13 +63,13 @@ class Needs:
     preferred_away: tuple[PodTerm, ...] = ()
 
     def asked(self, resource: str) -> int:
-        """How much of one resource."""
+        """Return the requested amount of one resource."""
         return dict(self.requests).get(resource, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """What other pods' rules look at. `leaving`: it is being deleted, so spread constraints do not count it."""
+    """Properties that other pods' rules depend on. `leaving`: it is being deleted, so spread constraints ignore it."""
 
     namespace: str
     labels: tuple[tuple[str, str], ...] = ()
@@ -77,7 +78,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PodSpec:
-    """A pod, itself and no other that looks the same. `node`: where it runs, empty while it is pending."""
+    """One pod, compared by identity, not by equal fields. `node`: where it runs, empty while it is pending."""
 
     namespace: str
     name: str
@@ -91,28 +92,28 @@ class PodSpec:
 
     @property
     def queued(self) -> tuple[int, str, str, str]:
-        """The first is first in kube-scheduler's queue (PrioritySort): priority, then age, then names."""
+        """Sort key of kube-scheduler's queue (PrioritySort), the first comes first: priority, then age, then names."""
         return self.order[0], self.created, self.namespace, self.name
 
     @property
     def key(self) -> str:
-        """`namespace/name`, as people write it."""
+        """Key `namespace/name` of the pod."""
         return f"{self.namespace}/{self.name}"
 
     @property
     def stays(self) -> bool:
-        """It ends with its node and is not placed again: daemon pods, static pods, pods that are being deleted."""
+        """True if it ends with its node and is not placed again: daemon pods, static pods, pods being deleted."""
         return self.mirror or self.identity.leaving or (self.owner is not None and self.owner.kind == "DaemonSet")
 
     def renamed(self, name: str) -> "PodSpec":
-        """Another pod of the same needs."""
+        """Return another pod with the same needs."""
         return replace(self, name=name, order=(*self.order[:4], name))
 
 
 class PodReader:
-    """Raw pods to PodSpecs. What pods have in common is kept once, which is what makes placing them fast.
+    """Reader of raw pods into PodSpecs. Common parts of pods are kept once, which makes placing them fast.
 
-    `namespaces`: labels by name, for namespaceSelector; `storage`: what claims are bound to.
+    `namespaces`: labels by name, for namespaceSelector; `storage`: volumes that claims are bound to.
     """
 
     def __init__(self, *, namespaces: Namespaces | None = None, storage: Storage = NO_STORAGE) -> None:
@@ -123,7 +124,7 @@ class PodReader:
         self._identities: dict[Identity, Identity] = {}
 
     def read(self, raw: Mapping[str, Any]) -> PodSpec:
-        """One pod. Raises InvalidInputError, which names the pod, for what its schema does not allow."""
+        """Read one pod. Raises InvalidInputError, which names the pod, for input that its schema does not allow."""
         try:
             return self._read(raw)
         except UNREADABLE as error:
@@ -150,11 +151,11 @@ class PodReader:
         )
 
     def read_all(self, pods: Iterable[Mapping[str, Any]]) -> list[PodSpec]:
-        """Those that have not finished: a finished pod holds nothing and counts nowhere."""
+        """Read the pods that have not finished: a finished pod holds nothing and counts nowhere."""
         return [self.read(raw) for raw in pods if (raw.get("status") or {}).get("phase") not in FINISHED]
 
     def daemon(self, raw: Mapping[str, Any]) -> PodSpec:
-        """The pod that a raw DaemonSet runs on each node that will have it, with the tolerations that it is given.
+        """Return the pod that a raw DaemonSet runs on each node that accepts it, with the tolerations that it is given.
 
         Raises InvalidInputError, which names the DaemonSet.
         """
@@ -164,8 +165,8 @@ class PodReader:
             raise malformed("DaemonSet", raw, error) from error
 
     def _needs_of(self, raw: Mapping[str, Any], spec: Mapping[str, Any], identity: Identity) -> Needs:
-        """Pods whose specs read the same, volumes apart, are read once; those that ask about others have to look the
-        same too.
+        """Return the needs of a pod. Pods whose specs are equal, apart from volumes, are read once; those with rules
+        about other pods must have the same identity too.
         """
         about_pods = spec.get("affinity") or spec.get("topologySpreadConstraints")
         key = identity if about_pods else None, _asked(spec)
@@ -179,7 +180,7 @@ class PodReader:
         return self._needs.setdefault(bound, bound)
 
     def _parsed(self, spec: Mapping[str, Any], identity: Identity) -> Needs:
-        """Without its volumes."""
+        """Parse the needs without the volumes."""
         asker = Asker(namespace=identity.namespace, labels=dict(identity.labels), namespaces=self._namespaces)
         needs = Needs(
             requests=tuple(sorted(pod_requests(spec).items())),
@@ -196,7 +197,7 @@ class PodReader:
 
 
 def _asked(spec: Mapping[str, Any]) -> str:
-    """All that `Needs` is read from, but for volumes, as text."""
+    """Return every input of `Needs`, except volumes, as text."""
     asked = [spec.get(part) for part in _ASKING]
     for part in ("containers", "initContainers"):
         asked.append([(c.get("ports"), c.get("resources"), c.get("restartPolicy")) for c in spec.get(part) or ()])

@@ -1,7 +1,6 @@
-"""kube-scheduler's filter plugins as narrowings of a set of nodes, one class each, in the scheduler's own order.
+"""Filter plugins of kube-scheduler as narrowings of a set of nodes, one class each, in the scheduler's own order.
 
-Each is asked for the nodes that pass, among those given, and for the reasons of those that do not.
-"""
+Each returns the nodes that pass, among the given ones, and the reasons of those that do not."""
 
 from collections.abc import Iterator, Sequence
 from typing import Protocol
@@ -13,24 +12,25 @@ from leeward.scheduling.node_sets import NodeSet
 from leeward.scheduling.requests import ANY_ADDRESS, HostPort
 from leeward.scheduling.topology_counts import Presence, Tally
 
-Reasons = Iterator[tuple[str, int]]  # why, and how many nodes
+Reasons = Iterator[tuple[str, int]]  # reason, and how many nodes
 
 
 class Rule(Protocol):
     """One filter for one kind of pod."""
 
     def narrow(self, nodes: int, /) -> int:
-        """Those of the nodes that pass."""
+        """Return those of the nodes that pass."""
         ...
 
     def reasons(self, refused: int, /) -> Reasons:
-        """Of the nodes that did not."""
+        """Yield the reasons of the nodes that did not pass."""
         ...
 
 
 class Never:
-    """No node will do: the pod is gated (SchedulingGates), or a claim is missing or cannot be bound (VolumeBinding's
-    PreFilter)."""
+    """Rule that no node passes: the pod is gated (SchedulingGates), or a claim is missing or cannot be bound
+    (VolumeBinding's PreFilter).
+    """
 
     __slots__ = ("why",)
 
@@ -45,7 +45,7 @@ class Never:
 
 
 class OfNode:
-    """NodeUnschedulable, TaintToleration, NodeAffinity; or VolumeBinding and VolumeZone: what the node is decides."""
+    """Filters NodeUnschedulable, TaintToleration, NodeAffinity; or VolumeBinding and VolumeZone: of the node itself."""
 
     __slots__ = ("_set",)
 
@@ -62,7 +62,7 @@ class OfNode:
 
 
 class PortsInUse:
-    """Which nodes have which host port taken, for NodePorts."""
+    """Host ports in use by node, for NodePorts."""
 
     __slots__ = ("_counts", "_fleet", "_masks")
 
@@ -72,7 +72,7 @@ class PortsInUse:
         self._counts: dict[tuple[HostPort, int], int] = {}
 
     def change(self, port: HostPort, number: int, by: int) -> None:
-        """A pod with the port came to a node (`by` 1) or left it (-1)."""
+        """Record that a pod with the port came to a node (`by` 1) or left it (-1)."""
         count = self._counts.get((port, number), 0) + by
         addresses = self._masks.setdefault((port.port, port.protocol), {})
         bit = self._fleet.bits[number]
@@ -84,7 +84,7 @@ class PortsInUse:
             addresses[port.address] ^= bit
 
     def nodes(self, port: HostPort) -> int:
-        """Where it clashes with one in use."""
+        """Return the nodes where the port clashes with one in use."""
         found = 0
         for address, nodes in self._masks.get((port.port, port.protocol), {}).items():
             if ANY_ADDRESS in {address, port.address} or address == port.address:
@@ -93,7 +93,7 @@ class PortsInUse:
 
 
 class FreePorts:
-    """NodePorts: none of the pod's host ports is taken on the node."""
+    """Filter NodePorts: none of the pod's host ports is taken on the node."""
 
     __slots__ = ("_ports", "_used")
 
@@ -110,10 +110,10 @@ class FreePorts:
 
 
 class Room:
-    """NodeResourcesFit: what is left of each resource covers what the pod asks for.
+    """Filter NodeResourcesFit: the free amount of each resource covers the pod's request.
 
-    Where an amount has no mask of its own `narrow` lets nodes through that have a little less: `rough` are these
-    amounts, each with what is free by node.
+    Where an amount has no mask of its own `narrow` lets nodes through that have slightly less: `rough` are these
+    amounts, each with the free amount by node.
     """
 
     __slots__ = ("_demands", "rough")
@@ -128,11 +128,11 @@ class Room:
         return nodes
 
     def fits(self, number: int) -> bool:
-        """Whether a node that `narrow` let through has the room."""
+        """Return whether a node that `narrow` let through has the capacity."""
         return all(free[number] >= amount for free, amount in self.rough)
 
     def reasons(self, refused: int) -> Reasons:
-        """A node may lack several resources; each is told, as kube-scheduler does."""
+        """Yield the reasons. A node may lack several resources; each is reported, as kube-scheduler does."""
         for name, capacity, amount in self._demands:
             roomy = refused & capacity.at_least(amount)
             short = (refused ^ roomy).bit_count()
@@ -143,7 +143,7 @@ class Room:
 
 
 class Attachable(Room):
-    """NodeVolumeLimits: the volumes that a node's CSI drivers can still attach."""
+    """Filter NodeVolumeLimits: the volumes that a node's CSI drivers can still attach."""
 
     __slots__ = ()
 
@@ -152,7 +152,7 @@ class Attachable(Room):
 
 
 class Spread:
-    """PodTopologySpread for one constraint. `own`: 1 when the pod counts towards it itself."""
+    """Filter PodTopologySpread for one constraint. `own`: 1 when the pod counts towards it itself."""
 
     __slots__ = ("_min_domains", "_own", "_skew", "_tally")
 
@@ -172,9 +172,9 @@ class Spread:
 
 
 class Near:
-    """InterPodAffinity, the pod's own affinity: each term's domain holds a pod that meets all terms.
+    """Filter InterPodAffinity, the pod's own affinity: each term's domain holds a pod that meets all terms.
 
-    `itself`: the pod meets all its terms, so the first of such pods may go wherever the labels are.
+    `itself`: the pod meets all its terms, so the first of such pods may run wherever the labels are.
     """
 
     __slots__ = ("_itself", "_terms")
@@ -193,7 +193,7 @@ class Near:
 
 
 class Away:
-    """InterPodAffinity, the pod's own anti-affinity: no term's domain holds one of its pods."""
+    """Filter InterPodAffinity, the pod's own anti-affinity: no term's domain holds one of its pods."""
 
     __slots__ = ("_terms",)
     why = "node(s) didn't match pod anti-affinity rules"
@@ -211,14 +211,14 @@ class Away:
 
 
 class Barred(Away):
-    """InterPodAffinity, the symmetry: no pod that is there already keeps away from pods like this one."""
+    """Filter InterPodAffinity, the symmetry: no existing pod has anti-affinity against pods like this one."""
 
     __slots__ = ()
     why = "node(s) didn't satisfy existing pods anti-affinity rules"
 
 
 class Preference:
-    """Nodes that the pod would rather have: another rule, kept only while it leaves a node to go to."""
+    """Nodes that the pod prefers: another rule, kept only while it leaves a node to run on."""
 
     __slots__ = ("_rule",)
 
@@ -226,5 +226,5 @@ class Preference:
         self._rule = rule
 
     def narrow(self, nodes: int) -> int:
-        """Never empty when `nodes` is not."""
+        """Return the preferred nodes, or all where none is preferred: never empty when `nodes` is not."""
         return self._rule.narrow(nodes) or nodes

@@ -1,4 +1,4 @@
-"""What a pod asks for, added up as kube-scheduler's NodeResourcesFit does, and the host ports that it takes."""
+"""Resource requests of a pod, added up as kube-scheduler's NodeResourcesFit does, and the host ports that it takes."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from typing import Any
 from leeward.model.quantity import CPU, MEMORY, PODS, amounts, total
 
 ANY_ADDRESS = "0.0.0.0"
-_OF_PODS = (CPU, MEMORY)  # what `spec.resources` may set, with huge pages
+_OF_PODS = (CPU, MEMORY)  # resources that `spec.resources` may set, with huge pages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class HostPort:
-    """A port of the node. Two clash when port and protocol agree and one address is the other's or every address."""
+    """Port of the node. Two clash when port and protocol agree and one address is the other's or every address."""
 
     port: int
     protocol: str = "TCP"
@@ -20,7 +20,8 @@ class HostPort:
 
 
 def pod_requests(spec: Mapping[str, Any]) -> dict[str, int]:
-    """By resource, with one of `pods`. Source: component-helpers' resource.PodRequests (KEP 753, 2837, 688).
+    """Return the requests by resource, with one of `pods`. Source: component-helpers' resource.PodRequests (KEP 753,
+    2837, 688).
 
     Containers and sidecars (init containers with restartPolicy Always) are summed; an ordinary init container runs
     beside the sidecars started before it, and the largest such moment counts; requests of the pod itself replace the
@@ -40,7 +41,9 @@ def pod_requests(spec: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _requests(container: Mapping[str, Any]) -> dict[str, int]:
-    """A limit without a request is the request: the API server writes it so into pods, not into templates."""
+    """Return the requests of a container. A limit without a request is the request: the API server writes it so into
+    pods, not into templates.
+    """
     resources = container.get("resources") or {}
     return {**amounts(resources.get("limits")), **amounts(resources.get("requests"))}
 
@@ -55,7 +58,7 @@ def _of_pod(name: str) -> bool:
 
 
 def host_ports(spec: Mapping[str, Any]) -> tuple[HostPort, ...]:
-    """NodePorts: `hostPort` of containers and sidecars; with hostNetwork, every container port."""
+    """Return the ports of NodePorts: `hostPort` of containers and sidecars; with hostNetwork, every container port."""
     sidecars = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
     found = {port for one in (*(spec.get("containers") or ()), *sidecars) for port in _ports(one, spec)}
     return tuple(sorted(found))

@@ -9,7 +9,7 @@ from leeward.errors import InvalidInputError
 
 
 class Operator(StrEnum):
-    """Of a requirement; the last two are for nodes alone."""
+    """Operator of a requirement; the last two are for nodes only."""
 
     IN = "In"
     NOT_IN = "NotIn"
@@ -29,7 +29,9 @@ class Requirement:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """Values are sorted, so that order makes no difference. Raises InvalidInputError for an unknown operator."""
+        """Parse a raw requirement; values are sorted, so that order makes no difference. Raises InvalidInputError for
+        an unknown operator.
+        """
         try:
             operator = Operator(raw["operator"])
         except ValueError:
@@ -38,7 +40,7 @@ class Requirement:
         return cls(key=raw["key"], operator=operator, values=tuple(sorted(set(raw.get("values") or ()))))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether the labels meet it. Gt and Lt compare whole numbers; what is no number does not match."""
+        """Return whether the labels meet it. Gt and Lt compare whole numbers; any other value does not match."""
         value = labels.get(self.key)
         match self.operator:
             case Operator.IN:
@@ -64,23 +66,23 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selector:
-    """A LabelSelector: all requirements hold. `nothing`: there was none, which selects no pod."""
+    """One LabelSelector: all requirements hold. `nothing`: there was none, which selects no pod."""
 
     requirements: tuple[Requirement, ...] = ()
     nothing: bool = False
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether it selects what carries these labels; the empty selector selects everything."""
+        """Return whether it selects an object with these labels; the empty selector selects everything."""
         return not self.nothing and all(requirement.matches(labels) for requirement in self.requirements)
 
     @property
     def empty(self) -> bool:
-        """It selects everything."""
+        """True if it selects everything."""
         return not self.nothing and not self.requirements
 
     @property
     def pair(self) -> tuple[str, str] | None:
-        """A label that every selected pod carries, for looking selectors up by it; None when there is no such."""
+        """Label that every selected pod carries, for looking selectors up by it; None when there is no such label."""
         for requirement in self.requirements:
             if requirement.operator is Operator.IN and len(requirement.values) == 1:
                 return requirement.key, requirement.values[0]
@@ -94,7 +96,8 @@ def selector(
     same: Sequence[str] = (),
     different: Sequence[str] = (),
 ) -> Selector:
-    """Of a LabelSelector with `matchLabelKeys` (`same`) and `mismatchLabelKeys` (`different`) of a pod's `own` labels.
+    """Return a LabelSelector with `matchLabelKeys` (`same`) and `mismatchLabelKeys` (`different`) of a pod's `own`
+    labels.
 
     Keys that the pod does not carry are left out (KEP 3243, KEP 3633). Raises InvalidInputError.
     """
@@ -108,7 +111,7 @@ def selector(
 
 
 def canonical(requirements: Iterable[Requirement]) -> tuple[Requirement, ...]:
-    """Without doubles, in an order of their own."""
+    """Return the requirements without duplicates, in a fixed order."""
     return tuple(sorted(set(requirements), key=lambda one: (one.key, one.operator, one.values)))
 
 

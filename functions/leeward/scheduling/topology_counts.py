@@ -1,4 +1,4 @@
-"""How many pods of a group each topology domain holds, kept up pod by pod and shared by all pods with the same rule."""
+"""Counts of a group's pods by topology domain, kept up pod by pod and shared by all pods with the same rule."""
 
 from collections.abc import Iterable, Mapping
 
@@ -7,7 +7,7 @@ from leeward.scheduling.node_sets import NodeSet
 
 
 class Presence:
-    """For (anti-)affinity: which nodes lie in a domain that holds one of the group. `total`: pods counted."""
+    """Nodes in a domain that holds a pod of the group, for (anti-)affinity. `total`: pods counted."""
 
     __slots__ = ("_occupied", "_upto", "counts", "topology", "total")
 
@@ -19,7 +19,7 @@ class Presence:
         self._upto = len(topology.of)
 
     def change(self, number: int, by: int) -> None:
-        """Pods of the group came to a node (`by` > 0) or left it; a node without the label counts for nothing."""
+        """Record that pods of the group came to a node (`by` > 0) or left it; a node without the label is ignored."""
         topology = self.topology
         domain = topology.of[number]
         if domain < 0:
@@ -34,7 +34,7 @@ class Presence:
             self._occupied &= ~topology.masks[domain]
 
     def nodes(self) -> int:
-        """Nodes in a domain with at least one; a node that came into such a domain since is one too."""
+        """Return the nodes in a domain with at least one pod; a node added to such a domain since is one too."""
         topology = self.topology
         if self._upto != len(topology.of):
             for number in range(self._upto, len(topology.of)):
@@ -46,7 +46,7 @@ class Presence:
 
 
 class Tally:
-    """For one spread constraint: pods by domain, over the nodes that it counts (`scope`).
+    """Pods by domain for one spread constraint, over the nodes that it counts (`scope`).
 
     `_levels`: nodes by the count of their domain, above zero; `_sizes`: how many domains have a count, zero included,
     among those with a node that is counted and exists, because only these decide the global minimum. `draining`:
@@ -80,7 +80,7 @@ class Tally:
         self._version = -1
 
     def start(self, placed: Iterable[Mapping[int, int]]) -> None:
-        """Count the pods of the group that are there already, given as node -> pods."""
+        """Count the existing pods of the group, given as node -> pods."""
         if self.topology.keyed.bit_count() == len(self.topology.masks):  # a domain for each node, such as host names
             self._seen, self._version = self._counted(), self._fleet.version
             self._sizes = {0: self._seen.bit_count()} if self._seen else {}
@@ -89,7 +89,7 @@ class Tally:
                 self.change(number, count)
 
     def change(self, number: int, by: int) -> None:
-        """Pods of the group came to a node (`by` > 0) or left it."""
+        """Record that pods of the group came to a node (`by` > 0) or left it."""
         if self._version != self._fleet.version:
             self._catch_up()
         if not self._seen & self._fleet.bits[number]:
@@ -117,7 +117,7 @@ class Tally:
             del self._sizes[count]
 
     def _counted(self) -> int:
-        """The nodes that make domains now: those of the scope that exist, and imagined ones that admit the pods."""
+        """Return the nodes that make domains now: existing ones of the scope, and imagined ones that admit the pods."""
         fleet = self._fleet
         nodes = fleet.present | fleet.draining if self._draining else fleet.present
         if self._admitted is not None:
@@ -125,7 +125,7 @@ class Tally:
         return self._scope.nodes() & nodes
 
     def _catch_up(self) -> None:
-        """Nodes have come or gone since: a domain counts while one of its counted nodes is there."""
+        """Update the domains after nodes came or went: a domain counts while one of its counted nodes is present."""
         of, masks = self.topology.of, self.topology.masks
         for number in range(self._upto, len(of)):
             count = self.counts.get(of[number], 0)
@@ -143,7 +143,8 @@ class Tally:
         self._seen, self._upto, self._version = seen, len(of), self._fleet.version
 
     def allowed(self, skew: int, own: int, min_domains: int) -> int:
-        """The nodes where one more pod keeps the skew: count + own - minimum <= skew (PodTopologySpread's Filter).
+        """Return the nodes where one more pod keeps the skew: count + own - minimum <= skew (PodTopologySpread's
+        Filter).
 
         `own`: 1 when the pod is of the group itself. With fewer domains than `min_domains` the minimum is 0.
         """

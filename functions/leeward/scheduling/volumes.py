@@ -1,4 +1,4 @@
-"""What a pod's persistent volumes ask of a node: where they can be reached, and how many can be attached."""
+"""Requirements of a pod's persistent volumes for a node: where they can be reached, and how many can be attached."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -19,9 +19,10 @@ EBS_DRIVER = "ebs.csi.aws.com"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolumeNeeds:
-    """Of one pod. One term of each entry of `reach` has to match the node (VolumeBinding); `zones` are labels with
-    the values that volumes carry (VolumeZone); `attached` counts volumes by CSI driver (NodeVolumeLimits); `missing`
-    says why no node will do."""
+    """Volume requirements of one pod. One term of each entry of `reach` has to match the node (VolumeBinding); `zones`
+    are labels with the values that volumes carry (VolumeZone); `attached` counts volumes by CSI driver
+    (NodeVolumeLimits); `missing` says why no node is possible.
+    """
 
     reach: tuple[tuple[NodeTerm, ...], ...] = ()
     zones: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -34,7 +35,7 @@ NO_VOLUMES = VolumeNeeds()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
-    """PersistentVolumeClaims by (namespace, name), PersistentVolumes and StorageClasses by name, raw."""
+    """Raw PersistentVolumeClaims by (namespace, name), PersistentVolumes and StorageClasses by name."""
 
     claims: Mapping[tuple[str, str], Raw]
     volumes: Mapping[str, Raw]
@@ -42,7 +43,7 @@ class Storage:
 
     @classmethod
     def from_json(cls, claims: Iterable[Raw] = (), volumes: Iterable[Raw] = (), classes: Iterable[Raw] = ()) -> Self:
-        """From the items of three lists."""
+        """Build the storage from the items of three lists."""
         return cls(
             claims={(c["metadata"].get("namespace", "default"), c["metadata"]["name"]): c for c in claims},
             volumes={volume["metadata"]["name"]: volume for volume in volumes},
@@ -50,7 +51,9 @@ class Storage:
         )
 
     def needs(self, pod: Raw) -> VolumeNeeds:
-        """Of a raw pod. A claim not yet bound may come up wherever its class allows (WaitForFirstConsumer)."""
+        """Return the needs of a raw pod. An unbound claim may come up wherever its class allows
+        (WaitForFirstConsumer).
+        """
         names = sorted(_claim_names(pod))
         if not names:
             return NO_VOLUMES
@@ -83,7 +86,7 @@ class Storage:
 
 
 def _claim_names(pod: Raw) -> set[str]:
-    """Claims by name, and those that ephemeral volumes bring (`POD-VOLUME`)."""
+    """Return the names of the claims, with those that ephemeral volumes bring (`POD-VOLUME`)."""
     found = set()
     for volume in (pod.get("spec") or {}).get("volumes") or ():
         if volume.get("persistentVolumeClaim"):
@@ -99,7 +102,7 @@ def _reach(volume: Raw) -> set[tuple[NodeTerm, ...]]:
 
 
 def _zones(volume: Raw) -> set[tuple[str, tuple[str, ...]]]:
-    """`a__b` names two zones of a regional disk; beta labels count as today's."""
+    """Return the zone labels. `a__b` names two zones of a regional disk; beta labels count as current ones."""
     labels = volume["metadata"].get("labels") or {}
     return {(_BETA.get(k, k), tuple(sorted(labels[k].split("__")))) for k in TOPOLOGY_LABELS if k in labels}
 

@@ -1,8 +1,7 @@
-"""A cluster to try things in: nodes, the pods on them, and steps that can be taken back.
+"""World: a simulated cluster of nodes and the pods on them, with steps that can be rolled back.
 
-A candidate is tried in place: `checkpoint`, take nodes away, place their pods elsewhere, `rollback`. Each step is
-noted and undone one by one, so that a try costs what it moves and not what the cluster holds.
-"""
+A candidate is tried in place: `checkpoint`, remove nodes, place their pods elsewhere, `rollback`. Each step is noted
+and undone one by one, so that a try costs as much as it moves, not as much as the cluster holds."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -26,11 +25,11 @@ _Undo = tuple[Callable[..., None], tuple[Any, ...], int]
 class World:
     """Nodes and the pods on them. `pending`: the pods that were given without a node, in their order.
 
-    The order in which nodes and pods are given makes no difference: nodes are numbered the most allocated first,
-    pods have an order of their own. Pods on nodes that are not there are left out. `daemons` are the pods that
-    DaemonSets run on every node that will have them (`PodReader.daemon`): new nodes get theirs. `existing`: the nodes
-    that were given, as a mask. `stamp`: the same stamp, the same state. `launchable`: templates whose zones are
-    topology domains with 0 pods for the pods that could run there, also while no node is there.
+    The order in which nodes and pods are given makes no difference: nodes are numbered the most allocated first, pods
+    have an order of their own. Pods on absent nodes are left out. `daemons` are the pods that DaemonSets run on every
+    node that accepts them (`PodReader.daemon`): new nodes get theirs. `existing`: the nodes that were given, as a mask.
+    `stamp`: the same stamp, the same state. `launchable`: templates whose zones are topology domains with 0 pods for
+    the pods that could run there, also while no node is there.
     """
 
     def __init__(
@@ -61,15 +60,15 @@ class World:
 
     @property
     def nodes(self) -> list[NodeSpec]:
-        """Those that are there, new ones included."""
+        """Nodes that are present, new ones included."""
         return [self.fleet.nodes[number] for number in numbers(self.fleet.present)]
 
     def pods_on(self, node: str) -> list[PodSpec]:
-        """In the order in which they would be placed. Raises ObjectGoneError."""
+        """Return the node's pods in the order in which they would be placed. Raises ObjectGoneError."""
         return sorted(self._pods[self._number(node)], key=lambda pod: pod.order)
 
     def free(self, node: str) -> Amounts:
-        """What is left of each resource that any pod asks for; negative where too much is promised.
+        """Return the free amount of each resource that any pod requests; negative where too much is promised.
 
         Raises ObjectGoneError.
         """
@@ -77,18 +76,18 @@ class World:
         return {name: capacities[name].free[number] for name in sorted(capacities) if not name.startswith(ATTACHED)}
 
     def checkpoint(self) -> int:
-        """A point to go back to."""
+        """Return a point to roll back to."""
         return len(self._undo)
 
     def rollback(self, point: int) -> None:
-        """Take back every step since the point, the last one first."""
+        """Undo every step since the point, the last one first."""
         while len(self._undo) > point:
             step, arguments, self.stamp = self._undo.pop()
             step(*arguments)
 
     @contextmanager
     def trial(self) -> Iterator[None]:
-        """Whatever happens inside is taken back at the end."""
+        """Roll back every step made inside the block at its end."""
         point = self.checkpoint()
         try:
             yield
@@ -96,7 +95,7 @@ class World:
             self.rollback(point)
 
     def remove(self, node: str) -> list[PodSpec]:
-        """Drain a node; the pods that need another place. The node stays a topology domain until `forget`.
+        """Drain a node; return the pods that need another place. The node stays a topology domain until `forget`.
 
         Raises ObjectGoneError.
         """
@@ -118,11 +117,11 @@ class World:
         self._note(self.fleet.delete, (number,))
 
     def kind(self, pod: PodSpec) -> Kind:
-        """What the pod has in common with others, ready for placing it."""
+        """Return the kind of the pod, ready for placing it."""
         return self._kinds.prepared(self._kinds.of(pod))
 
     def feasible(self, kind: Kind, among: int) -> int:
-        """The nodes that pass all filters, as a mask; rough where the kind is (see `Room`)."""
+        """Return the nodes that pass all filters, as a mask; rough where the kind is (see `Room`)."""
         for rule in kind.rules:
             among = rule.narrow(among)
             if not among:
@@ -130,9 +129,9 @@ class World:
         return among
 
     def pick(self, kind: Kind, feasible: int, *, emptiest: bool = False) -> int:
-        """One of the feasible nodes that the pod's preferences leave; -1 when there is none.
+        """Return one of the feasible nodes that the pod's preferences leave; -1 when there is none.
 
-        The first of them, or of the first `LOOKED_AT` the least allocated by now.
+        The first of them, or with `emptiest` the least allocated by now of the first `LOOKED_AT`.
         """
         while feasible:
             chosen = feasible
@@ -148,7 +147,9 @@ class World:
         return -1
 
     def _emptiest(self, among: Iterable[int]) -> int:
-        """NodeResourcesFit's score LeastAllocated: the largest shares of cpu and memory left; then by name."""
+        """Return the best node by NodeResourcesFit's score LeastAllocated: the largest shares of cpu and memory left;
+        then by name.
+        """
         capacities = [(name, self._kinds.capacity(name).free) for name in (CPU, MEMORY)]
         nodes = self.fleet.nodes
 
@@ -164,7 +165,7 @@ class World:
         self._note(self._take, (pod, kind, number))
 
     def open(self, opening: Opening) -> int:
-        """A new node comes up, with the daemon pods that will run there, whether they fit or not; its number."""
+        """Bring up a new node, with the daemon pods that will run there, whether they fit or not; return its number."""
         number = next((one for one in opening.numbers if not self.fleet.present & self.fleet.bits[one]), -1)
         if number < 0:
             number = self._register(opening.template.made(opening.at, len(opening.numbers) + 1))
@@ -180,7 +181,7 @@ class World:
         return number
 
     def refusals(self, kind: Kind, among: int) -> Counter[str]:
-        """Why a pod of this kind cannot go to these nodes: reason -> nodes, as kube-scheduler counts them.
+        """Return why a pod of this kind cannot run on these nodes: reason -> nodes, as kube-scheduler counts them.
 
         Each node is counted at the first filter that refuses it; at NodeResourcesFit once for each resource.
         """
@@ -237,7 +238,7 @@ class World:
 
 
 def _fitting(mask: int, kind: Kind) -> Iterator[int]:
-    """Those of a mask that have the room, in order."""
+    """Yield those nodes of a mask that have the capacity, in order."""
     for number in numbers(mask):
         for free, amount in kind.rough:
             if free[number] < amount:
@@ -247,7 +248,9 @@ def _fitting(mask: int, kind: Kind) -> Iterator[int]:
 
 
 def _most_allocated_first(nodes: Iterable[NodeSpec], pods: Iterable[PodSpec]) -> list[NodeSpec]:
-    """By the requested share of cpu and memory in thousandths, then by name: pods then gather on the fullest nodes."""
+    """Return the nodes by the requested share of cpu and memory in thousandths, then by name: pods then gather on the
+    fullest nodes.
+    """
     asked: dict[str, Counter[str]] = {}
     for pod in pods:
         if pod.node:

@@ -1,1 +1,1 @@
-"""What pure decisions about a whole cluster look at: one moment of it, gathered once, joined once."""
+"""Snapshot of a cluster for pure decisions: its state at one moment, gathered once, joined once."""

@@ -1,8 +1,8 @@
-"""How many volumes a node that does not exist yet will be able to attach.
+"""Number of volumes that a node that does not exist yet will be able to attach.
 
-What nodes of the same type say is asked first (their CSINodes); of a type that no node has, what the EBS driver would
-reckon, on the careful side. Source: aws-ebs-csi-driver, pkg/driver/node.go (getVolumesLimit); EC2 user guide, "Amazon
-EBS volume limits"."""
+The limits of nodes of the same type are used first (their CSINodes); for a type that no node has, a conservative
+estimate of the EBS driver's value. Source: aws-ebs-csi-driver, pkg/driver/node.go (getVolumesLimit); EC2 user guide,
+"Amazon EBS volume limits"."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -18,7 +18,7 @@ NITRO, XEN = 28, 39  # attachments of an instance, volumes and on Nitro network 
 
 
 def seen_limits(nodes: Iterable[NodeSpec]) -> SeenLimits:
-    """The fewest that any node of each type says, by driver."""
+    """Return the lowest limits that any node of each type reports, by driver."""
     found: dict[str, dict[str, int]] = {}
     for node in nodes:
         kind = node.labels.get(well_known.INSTANCE_TYPE_LABEL)
@@ -30,7 +30,7 @@ def seen_limits(nodes: Iterable[NodeSpec]) -> SeenLimits:
 
 
 def attaching(found: Launchable, types: Mapping[str, InstanceType], seen: SeenLimits) -> Launchable:
-    """With the fewest that any of its types can attach, so that what fits there fits on each of them."""
+    """Return the launchable with the lowest limits of its types, so that pods that fit there fit on each of them."""
     limits: dict[str, int] = {}
     for name in found.types:
         for driver, count in _of_type(name, types.get(name), seen).items():
@@ -40,7 +40,9 @@ def attaching(found: Launchable, types: Mapping[str, InstanceType], seen: SeenLi
 
 
 def _of_type(name: str, kind: InstanceType | None, seen: SeenLimits) -> Mapping[str, int]:
-    """Of a type that is not known nothing is told: its room is not known either, and nothing is thought to fit."""
+    """Return the limits of a type. An unknown type has only those that its nodes report: its capacity is not known
+    either, and no pod is assumed to fit.
+    """
     told = seen.get(name, {})
     if EBS_DRIVER in told or kind is None:
         return told
@@ -48,8 +50,9 @@ def _of_type(name: str, kind: InstanceType | None, seen: SeenLimits) -> Mapping[
 
 
 def reckoned(kind: InstanceType) -> int:
-    """As if every network interface that the type can have were attached, and one disk were the root; at least 1. Types
-    with a limit of their own for volumes are held to the shared one all the same: EC2 does not say here which they are.
+    """Return the limit calculated as if every network interface that the type can have were attached, and one disk were
+    the root; at least 1. Types with a limit of their own for volumes are held to the shared one as well: EC2 does not
+    report here which they are.
     """
     most = NITRO if kind.nitro else XEN
     if kind.max_volumes is not None:

@@ -1,7 +1,7 @@
-"""One cluster at one moment, with everything joined: what pure decisions are made from.
+"""Cluster at one moment, with everything joined: the input of pure decisions.
 
-Decides how nodes, instances, groups, policies and pods belong together. Where they come from is decided by whoever
-builds it: `leeward.snapshot.gather` live, the command line from a folder."""
+Decides how nodes, instances, groups, policies and pods belong together. The builder decides on the sources:
+`leeward.snapshot.gather` live, the command line from a folder."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,15 +25,15 @@ from leeward.snapshot.launchable import Launchable, price_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSnapshot:
-    """`groups`, `hooks` and `launchables` by group name, `instances`, `subnets` and `types` by id or name;
-    `daemon_sets` as namespace/name.
+    """State of a cluster. `groups`, `hooks` and `launchables` by group name, `instances`, `subnets` and `types` by id
+    or name; `daemon_sets` as namespace/name.
 
-    `node_specs`, `pod_specs` and `daemon_specs` are what `leeward.scheduling.World` takes: all nodes, all pods that
-    have not finished, and the pod of each DaemonSet. `launchables` has the selected groups alone.
-    `launched_from`: launch settings by instance, where they can still be read. `claimed`: instances that a termination
-    of ours is about; `last_rounds`: when the last round of a group ended; `held`: group -> why nobody else may disrupt
-    its nodes now; `going`: instances that were told to go and may not carry a mark yet. `remarks`: what is missing or
-    assumed, a sentence each.
+    `node_specs`, `pod_specs` and `daemon_specs` are the input of `leeward.scheduling.World`: all nodes, all pods that
+    have not finished, and the pod of each DaemonSet. `launchables` has only the selected groups. `launched_from`:
+    launch settings by instance, where they can still be read. `claimed`: instances with a termination of ours;
+    `last_rounds`: when the last round of a group ended; `held`: group -> why no other run may disrupt its nodes now;
+    `going`: instances whose termination is requested and that may not carry a taint yet. `remarks`: missing or assumed
+    inputs, a sentence each.
     """
 
     cluster: str
@@ -65,7 +65,7 @@ class ClusterSnapshot:
     _policy_of: dict[str, NodePolicy | None] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Indices, once: pods by node, the group of each instance, nodes by name, the policy of each group."""
+        """Build the indices once: pods by node, the group of each instance, nodes by name, the policy of each group."""
         pods_on: dict[str, list[Pod]] = {}
         for pod in self.pods:
             pods_on.setdefault(pod.node, []).append(pod)
@@ -79,41 +79,43 @@ class ClusterSnapshot:
         object.__setattr__(self, "_policy_of", policy_of)
 
     def node(self, name: str) -> Node | None:
-        """The node of that name."""
+        """Return the node of that name."""
         return self._node_named.get(name)
 
     def pods_on(self, node: str) -> Sequence[Pod]:
-        """The pods bound to the node, finished ones too."""
+        """Return the pods bound to the node, finished ones too."""
         return self._pods_on.get(node, ())
 
     def instance_of(self, node: Node) -> Instance | None:
-        """The EC2 instance behind the node, None where it is not known."""
+        """Return the EC2 instance behind the node, None where it is not known."""
         return self.instances.get(node.instance_id)
 
     def group_of(self, node: Node) -> Group | None:
-        """The group that lists the node's instance, else the one that its tag names; None for a lone instance."""
+        """Return the group that lists the node's instance, else the one that its tag names; None for an instance
+        without a group.
+        """
         return self.groups.get(self._group_of.get(node.instance_id, "")) if node.instance_id else None
 
     def policy_of(self, group: Group | None) -> NodePolicy | None:
-        """The policy that selects the group; None: Leeward leaves it alone."""
+        """Return the policy that selects the group; None: Leeward leaves it alone."""
         return self._policy_of.get(group.name) if group is not None else None
 
     def policy_of_node(self, node: Node) -> NodePolicy | None:
-        """The policy of the node's group, None for a node of no selected group."""
+        """Return the policy of the node's group, None for a node of no selected group."""
         return self.policy_of(self.group_of(node))
 
     def zone_of(self, node: Node) -> str:
-        """From its label, else its instance; empty where nothing tells."""
+        """Return the zone from the node's label, else its instance; empty where neither has it."""
         instance = self.instance_of(node)
         return node.labels.get(well_known.ZONE_LABEL) or (instance.zone if instance else "")
 
     def type_of(self, node: Node) -> str:
-        """The instance type, from EC2 or its label; empty where nothing tells."""
+        """Return the instance type, from EC2 or the node's label; empty where neither has it."""
         instance = self.instance_of(node)
         return (instance.type if instance else "") or node.labels.get(well_known.INSTANCE_TYPE_LABEL, "")
 
     def capacity_of(self, node: Node) -> CapacityType | None:
-        """How the node is paid for: EC2 tells, else EKS' or Karpenter's label; None where nothing does."""
+        """Return the node's capacity type, from EC2, else from Karpenter's or EKS' label; None where none has it."""
         instance = self.instance_of(node)
         if instance is not None:
             return instance.capacity_type
@@ -122,7 +124,7 @@ class ClusterSnapshot:
         return known.get(told.lower().replace("_", "-"))
 
     def price_of(self, node: Node) -> float | None:
-        """Dollars an hour of the node as it stands: its type, zone and way of paying. None where it is not known."""
+        """Return the dollars an hour of the node for its type, zone and capacity type. None where it is not known."""
         capacity = self.capacity_of(node)
         if capacity is None:
             return None

@@ -1,6 +1,8 @@
-"""A ClusterSnapshot from the ports: the cluster's API, Auto Scaling, EC2, EKS, and what fn sync has written down.
+"""Gathering of a ClusterSnapshot from the ports: the cluster's API, Auto Scaling, EC2, EKS, and the records of function
+sync.
 
-Decides what is asked, and in which order, so that pods are parsed once and raw objects are let go page by page."""
+Decides which requests are made, and in which order, so that pods are parsed once and raw objects are released page by
+page."""
 
 import gc
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,8 +33,9 @@ from leeward.snapshot.launches import LaunchFacts, launchable_of, launched_from,
 
 
 def gather(ports: Ports, cluster: str, now: datetime, *, as_if: Group | None = None) -> ClusterSnapshot:
-    """The cluster as it is. Raises what the ports raise; prices and the table of claims may be away: then the remarks
-    say so. `as_if`: one of its groups as it would be; only of that one it is then found out what it would launch.
+    """Return the current state of the cluster. Raises the errors of the ports; if prices or the table of claims are
+    unavailable, the remarks say so. `as_if`: one of its groups in an assumed state; launches are then read only for
+    that one.
     """
     objects = _read_objects(ports.clusters.kubernetes(cluster))
     policies = ports.clusters.policies(cluster)
@@ -72,14 +75,14 @@ def gather(ports: Ports, cluster: str, now: datetime, *, as_if: Group | None = N
 
 
 def read_specs(kubernetes: Kubernetes) -> tuple[tuple[NodeSpec, ...], tuple[PodSpec, ...]]:
-    """All nodes, and all pods that have not finished, as a scheduler sees them."""
+    """Return all nodes, and all pods that have not finished, as a scheduler sees them."""
     objects = _read_objects(kubernetes, specs_only=True)
     return tuple(objects.node_specs), tuple(objects.pod_specs)
 
 
 @dataclass(slots=True, kw_only=True)
 class _Objects:
-    """What the cluster's API tells, cut down."""
+    """Objects of the cluster's API, reduced."""
 
     nodes: list[Node] = field(default_factory=list)
     node_specs: list[NodeSpec] = field(default_factory=list)
@@ -91,15 +94,15 @@ class _Objects:
 
 
 def _read_objects(kubernetes: Kubernetes, *, specs_only: bool = False) -> _Objects:
-    """Storage and namespaces first: pods are read against them. `specs_only`: without the pods themselves."""
+    """Read storage and namespaces first: pods are parsed against them. `specs_only`: without the pods themselves."""
     with _uncollected():
         return _read_all(kubernetes, specs_only=specs_only)
 
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """While tens of thousands of objects come to life the cyclic collector would walk through all of them a dozen
-    times, a fifth of the whole time, and find nothing: what is read from JSON holds no cycles.
+    """Suspend the cyclic garbage collector. While tens of thousands of objects are created it would walk through all of
+    them a dozen times, a fifth of the whole time, and find nothing: objects read from JSON hold no cycles.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -138,7 +141,7 @@ def _read_all(kubernetes: Kubernetes, *, specs_only: bool) -> _Objects:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _NodeParser:
-    """Parses a raw node, with its CSINode. Equal parsers give equal results."""
+    """Parser of a raw node, with its CSINode. Equal parsers give equal results."""
 
     csi_nodes: Mapping[str, Mapping[str, Any]]
 
@@ -148,8 +151,8 @@ class _NodeParser:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PodParser:
-    """Parses a raw pod: no Pod where only specs are asked for, no PodSpec of a finished pod. Equal parsers give equal
-    results; `reader` reads against the same namespaces and storage.
+    """Parser of a raw pod: no Pod where only specs are requested, no PodSpec of a finished pod. Equal parsers give
+    equal results; `reader` reads against the same namespaces and storage.
     """
 
     namespaces: Mapping[str, Mapping[str, str]]
@@ -164,7 +167,7 @@ class _PodParser:
 
 
 class _Launches:
-    """What the selected groups may launch, before prices are known."""
+    """Launches that the selected groups allow, before prices are known."""
 
     def __init__(
         self,
@@ -188,7 +191,7 @@ class _Launches:
         self.zones = sorted({subnet.zone for subnet in subnets.values()})
 
     def facts(self, prices: Prices) -> LaunchFacts:
-        """For `launchable_of`."""
+        """Return the facts for `launchable_of`."""
         return LaunchFacts(
             cluster=self._cluster,
             nodegroups=self._ports.nodegroups,
@@ -203,7 +206,9 @@ class _Launches:
 def known_prices(
     ports: Ports, cluster: str, types: Iterable[str], zones: Iterable[str], now: datetime, remarks: list[str]
 ) -> Prices:
-    """As fn sync wrote them down; what it lacks is asked for. Without a price list nothing is known to be cheaper."""
+    """Return the prices that function sync has recorded; missing ones are requested. Without a price list nothing is
+    known to be cheaper.
+    """
     wanted = set(types)
     known = Prices()
     try:

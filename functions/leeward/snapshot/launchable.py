@@ -1,6 +1,6 @@
-"""What a group would launch now, so that pods which fit there fit on whatever comes up.
+"""Nodes that a group would launch now, modelled so that pods that fit there fit on any node that comes up.
 
-Decides how several instance types become one template; which types those are is decided in `leeward.node_template`."""
+Decides how several instance types become one template; `leeward.node_template` decides which types those are."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,12 +24,12 @@ _OF_A_PLACE = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launchable:
-    """One group. `zones`: those with a subnet of the group; `subnets`: ids by zone; `capacity` None where the group
-    mixes on-demand and spot; `expected`: the node of each type, by type.
+    """Launches of one group. `zones`: those with a subnet of the group; `subnets`: ids by zone; `capacity` None where
+    the group mixes on-demand and spot; `expected`: the node of each type, by type.
 
     `template`: one node that stands for all types: the smallest allocatable of each resource, the labels that all of
-    them have, every taint that any of them has; one offering per zone. `prices`: dollars an hour of the dearest type
-    by zone; a zone is absent where the price of a type is not known. `left`: MaxSize less desired, not below 0.
+    them have, every taint that any of them has; one offering per zone. `prices`: dollars an hour of the most expensive
+    type by zone; a zone is absent where the price of a type is not known. `left`: MaxSize less desired, not below 0.
     `launches`: the launch settings by type, None where they cannot be read.
     """
 
@@ -46,13 +46,15 @@ class Launchable:
     remarks: tuple[str, ...] = ()
 
     def launch_of(self, instance_type: str) -> LaunchSettings | None:
-        """From what the type would be launched; one that the group does not launch (any more): as the first."""
+        """Return the launch settings of the type; of one that the group does not launch (any more), those of the
+        first.
+        """
         first = next(iter(self.launches.values()), None)
         return self.launches.get(instance_type, first)
 
     @property
     def price(self) -> float | None:
-        """Of the dearest type in the dearest zone, None where any is not known."""
+        """Price of the most expensive type in the most expensive zone, None where any is not known."""
         known = [self.prices[zone] for zone in self.zones if zone in self.prices]
         return max(known) if known and len(known) == len(self.zones) else None
 
@@ -65,8 +67,8 @@ def launchable(
     prices: Prices,
     launches: Mapping[str, LaunchSettings | None] | None = None,
 ) -> Launchable:
-    """Of a group whose `choices` are known. `expected`: one for each of its types, in their order; `subnets`: at least
-    the group's own.
+    """Return the launchable of a group whose `choices` are known. `expected`: one for each of its types, in their
+    order; `subnets`: at least the group's own.
     """
     nodes = dict(zip(choices.types, expected, strict=True))
     by_zone = _by_zone(group, subnets)
@@ -89,9 +91,9 @@ def launchable(
 
 
 def dearest(types: Sequence[str], zone: str, capacity: CapacityType | None, prices: Prices) -> float | None:
-    """Dollars an hour of the dearest type in the zone, None where the price of one is not known.
+    """Return the dollars an hour of the most expensive type in the zone, None where the price of one is not known.
 
-    A group that mixes both ways of paying may launch the dearer one.
+    A group that mixes both capacity types may launch the more expensive one.
     """
     found: list[float] = []
     for name in types:
@@ -103,7 +105,7 @@ def dearest(types: Sequence[str], zone: str, capacity: CapacityType | None, pric
 
 
 def price_of(instance_type: str, zone: str, capacity: CapacityType | None, prices: Prices) -> float | None:
-    """Dollars an hour; None where it is not known."""
+    """Return the dollars an hour; None where it is not known."""
     on_demand, spot = prices.on_demand.get(instance_type), prices.spot.get(instance_type, {}).get(zone)
     if capacity is CapacityType.SPOT:
         return spot
@@ -113,7 +115,7 @@ def price_of(instance_type: str, zone: str, capacity: CapacityType | None, price
 
 
 def _by_zone(group: Group, subnets: Iterable[Subnet]) -> dict[str, tuple[str, ...]]:
-    """A group without subnets of its own takes any of its zones."""
+    """Return the group's subnets by zone; a group without subnets of its own takes any of its zones."""
     found: dict[str, list[str]] = {}
     for subnet in sorted(subnets, key=lambda subnet: subnet.id):
         if subnet.id in group.subnets or (not group.subnets and subnet.zone in group.zones):
@@ -140,8 +142,8 @@ def _template(
 
 
 def smallest(name: str, nodes: Sequence[ExpectedNode]) -> NodeSpec:
-    """What fits there fits on each of the nodes, but for pods that ask for a label to be absent or to have none of
-    some values: see `accepted_everywhere`.
+    """Return a node such that pods that fit there fit on each of the nodes, except pods that require a label to be
+    absent or to have none of some values: see `accepted_everywhere`.
     """
     first = nodes[0] if nodes else None
     common = dict(first.labels) if first else {}
@@ -156,7 +158,7 @@ def smallest(name: str, nodes: Sequence[ExpectedNode]) -> NodeSpec:
 
 
 def _of_place(zone: str, subnets: Sequence[str]) -> dict[str, str]:
-    """The labels that a node of the zone has for sure: its subnet's only where there is no other."""
+    """Return the labels that a node of the zone certainly has: its subnet's only where there is no other."""
     subnet = (
         {well_known.SUBNET_LABEL: subnets[0], well_known.CAST_SUBNET_LABEL: subnets[0]} if len(subnets) == 1 else {}
     )

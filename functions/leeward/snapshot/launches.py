@@ -1,6 +1,6 @@
-"""What each selected group would launch now, from the ports that know launch templates and node groups.
+"""Launches of each selected group at present, from the ports that know launch templates and node groups.
 
-Decides which facts of a cluster are joined; groups are looked up and nodes put together in `leeward.node_template`."""
+Decides which facts of a cluster are joined; `leeward.node_template` looks groups up and builds nodes."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,8 +19,8 @@ from leeward.snapshot.launchable import Launchable, launchable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchFacts:
-    """What launches of a cluster's groups depend on. `variables`: the VPC CNI's settings before a policy's own;
-    `attach_limits`: those of the nodes that are there.
+    """Facts that launches of a cluster's groups depend on. `variables`: the VPC CNI's settings before a policy's own;
+    `attach_limits`: those of the existing nodes.
     """
 
     cluster: str
@@ -33,7 +33,9 @@ class LaunchFacts:
 
 
 def looked_up(group: Group, policy: NodePolicy, facts: LaunchFacts, running: Iterable[str]) -> Looked:
-    """What AWS says of the group. `running`: what its members are, where nothing else tells. Raises LeewardError."""
+    """Return the data that AWS has about the group. `running`: its members' types, where no other source has them.
+    Raises LeewardError.
+    """
     return look_up(
         group,
         facts.cluster,
@@ -45,7 +47,7 @@ def looked_up(group: Group, policy: NodePolicy, facts: LaunchFacts, running: Ite
 
 
 def launchable_of(looked: Looked, policy: NodePolicy, facts: LaunchFacts) -> Launchable:
-    """One node for each of the types that were found, and what stands for all of them. Raises LeewardError."""
+    """Build one node for each of the types, and the template that stands for all of them. Raises LeewardError."""
     sources = sources_by_type(looked, facts.sources, {**facts.variables, **policy.cni})
     expected = [expected_node(one, policy.template.precedence) for one in sources.values()]
     launches = {name: one.launch for name, one in sources.items()}
@@ -54,7 +56,7 @@ def launchable_of(looked: Looked, policy: NodePolicy, facts: LaunchFacts) -> Lau
 
 
 def launched_from(groups: Iterable[Group], facts: LaunchFacts) -> dict[str, LaunchSettings]:
-    """What each member was launched from, by instance id, where its launch template version can still be read."""
+    """Return the launch settings of each member by instance id, where its launch template version can be read."""
     known: dict[LaunchTemplateRef, LaunchSettings | None] = {}
     found: dict[str, LaunchSettings] = {}
     for group in groups:

@@ -1,7 +1,7 @@
-"""The ways to disrupt nodes voluntarily, in the order in which they are tried.
+"""Methods of voluntary disruption, in the order in which they are tried.
 
-Expiration first: an operator has set a limit to a node's age. Drift next: the node is not what it should be. Emptiness
-before consolidation: removing an empty node moves nobody. Consolidation last: it moves pods to save money."""
+Expiration first: an operator has set a limit to a node's age. Drift next: the node does not match its desired state.
+Emptiness before consolidation: removing an empty node moves no pod. Consolidation last: it moves pods to save money."""
 
 from leeward.disruption.methods.consolidation import Consolidation
 from leeward.disruption.methods.drift import Drift

@@ -1,7 +1,7 @@
 """Consolidation: nodes whose pods fit on free capacity, or on free capacity and one cheaper node.
 
-Several nodes at once are tried before any single one. Empty nodes are emptiness' affair. Source: Karpenter,
-pkg/controllers/disruption/{consolidation,multinodeconsolidation,singlenodeconsolidation}.go."""
+Several nodes at once are tried before any single one. Empty nodes are handled by the emptiness method. Source:
+Karpenter, pkg/controllers/disruption/{consolidation,multinodeconsolidation,singlenodeconsolidation}.go."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -23,13 +23,15 @@ from leeward.policy.document import Reason
 
 
 class Consolidation:
-    """Deletes or replaces; at most one command a round, for a command changes what all others were tried in."""
+    """Method that deletes or replaces; at most one command a round, because a command changes the state in which all
+    others were tried.
+    """
 
     name = MethodName.CONSOLIDATION
     reason = Reason.UNDERUTILIZED
 
     def why_not(self, found: Round, candidate: Candidate) -> str:
-        """Off, held by its pods, empty, kept, about to get pods, or not quiet for long enough."""
+        """Return why not: switched off, held by its pods, empty, kept, about to get pods, or not quiet long enough."""
         landing = found.arrivals.get(candidate.name, "")
         return (
             _why_off(found, candidate)
@@ -41,7 +43,7 @@ class Consolidation:
         )
 
     def decide(self, found: Round) -> Outcome:
-        """One command; `docs/designs/disruption.md` tells how it is searched."""
+        """Return one command; `docs/designs/disruption.md` describes the search."""
         ordered, verdicts = considered(self, found)
         ready: list[Candidate] = []
         for candidate in ordered:
@@ -67,8 +69,8 @@ class Consolidation:
 
 
 def _best(sets: Sequence[Proposal], singles: Sequence[Proposal]) -> Proposal | None:
-    """Of single nodes the one that disturbs least, which comes first (docs/features.md, K10). Where several can go
-    together, what saves most: they, or a single node after all.
+    """Return the best proposal. Of single nodes that is the least disturbing, which comes first (docs/features.md,
+    K10). Where several can be removed together, it is the one that saves most: they, or a single node after all.
     """
     if not sets:
         return next(iter(singles), None)
@@ -78,7 +80,7 @@ def _best(sets: Sequence[Proposal], singles: Sequence[Proposal]) -> Proposal | N
 def _chosen(
     found: Round, ready: Sequence[Candidate], sweep: Sweep, best: Proposal, known: Sequence[Proposal]
 ) -> Chosen:
-    """Of few candidates what saves most in the end."""
+    """Return the proposal that saves most in the end, computed for few candidates only."""
     if not few(ready):
         return Chosen(proposal=best)
     emptiness = Emptiness()
@@ -125,13 +127,13 @@ def _replacement(best: Proposal) -> Replacement | None:
 
 
 def _why(chosen: Chosen) -> str:
-    """With what it is chosen for, where that is more than what it saves itself."""
+    """Return the reason with the total savings it is chosen for, where these exceed its own."""
     what = _what(chosen.proposal)
     return what if chosen.total is None else f"{what}, and {dollars(chosen.total)} in the end, more than other ways"
 
 
 def _what(best: Proposal) -> str:
-    """`the pods of 3 nodes fit on other nodes and one of web-b, $0.12 an hour less`."""
+    """Describe the proposal: `the pods of 3 nodes fit on other nodes and one of web-b, $0.12 an hour less`."""
     whose = "its pods" if len(best.nodes) == 1 else f"the pods of {len(best.nodes)} nodes"
     savings = saved(best.nodes, best.price)
     less = "" if savings is None else f", {dollars(savings)} an hour less"
@@ -156,8 +158,9 @@ def _why_off(found: Round, candidate: Candidate) -> str:
 
 
 def _why_not_quiet(found: Round, candidate: Candidate) -> str:
-    """Counted from the newest start of a pod there, else from the node's creation; daemon and static pods come and go
-    with the node and do not count, as in Karpenter (pkg/controllers/nodeclaim/podevents).
+    """Return how long the node has still to be quiet, empty when it has been. The time counts from the newest start of
+    a pod there, else from the node's creation; daemon and static pods come and go with the node and do not count, as in
+    Karpenter (pkg/controllers/nodeclaim/podevents).
     """
     after = candidate.policy.disruption.consolidate_after or timedelta()
     on_node = found.snapshot.pods_on(candidate.name)

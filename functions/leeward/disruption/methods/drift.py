@@ -1,7 +1,7 @@
-"""Drift: nodes that are not what their group would launch now, where a new node would be in order.
+"""Drift: nodes that differ from the nodes that their group would launch now, where a new node would match.
 
-A group whose new nodes would drift as well is never rolled: the way out is an upgrade (docs/features.md, K15). Source:
-Karpenter v0.30, pkg/controllers/deprovisioning/drift.go; the oldest drift first, as today."""
+A group whose new nodes would drift as well is never rolled: the fix is an upgrade (docs/features.md, K15). Source:
+Karpenter v0.30, pkg/controllers/deprovisioning/drift.go; the oldest drift first, as in current Karpenter."""
 
 from datetime import datetime
 
@@ -14,13 +14,13 @@ from leeward.policy.document import Reason
 
 
 class Drift:
-    """Deletes what has room elsewhere, replaces the others one by one."""
+    """Method that deletes nodes whose pods fit elsewhere, and replaces the others one by one."""
 
     name = MethodName.DRIFT
     reason = Reason.DRIFTED
 
     def why_not(self, found: Round, candidate: Candidate) -> str:
-        """Off, in order, or beyond this method's help."""
+        """Return why not: switched off, not drifted, or only an upgrade can fix it."""
         if not found.snapshot.policies.settings.drift:
             return "drift is switched off for the cluster"
         if not candidate.policy.disruption.drift:
@@ -33,7 +33,7 @@ class Drift:
         return ""
 
     def decide(self, found: Round) -> Outcome:
-        """As many as budgets allow."""
+        """Return as many commands as budgets allow."""
         return replace_in_turn(self, found, rank=lambda one: _since(found, one), said=_said)
 
 

@@ -1,7 +1,8 @@
 """Emptiness: nodes on which only DaemonSet and static pods are left, all at once.
 
-The time counts from the annotation `leeward.dev/empty-since`, which is written when a node is first seen empty. Source:
-Karpenter v0.30, pkg/controllers/deprovisioning/emptiness.go: a node on which a pod is about to land is not empty."""
+The time counts from the annotation `leeward.dev/empty-since`, which is written when a node is first observed empty.
+Source: Karpenter v0.30, pkg/controllers/deprovisioning/emptiness.go: a node on which a pod is about to land is not
+empty."""
 
 from datetime import datetime, timedelta
 
@@ -22,13 +23,13 @@ NEVER = "Never"
 
 
 class Emptiness:
-    """Deletes, never replaces."""
+    """Method that deletes and never replaces."""
 
     name = MethodName.EMPTINESS
     reason = Reason.EMPTY
 
     def why_not(self, found: Round, candidate: Candidate) -> str:
-        """Off, held by its pods, not empty, kept, not empty for long enough, or its group cannot shrink."""
+        """Return why not: off, held by its pods, not empty, kept, not empty long enough, or its group cannot shrink."""
         return (
             why_off(found.snapshot, candidate.policy)
             or candidate.held
@@ -39,7 +40,7 @@ class Emptiness:
         )
 
     def decide(self, found: Round) -> Outcome:
-        """All of them in one command, as far as budgets and group sizes go: the dearest first."""
+        """Return all empty nodes in one command, as far as budgets and group sizes allow: the most expensive first."""
         empty, verdicts = considered(self, found)
         spending, going = found.spending.copy(), list[Candidate]()
         for candidate in sorted(empty, key=lambda one: (-(one.price or 0.0), one.rank)):
@@ -68,7 +69,7 @@ def _commands(going: list[Candidate]) -> tuple[Command, ...]:
 
 
 def why_off(snapshot: ClusterSnapshot, policy: NodePolicy) -> str:
-    """The switches of cluster and policy that keep empty nodes."""
+    """Return which switch of cluster or policy keeps empty nodes, empty when none does."""
     rules = policy.disruption
     if not snapshot.policies.settings.emptiness:
         return "emptiness is switched off for the cluster"
@@ -80,7 +81,7 @@ def why_off(snapshot: ClusterSnapshot, policy: NodePolicy) -> str:
 
 
 def why_not_empty(found: Round, candidate: Candidate) -> str:
-    """A pod that runs there, or one without a node that will land there."""
+    """Return which pod runs there, or has no node and will land there; empty when there is none."""
     if candidate.workload:
         return f"it is not empty: pod {candidate.workload} runs there"
     landing = found.arrivals.get(candidate.name, "")
@@ -88,7 +89,7 @@ def why_not_empty(found: Round, candidate: Candidate) -> str:
 
 
 def empty_since(node: Node) -> datetime | None:
-    """As the annotation says; None where there is none that can be read."""
+    """Return the time of the annotation; None where there is none that can be parsed."""
     try:
         return parse_instant(node.annotations.get(well_known.EMPTY_SINCE, ""))
     except (ValueError, OverflowError):
@@ -96,14 +97,16 @@ def empty_since(node: Node) -> datetime | None:
 
 
 def _why_kept(candidate: Candidate) -> str:
-    """Under WhenEmptyOrUnderutilized removing empty nodes is a part of consolidation, so its opt-outs hold."""
+    """Return the annotation that keeps the node. Under WhenEmptyOrUnderutilized removing empty nodes is a part of
+    consolidation, so its opt-outs hold.
+    """
     underutilized = candidate.policy.disruption.consolidation_policy == UNDERUTILIZED
     scale_down = candidate.node.annotations.get(well_known.SCALE_DOWN_DISABLED) == TRUE
     return why_node_is_kept(candidate.node) if underutilized or scale_down else ""
 
 
 def _why_not_yet(candidate: Candidate, now: datetime) -> str:
-    """Without the annotation the time begins now."""
+    """Return how long the node has still to be empty; empty when it has been. It starts now without the annotation."""
     since = empty_since(candidate.node)
     waits = candidate.policy.disruption.consolidate_after or timedelta()
     left = (now if since is None else since) + waits - now

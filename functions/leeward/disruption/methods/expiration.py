@@ -1,6 +1,6 @@
-"""Expiration: nodes older than their policy's `expireAfter`, the oldest beyond its time first.
+"""Expiration: nodes older than their policy's `expireAfter`, the longest expired first.
 
-Source: Karpenter v0.30, pkg/controllers/deprovisioning/expiration.go. Unlike today's Karpenter it is graceful:
+Source: Karpenter v0.30, pkg/controllers/deprovisioning/expiration.go. Unlike current Karpenter it is graceful:
 replacements come first, budgets and opt-outs hold (docs/features.md, K1, K7)."""
 
 from datetime import UTC, datetime, timedelta
@@ -18,24 +18,24 @@ _UNKNOWN = datetime.min.replace(tzinfo=UTC)
 
 
 class Expiration:
-    """Deletes what has room elsewhere, replaces the others one by one."""
+    """Method that deletes nodes whose pods fit elsewhere, and replaces the others one by one."""
 
     name = MethodName.EXPIRATION
     reason = Reason.EXPIRED
 
     def why_not(self, found: Round, candidate: Candidate) -> str:
-        """Off, or not old enough."""
+        """Return why not: switched off, or not old enough."""
         forever = why_kept_forever(found.snapshot, candidate.node, candidate.policy)
         left = timedelta() if forever else _expires(candidate) - found.snapshot.now
         return forever or (f"it expires in {_rounded(left)}" if left > timedelta() else "")
 
     def decide(self, found: Round) -> Outcome:
-        """As many as budgets allow."""
+        """Return as many commands as budgets allow."""
         return replace_in_turn(self, found, rank=_expires, said=_said)
 
 
 def why_kept_forever(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy) -> str:
-    """Why the node never expires, empty when it does."""
+    """Return why the node never expires, empty when it does."""
     if not snapshot.policies.settings.expiration:
         return "expiration is switched off for the cluster"
     if policy.disruption.expire_after is None:
@@ -44,7 +44,7 @@ def why_kept_forever(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy) 
 
 
 def expires(node: Node, after: timedelta) -> datetime:
-    """The moment from which the node is too old; far away rather than beyond what a date can say."""
+    """Return the moment from which the node is too old; the latest possible datetime where the sum overflows."""
     try:
         return node.created + after
     except OverflowError:
@@ -61,5 +61,5 @@ def _said(found: Round, candidate: Candidate) -> str:
 
 
 def _rounded(span: timedelta) -> str:
-    """To the second."""
+    """Format a duration rounded down to the second."""
     return format_duration(timedelta(seconds=int(span.total_seconds())))

@@ -1,4 +1,4 @@
-"""What a way to disrupt nodes has to be able to do."""
+"""Interface of a disruption method."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -10,29 +10,29 @@ from leeward.policy.document import Reason
 
 
 class Method(Protocol):
-    """One way. It leaves the round's world and spending as it found them."""
+    """One disruption method. It leaves the round's world and budgets unchanged."""
 
     @property
     def name(self) -> MethodName:
-        """As `leeward plan --method` calls it."""
+        """Name of the method as in `leeward plan --method`."""
         ...
 
     @property
     def reason(self) -> Reason:
-        """Which budgets it spends."""
+        """Reason whose budgets the method spends."""
         ...
 
     def why_not(self, found: Round, candidate: Candidate) -> str:
-        """Why it passes the candidate over, empty when it considers it."""
+        """Return why the method skips the candidate, empty when it considers it."""
         ...
 
     def decide(self, found: Round) -> Outcome:
-        """What it would do in this round, and a verdict on every node."""
+        """Return the commands of this round, and a verdict on every node."""
         ...
 
 
 def considered(method: Method, found: Round) -> tuple[list[Candidate], dict[str, Verdict]]:
-    """The candidates that the method considers, the cheapest to disrupt first, and the verdicts on all other nodes."""
+    """Return the considered candidates, the cheapest to disrupt first, and the verdicts on all other nodes."""
     verdicts = {node: Verdict(candidate=False, reason=why) for node, why in found.why_not.items()}
     taken: list[Candidate] = []
     for candidate in found.candidates.values():
@@ -45,5 +45,5 @@ def considered(method: Method, found: Round) -> tuple[list[Candidate], dict[str,
 
 
 def in_order(found: Round, verdicts: Mapping[str, Verdict]) -> dict[str, Verdict]:
-    """By the names of all nodes."""
+    """Return the verdicts sorted by the names of all nodes."""
     return {name: verdicts[name] for name in sorted(node.name for node in found.snapshot.nodes)}

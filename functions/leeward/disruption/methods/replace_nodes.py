@@ -1,8 +1,8 @@
-"""What expiration and drift share: each node goes in its turn, empty ones together first.
+"""Common part of expiration and drift: nodes are disrupted one after the other, empty ones together first.
 
-A node whose pods fit on free capacity is deleted where its group may shrink; else its own group launches what it takes
-before the node goes, and only where that group cannot, another one. Every command is tried in the world that the
-commands before it leave behind, but counts on no node that they launch."""
+A node whose pods fit on free capacity is deleted where its group may shrink; else its own group launches the required
+capacity before the node is terminated, and only where that group cannot, another one. Every command is tried in the
+world that the commands before it leave behind, but counts on no node that they launch."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ Said = Callable[[Round, Candidate], str]
 
 
 def replace_in_turn(method: Method, found: Round, *, rank: Callable[[Candidate], datetime], said: Said) -> Outcome:
-    """`rank`: who goes first; `said`: why a node goes."""
+    """Decide about the candidates one after the other. `rank`: their order; `said`: why a node is disrupted."""
     taken, verdicts = considered(method, found)
     ordered = sorted(taken, key=lambda one: (bool(one.pods), rank(one), one.rank))
     turn = _Turn(method, found, said)
@@ -34,7 +34,7 @@ def replace_in_turn(method: Method, found: Round, *, rank: Callable[[Candidate],
 
 
 class _Turn:
-    """One method's round: what has been decided so far."""
+    """Decisions of one method's round so far."""
 
     def __init__(self, method: Method, found: Round, said: Said) -> None:
         self._method, self._found, self._said = method, found, said
@@ -45,7 +45,7 @@ class _Turn:
         self._commands: list[Command] = []
 
     def commands(self) -> tuple[Command, ...]:
-        """The empty nodes' first, in one."""
+        """Return the commands, the empty nodes' first, in one."""
         if not self._empty:
             return tuple(self._commands)
         empty = sorted(self._empty, key=lambda one: one.name)
@@ -59,7 +59,7 @@ class _Turn:
         return (command, *self._commands)
 
     def take(self, candidate: Candidate) -> str:
-        """Decide about one node; the sentence of its verdict."""
+        """Decide about one node, and return the sentence of its verdict."""
         said = self._said(self._found, candidate)
         why = self._spending.why_not(candidate, self._method.reason)
         if not why and not self._found.more():
@@ -93,7 +93,7 @@ class _Turn:
         return "its pods fit on other nodes, it goes" if candidate.pods else "nothing has to move, it goes"
 
     def _replaced(self, candidate: Candidate, target: Target, removal: Removal, said: str) -> str:
-        """Where the pods would fit without a new node the group still gets one: it is not to shrink."""
+        """Replace the node. Its group gets a new node even where the pods would fit without: it is not to shrink."""
         coming = replacements(self._found, [candidate], target, removal) or [_in_place(candidate, target)]
         prices = [one.price for one in coming]
         known = None if any(price is None for price in prices) else sum(price or 0.0 for price in prices)
