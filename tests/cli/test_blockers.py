@@ -270,7 +270,7 @@ def test_live_a_paused_upgrade_keeps_it_without_an_end(kept):
 def test_live_an_upgrade_that_nobody_works_on_keeps_it_until_the_next_sweep(kept, system, left):
     until, fix = kept(**left)
     assert until == format_instant(system.clock.now() + timedelta(minutes=1))
-    assert "nobody works on that any more" in fix
+    assert "no execution works on that any more" in fix
 
 
 def a_lone_pod_that_surges(system):

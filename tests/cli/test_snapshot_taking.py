@@ -182,7 +182,7 @@ def test_a_policy_of_ones_own_is_never_taken_away(snapshot, world, tmp_path, den
     own.write_text(json.dumps(POLICIES[1]))
     told, err, _ = snapshot(to=tmp_path, code=int(denied))
     assert "policy.yaml" not in told["files"]
-    assert "written by somebody else, and stays" in err
+    assert "not written by Leeward and stays" in err
     assert json.loads(own.read_text()) == POLICIES[1]
 
 

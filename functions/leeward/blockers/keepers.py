@@ -30,7 +30,7 @@ def _left_behind(keeper: Keeper, scene: NodeScene) -> str:
     if keeper.execution != "":
         return ""
     remove = commands.unannotate(f"node {scene.node.name}", SCALE_DOWN_DISABLED)
-    return f"nobody works on that any more, so the sweep of every minute takes it off; by hand {remove} {KEPT_FOR}-"
+    return f"no execution works on that any more, so the minute reconciler removes it; manually: {remove} {KEPT_FOR}-"
 
 
 def _of_upgrade(keeper: Keeper) -> str:

@@ -109,7 +109,7 @@ def _held_back(waiting: WaitingHook, scene: NodeScene) -> Blocker:
         f"aws autoscaling complete-lifecycle-action --auto-scaling-group-name {hook.group} --lifecycle-hook-name "
         f"{hook.name} --instance-id {scene.node.instance_id} --lifecycle-action-result CONTINUE"
     )
-    when = "" if waiting.exact else " at the latest (nobody has told when it began to wait)"
+    when = "" if waiting.exact else " at the latest (when it began to wait is unknown)"
     if waiting.ours:
         who = f"Leeward heartbeats it while the node drains and answers it then; if nothing does, it runs out{when}"
     else:

@@ -150,7 +150,7 @@ def _policies(taken: Taken, capture: Capture, folder: SnapshotFolder, progress: 
         folder.remove(POLICY_FILE)
         progress.warn(f"{POLICY_FILE} is not written: no policy is deployed for the cluster (docs/policy.md)")
     if POLICY_FILE not in taken.files and folder.has_own_policies:
-        progress.warn(f"the {POLICY_FILE} that is there was written by somebody else, and stays")
+        progress.warn(f"the {POLICY_FILE} that is there was not written by Leeward and stays")
 
 
 def _strangers(capture: Capture) -> list[str]:

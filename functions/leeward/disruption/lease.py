@@ -34,7 +34,7 @@ def written(record: RoundRecord, ports: Ports) -> RoundRecord:
     """Write the record at the version that it carries. Raises RecordChangedError, and the step is run again."""
     done = ports.rounds.write(record)
     if done is None:
-        raise RecordChangedError(f"round of {record.cluster}: somebody has written at version {record.version}")
+        raise RecordChangedError(f"round of {record.cluster}: another writer was first at version {record.version}")
     return done
 
 

@@ -102,7 +102,7 @@ def tell_nodes(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:
     if not record.told:
         record = written(replace(record, told=True), ports)
     tell(record, ports)
-    return replace(run, next=Next.FOLLOW, pause=DRAIN_PAUSE, why=f"told to go: {', '.join(record.going)}")
+    return replace(run, next=Next.FOLLOW, pause=DRAIN_PAUSE, why=f"terminations requested: {', '.join(record.going)}")
 
 
 def follow(run: RoundRun, _: Mapping[str, Any], ports: Ports) -> RoundRun:

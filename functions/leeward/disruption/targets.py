@@ -75,7 +75,7 @@ def _why_not(snapshot: ClusterSnapshot, launchable: Launchable, policy: NodePoli
     if unmet:
         return unmet
     if priced and launchable.capacity is None:
-        return "it mixes on-demand and spot: nobody knows what would come up"
+        return "it mixes on-demand and spot: which would be launched is unknown"
     return "a price of what it launches is not known" if priced and not launchable.prices else ""
 
 

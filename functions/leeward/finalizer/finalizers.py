@@ -70,7 +70,7 @@ def carry_out(node: Node, sight: ClusterView, ports: Ports) -> list[str]:
         id=f"deleted#{node.uid}#{record.attempt if record else 0}",
         kind=CauseKind.NODE_DELETED,
         at=now,
-        reason=f"somebody has deleted Node {node.name}: it is drained, its instance ended, then it goes",
+        reason=f"Node {node.name} was deleted: it is drained, then its instance is terminated",
     )
     subject = subject_of(instance, sight.cluster, group=group.name if group else None, node=node)
     record = ports.claims.claim(subject, cause, now)

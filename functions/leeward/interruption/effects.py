@@ -128,7 +128,9 @@ def _revive(execution: str, ports: Ports) -> Done:
         beat(survey(record, ports), ports, AT_EVERY_CHANCE)
         again = now + max(retry_after(record.tries), timedelta(minutes=1))
         ports.claims.note_attempt(record.instance, record.attempt, times={"retry": again})
-        return Done(warning=f"attempt {record.attempt} of {record.instance} ended badly: the sweeper tries again later")
+        return Done(
+            warning=f"attempt {record.attempt} of {record.instance} failed: the minute reconciler retries it later"
+        )
     start(record, ports)
     return Done()
 

@@ -172,10 +172,10 @@ def _execution_ended(event: Envelope) -> Message:
     if not fields.text(detail, "stateMachineArn").endswith(STATE_MACHINE):
         return event.noop("an execution of a state machine that is not ours")
     if status not in ENDED_BADLY:
-        return event.noop(f"execution {fields.found(name)}: {fields.found(status)} needs nobody")
+        return event.noop(f"execution {fields.found(name)}: {fields.found(status)} needs no reaction")
     instance, _, attempt = name.rpartition("-")
     if not fields.INSTANCE_ID.fullmatch(instance) or not attempt.isdecimal():
-        return event.noop(f"execution {fields.found(name)} was started by hand")
+        return event.noop(f"execution {fields.found(name)} was started manually")
     ended = event.message(Kind.EXECUTION_ENDED, instance)
     return replace(ended, reason=f"execution {name} ended with {status}", ended_execution=name)
 

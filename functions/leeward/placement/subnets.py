@@ -66,10 +66,10 @@ def _why(scene: PlacementScene, chosen: Subnet, best: Sequence[Subnet], fitting:
     if len(fitting) == 1:
         return f"{chosen.id} is the only subnet there with room"
     if not scene.demand.accounting.on:
-        return f"{chosen.id} drawn by lot among {len(fitting)} subnets"
+        return f"{chosen.id} chosen at random among {len(fitting)} subnets"
     free = ips(scene.free_ips(chosen))
     if len(best) > 1:
-        return f"{chosen.id} drawn by lot among {len(best)} subnets with {free} free"
+        return f"{chosen.id} chosen at random among {len(best)} subnets with {free} free"
     return f"{chosen.id} has the most free of {len(fitting)} subnets, {free}"
 
 

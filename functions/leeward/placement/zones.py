@@ -89,7 +89,7 @@ def _why_next(ordered: Sequence[ZoneVerdict], first: int, closed: Collection[str
         others = " whose nodes take pods" if usable else ""
         why = f"the only zone left{others}, {amount} allocated"
     elif equal:
-        why = f"{amount} allocated, as in {listed(sorted(equal))}: drawn by lot"
+        why = f"{amount} allocated, as in {listed(sorted(equal))}: chosen at random"
     else:
         why = f"fewest cores allocated ({amount}; {listed(f'{one.zone} {cores(one.millicores)}' for one in rivals)})"
     dropped = listed(verdict.zone for verdict in ordered[:first])

@@ -155,7 +155,7 @@ def _ending(facts: Facts) -> Iterator[Mark]:
             told = why and one.machine is Machine.TERMINATION  # the other machines' last step says it already
             kind, text = MarkKind.DECISION, f"{last}: {why}" if told else last
         case ExecutionStatus.ABORTED:
-            kind, text = MarkKind.EVENT, f"the execution was stopped by somebody: {reason}"
+            kind, text = MarkKind.EVENT, f"the execution was stopped manually: {reason}"
         case ExecutionStatus.TIMED_OUT:
             kind, text = MarkKind.FAULT, f"the execution ran out of time in {last}: {reason}"
         case ExecutionStatus.FAILED:

@@ -175,7 +175,7 @@ def _workloads(record: RunRecord) -> str:
     ]
     heads = ("workload", "desired", "floor", "lowest after it was up", "below its floor", "ready replicas over time")
     none = (
-        "No workloads." if _watched(record) else "Not recorded: nobody counts ready replicas while an execution runs."
+        "No workloads." if _watched(record) else "Not recorded: ready replicas are not counted while an execution runs."
     )
     return _table(heads, rows, {0: NAME, 1: RIGHT, 2: RIGHT, 3: RIGHT}, none=none)
 

@@ -35,7 +35,7 @@ class Phase(StrEnum):
 
 
 class MarkKind(StrEnum):
-    """`event`: came from outside. `blocked`: somebody said not now. `fault`: injected or found. `decision`: ours."""
+    """`event`: came from outside. `blocked`: an API refused for now. `fault`: injected or found. `decision`: ours."""
 
     EVENT = "event"
     BLOCKED = "blocked"

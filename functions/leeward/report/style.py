@@ -18,7 +18,7 @@ PHASE_WORDS = {
 }
 MARK_WORDS = {
     MarkKind.EVENT: "it came from outside",
-    MarkKind.BLOCKED: "somebody said not now",
+    MarkKind.BLOCKED: "refused for now",
     MarkKind.FAULT: "something went wrong",
     MarkKind.DECISION: "Leeward decided",
 }

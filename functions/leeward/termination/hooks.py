@@ -42,7 +42,7 @@ def settle_hooks(sight: ClusterView, running: frozenset[str], ports: Ports, foun
         group.name: [one for one in members if one.id not in sight.records]
         for group, members in _in(TERMINATE_WAIT, sight.selected)
     }
-    with apart(f"{sight.cluster}: hooks that nobody holds", found):
+    with apart(f"{sight.cluster}: orphaned hooks", found):
         _settle_endings(ending, sight, ports, found)
     for group, members in _in(LAUNCH_WAIT, sight.selected):
         with apart(group.name, found):
@@ -256,7 +256,7 @@ def _cause(hook: LifecycleHook, instance: str, attempt: int, now: datetime) -> C
         kind=CauseKind.ASG_TERMINATE,
         at=now,
         deadline=now + timedelta(seconds=hook.heartbeat_timeout),
-        reason="found by the sweeper waiting in a hook of ours",
+        reason="found by the minute reconciler, waiting in a hook of ours",
         hook=hook.name,
         hook_ours=True,
         hook_default=hook.default,

@@ -124,7 +124,7 @@ class Surging:
 
     def _decide(self, pod: Pod) -> str | None:
         if pod.owner is not None and pod.owner.kind == "StatefulSet":
-            self._tell(pod, f"StatefulSet {pod.owner.name}: each of its pods is somebody, a second is another")
+            self._tell(pod, f"StatefulSet {pod.owner.name}: its pods have identities, a second replica is another pod")
             return None
         deployment = self._kubernetes.deployment_of(pod)
         if deployment is None:
@@ -158,7 +158,7 @@ class Surging:
                 self._write({**self._surges, deployment.key: True})
             return self._waiting(deployment)
         if self._surges[deployment.key]:
-            self._tell(pod, f"somebody has put the replicas of {deployment.key} back")
+            self._tell(pod, f"the replicas of {deployment.key} were set back by others")
             return None
         return self._raise(deployment)
 

@@ -115,7 +115,7 @@ def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
             return replace(run, next=Next.SPARE, why=WHY_RETAINED)
         ports.groups.terminate(instance=record.instance, decrement=False, anyway=True)
         ports.claims.note(record.instance, times={"terminating": ports.clock.now()})
-        return replace(run, why=f"{record.subject.group} retained it: told to end it")
+        return replace(run, why=f"{record.subject.group} retained it: termination requested")
     leaving = situation.lifecycle is None or situation.lifecycle.startswith("Terminating")
     returned = situation.pooled and not record.has(CauseKind.MANUAL)
     if situation.ended or leaving or returned:

@@ -136,7 +136,7 @@ _EVICTION_FIXES = {
     EvictionCause.TOLERATES_EVERYTHING: "narrow the workload's toleration (operator Exists without a key)",
     EvictionCause.POLICY_REFUSES: "let the policy evict it (drain.unmanagedPods, drain.localData), or move it by hand",
     EvictionCause.STILL_STOPPING: "look at the pod's finalizers and its kubelet, or run it with --force",
-    EvictionCause.WEBHOOK_REFUSES: "ask whoever runs the admission webhook or policy",
+    EvictionCause.WEBHOOK_REFUSES: "ask the owner of the admission webhook or policy",
 }
 
 

@@ -90,7 +90,7 @@ def written(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
     """
     done = ports.upgrades.write(record)
     if done is None:
-        raise RecordChangedError(f"upgrade of {record.group}: somebody has written at version {record.version}")
+        raise RecordChangedError(f"upgrade of {record.group}: another writer was first at version {record.version}")
     return done
 
 

@@ -54,7 +54,7 @@ def ended_badly(detail: Mapping[str, Any], ports: Ports) -> str:
         return f"execution {name} ended with {status} and left nothing"
     why = f"execution {name} ended with {status}: start the upgrade of {record.group} again, and it goes on"
     if ports.upgrades.write(replace(give_back_group(record, ports), why=why)) is None:
-        raise RecordChangedError(f"upgrade of {record.group}: somebody has written at version {record.version}")
+        raise RecordChangedError(f"upgrade of {record.group}: another writer was first at version {record.version}")
     return why
 
 

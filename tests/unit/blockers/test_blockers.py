@@ -287,7 +287,7 @@ class TestKeepers:
     def test_one_that_nobody_works_on_is_swept_and_may_be_taken_off_by_hand(self):
         until, fix = self.kept(execution="", until=NOW + MINUTE)
         assert until == NOW + MINUTE
-        assert fix.endswith(f"by hand kubectl annotate node {NODE.name} {SCALE_DOWN_DISABLED}- {KEPT_FOR}-")
+        assert fix.endswith(f"manually: kubectl annotate node {NODE.name} {SCALE_DOWN_DISABLED}- {KEPT_FOR}-")
 
     def test_of_one_that_is_only_known_by_name_the_command_tells_more(self):
         until, fix = self.kept()
@@ -303,7 +303,7 @@ class TestKeepers:
                 "waits until node-a, node-b are gone (leeward blockers node-a, leeward blockers node-b says what holds",
             ),
             ({}, "leeward blockers --cluster NAME tells what it waits for"),
-            ({"execution": "", "until": NOW + MINUTE}, "the sweep of every minute takes it off"),
+            ({"execution": "", "until": NOW + MINUTE}, "the minute reconciler removes it"),
         ],
     )
     def test_a_round_is_named_with_what_it_waits_for(self, known, fix):

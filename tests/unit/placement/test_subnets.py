@@ -36,7 +36,7 @@ def test_without_accounting_any_subnet_with_a_free_address_is_drawn():
     scene = a_scene(A1, A2, empty, demand=a_demand(ips=1, accounting=OFF))
     found = [placed(scene, seed=seed) for seed in range(30)]
     assert {subnets(one)[0] for one in found} == {"subnet-a1", "subnet-a2"}
-    assert "drawn by lot among 2 subnets" in found[0].sentence
+    assert "chosen at random among 2 subnets" in found[0].sentence
 
 
 def test_each_node_takes_its_addresses_before_the_next_is_placed():

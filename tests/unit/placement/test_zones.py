@@ -39,7 +39,7 @@ def test_equal_zones_are_drawn_by_lot_and_the_seed_decides():
     found = judge_zones(scene, random.Random(7))
     assert found == judge_zones(scene, random.Random(7))
     others = " and ".join(sorted({"us-east-1a", "us-east-1b", "us-east-1c"} - {found[0].zone}))
-    assert f"0 cores allocated, as in {others}: drawn by lot" in found[0].why
+    assert f"0 cores allocated, as in {others}: chosen at random" in found[0].why
 
 
 def test_the_order_of_zones_does_not_depend_on_how_they_come():

@@ -195,7 +195,7 @@ class TestATermination:
     def test_one_that_was_stopped_says_by_whom_it_was_not(self):
         stopped = an_execution(stopped=20, status=ExecutionStatus.ABORTED)
         record = drawn(facts_of(stopped, a_story()[:3]))
-        assert texts(record, MarkKind.EVENT) == ["the execution was stopped by somebody: no reason was given"]
+        assert texts(record, MarkKind.EVENT) == ["the execution was stopped manually: no reason was given"]
 
     @pytest.mark.parametrize("status", ExecutionStatus)
     def test_whatever_step_functions_says_of_it_can_be_drawn(self, status):

@@ -33,8 +33,8 @@ def actions(facts: Facts) -> Iterator[Finding]:
     silent = [name for name in expected.ALARMS if name in facts.alarms and not facts.alarms[name].tells]
     if silent:
         yield about.warning(
-            f"{len(silent)} of {len(facts.alarms)} tell nobody when they ring",
+            f"{len(silent)} of {len(facts.alarms)} notify no topic",
             "name an SNS topic in alarmTopic of the settings and cdk deploy, or watch the dashboard leeward-REGION",
         )
     else:
-        yield about.ok("they tell somebody")
+        yield about.ok("each notifies a topic")

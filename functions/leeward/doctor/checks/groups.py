@@ -57,14 +57,14 @@ def lifecycle(facts: Facts, inside: Inside) -> Iterator[Finding]:
         ]
         yield from held
         if not held:
-            yield About(Check.LIFECYCLE, f"group {group.name}").ok("no hook holds an instance that nobody leads out")
+            yield About(Check.LIFECYCLE, f"group {group.name}").ok("no orphaned hook holds an instance")
 
 
 def _held(inside: Inside, group: Group, policy: NodePolicy, member: GroupInstance) -> Iterator[Finding]:
     about = About(Check.LIFECYCLE, f"instance {member.id}")
     if member.lifecycle == RETAINED:
         yield about.warning(
-            f"{group.name} retained it when its hook was abandoned: it runs on until somebody ends it",
+            f"{group.name} retained it when its hook was abandoned: it runs until it is terminated manually",
             f"aws autoscaling terminate-instance-in-auto-scaling-group --instance-id {member.id} "
             "--no-should-decrement-desired-capacity",
         )
@@ -87,4 +87,7 @@ def _answered(inside: Inside, policy: NodePolicy, hooks: Sequence[LifecycleHook]
         return (
             f"the sweep takes it up within a minute, a launch when its node is Ready; where it stays so, {_SWEEP_LOG}"
         )
-    return "none of these hooks is ours: see to whoever answers them, or name them in interruption.hooks of the policy"
+    return (
+        "none of these hooks is ours: check the controller that answers them, or name them in interruption.hooks of "
+        "the policy"
+    )

@@ -61,7 +61,7 @@ def _left_over(
 ) -> Iterator[Finding]:
     if not isinstance(found, Unread) and left_over_hook(group, found, policies) is not None:
         yield about.warning(
-            "our hook is on it and no policy selects it: every scale-in waits for nobody",
+            "our hook is on it and no policy selects it: every scale-in waits for its time-out",
             f"fn sync takes it off within five minutes; if it does not, {_NOW} says why",
         )
 
@@ -107,7 +107,7 @@ def _hook(about: About, inside: Inside, case: _Case) -> Finding:
 def _taken(about: About, case: _Case) -> Finding:
     delete = f"--auto-scaling-group-name {case.group.name} --lifecycle-hook-name {well_known.TERMINATE_HOOK}"
     return about.failed(
-        f"its hook {well_known.TERMINATE_HOOK} is not marked as ours ({well_known.HOOK_MARK}): it is left alone, "
-        "nobody answers it",
-        f"where nobody else uses it: aws autoscaling delete-lifecycle-hook {delete}; fn sync puts ours there",
+        f"its hook {well_known.TERMINATE_HOOK} is not marked as ours ({well_known.HOOK_MARK}): it is left alone "
+        "and never answered",
+        f"if no other controller uses it: aws autoscaling delete-lifecycle-hook {delete}; fn sync puts ours there",
     )

@@ -57,7 +57,7 @@ def _refused(preflight: Preflight, pods: list[Pod]) -> Iterator[Finding]:
         else:
             continue
         said = f"{why}, and the policy {preflight.policy.name} refuses to evict it"
-        yield blocker(Code.POLICY_REFUSES_PODS, f"pod {pod.key}", said, f"move it by hand, or change {key}")
+        yield blocker(Code.POLICY_REFUSES_PODS, f"pod {pod.key}", said, f"move it manually, or change {key}")
 
 
 def _on_one_node(preflight: Preflight) -> Iterator[Finding]:
