@@ -1,8 +1,8 @@
-"""The boundary that keeps one record's, node's, group's or cluster's failure from stopping the others.
+"""Boundary that keeps one record's, node's, group's or cluster's failure from stopping the others.
 
-The only place where every exception is caught: a shape that no parser expected (KeyError, TypeError, RecursionError) is
-as much the trouble of one item alone as an API that does not answer. It becomes an UnexpectedError, which says where it
-was raised, so that it is retried, counted and seen like any other failure."""
+The only place where every exception is caught: a shape that no parser expected (KeyError, TypeError, RecursionError)
+concerns one item alone, as does an API that does not answer. It becomes an UnexpectedError, which names the line that
+raised it, so that it is retried, counted and seen like any other failure."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 @contextmanager
 def isolate_errors(note: Callable[[LeewardError], object]) -> Iterator[None]:
-    """Hand whatever goes wrong inside to `note` instead of raising it."""
+    """Pass any error raised inside to `note` instead of raising it."""
     try:
         yield
     except LeewardError as error:
@@ -27,12 +27,12 @@ def isolate_errors(note: Callable[[LeewardError], object]) -> Iterator[None]:
 
 
 def reraise(_what: str, error: LeewardError) -> None:
-    """For callers that isolate nothing themselves: the first error is theirs."""
+    """Raise the first error, for callers that isolate nothing themselves."""
     raise error
 
 
 def attempt(do: Callable[[], R]) -> R | LeewardError:
-    """What `do` answers, or what went wrong."""
+    """Return the result of `do`, or its error."""
     errors: list[LeewardError] = []
     with isolate_errors(errors.append):
         return do()
@@ -40,15 +40,15 @@ def attempt(do: Callable[[], R]) -> R | LeewardError:
 
 
 class Executor(Protocol):
-    """`do` for every item, at most `workers` at a time; the answers in the items' order."""
+    """Call of `do` for every item, at most `workers` at a time; the results in the items' order."""
 
     def __call__(self, do: Callable[[T], R], items: Sequence[T], workers: int, /) -> Sequence[R]:
-        """What `do` raises is raised."""
+        """Run `do` for every item. Raises what `do` raises."""
         ...
 
 
 def in_threads(do: Callable[[T], R], items: Sequence[T], workers: int, /) -> Sequence[R]:
-    """A pool of threads for this one call; a single item stays in the caller's own thread."""
+    """Run in a pool of threads for this one call; a single item stays in the caller's own thread."""
     if len(items) <= 1:
         return [do(item) for item in items]
     with ThreadPoolExecutor(max_workers=max(1, min(workers, len(items)))) as pool:
@@ -56,12 +56,12 @@ def in_threads(do: Callable[[T], R], items: Sequence[T], workers: int, /) -> Seq
 
 
 def in_turn(do: Callable[[T], R], items: Sequence[T], _workers: int, /) -> Sequence[R]:
-    """One after the other in the caller's own thread: the simulation's order is the same every time."""
+    """Run one item after the other in the caller's own thread: the simulation's order is the same every time."""
     return [do(item) for item in items]
 
 
 def _unexpected(error: Exception) -> UnexpectedError:
-    """Names the innermost line of Leeward's that was under way: without it a KeyError says nothing."""
+    """Name the innermost line of Leeward's code that raised it: without it a KeyError says nothing."""
     place, trace = "", error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code

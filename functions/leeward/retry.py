@@ -1,4 +1,4 @@
-"""Looking again a moment later: one throttled call is no reason to leave a whole cluster alone for a minute."""
+"""Retry of a read a moment later: one throttled call is no reason to skip a whole cluster for a minute."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -6,14 +6,14 @@ from typing import TypeVar
 from leeward.errors import RetryableError
 from leeward.ports import Clock
 
-PAUSES = (1.0, 2.0, 4.0)  # seconds between two looks
+PAUSES = (1.0, 2.0, 4.0)  # seconds between two reads
 
 Seen = TypeVar("Seen")
 
 
 def patiently(look: Callable[[], Seen], clock: Clock, pauses: Sequence[float] = PAUSES) -> Seen:
-    """What `look` answers, asked again after each pause. Raises what it raises at last, and at once whatever another
-    try does not change.
+    """Return the result of `look`, retried after each pause. Raises the last error; an error that a retry does not
+    change is raised at once.
     """
     for pause in pauses:
         try:

@@ -18,7 +18,7 @@ NAMESPACE = "Leeward"
 
 
 class Level(IntEnum):
-    """As LOG_LEVEL names them; lines below it are left out, metric points never."""
+    """Levels as LOG_LEVEL names them; lines below it are left out, metric points never."""
 
     DEBUG = 10
     INFO = 20
@@ -27,21 +27,21 @@ class Level(IntEnum):
 
 
 class Telemetry:
-    """What one package of the functions logs and counts; `service` is in each line and the dimension of each metric."""
+    """Logs and metrics of one package of the functions; `service` is in each line and the dimension of each metric."""
 
     def __init__(self, service: str) -> None:
         self._service = service
 
     def info(self, message: str, fields: Mapping[str, Any] | None = None) -> None:
-        """Log what went as it should; fields that are None are left out."""
+        """Log an expected event; fields that are None are left out."""
         self._log(Level.INFO, message, fields)
 
     def warning(self, message: str, fields: Mapping[str, Any] | None = None) -> None:
-        """Log what an operator may want to look at."""
+        """Log an event that an operator may want to look at."""
         self._log(Level.WARNING, message, fields)
 
     def error(self, message: str, fields: Mapping[str, Any] | None = None) -> None:
-        """Log what has failed."""
+        """Log a failure."""
         self._log(Level.ERROR, message, fields)
 
     def count(self, values: Mapping[str, int]) -> None:
@@ -66,7 +66,7 @@ class Telemetry:
 
 
 def _least() -> Level:
-    """A name that is none stands for INFO: no function fails for its log."""
+    """Return the least level. An unknown name stands for INFO: no function fails for its log."""
     name = os.environ.get("LOG_LEVEL", "").upper()
     return Level[name] if name in Level.__members__ else Level.INFO
 

@@ -1,6 +1,6 @@
-"""How long the remote calls of one invocation may take, all together: handed down with the ports, never a global.
+"""Time limit of the remote calls of one invocation together: passed down with the ports, never a global.
 
-A call whose budget is spent fails at once with a RetryableError, so that its caller still has the time to say so."""
+A call whose budget is spent fails at once with a RetryableError, so that its caller still has the time to report it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeBudget:
-    """The instant at which the last call has to be over."""
+    """Instant at which the last call has to be over."""
 
     clock: Clock
     ends: datetime
 
     @classmethod
     def of(cls, clock: Clock, seconds: float) -> TimeBudget:
-        """A budget that begins now."""
+        """Return a budget that begins now."""
         return cls(clock=clock, ends=clock.now() + timedelta(seconds=seconds))
 
     @property
@@ -31,11 +31,11 @@ class TimeBudget:
         return max(0.0, (self.ends - self.clock.now()).total_seconds())
 
     def part(self, seconds: float) -> TimeBudget:
-        """A budget of its own for one topic: so many seconds from now, and never more than what is left of this one."""
+        """Return a budget for one topic: so many seconds from now, and never more than what is left of this one."""
         return self.narrower(TimeBudget.of(self.clock, seconds))
 
     def narrower(self, other: TimeBudget | None) -> TimeBudget:
-        """Whichever of the two ends first."""
+        """Return the budget that ends first."""
         return self if other is None or self.ends <= other.ends else other
 
 
@@ -47,13 +47,13 @@ class BoundedClusters:
         self._budget = budget
 
     def names(self) -> tuple[str, ...]:
-        """In the settings' order."""
+        """Return the names in the settings' order."""
         return self._clusters.names()
 
     def policies(self, cluster: str) -> ClusterPolicies:
-        """What is written down for the cluster."""
+        """Return the cluster's policies."""
         return self._clusters.policies(cluster)
 
     def kubernetes(self, cluster: str, *, within: TimeBudget | None = None) -> Kubernetes:
-        """A client whose calls end with the budget, or with `within` where that ends earlier."""
+        """Return a client whose calls end with the budget, or with `within` where that ends earlier."""
         return self._clusters.kubernetes(cluster, within=self._budget.narrower(within))

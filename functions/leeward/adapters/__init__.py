@@ -1,3 +1,3 @@
-"""The real ports: the only room that imports botocore or urllib3, reads the environment and tells the time.
+"""Implementations of the ports: the only package that imports botocore or urllib3, reads the environment and the clock.
 
-It carries calls out and turns their errors into Leeward's tree. It decides nothing about nodes."""
+It makes calls and turns their errors into Leeward's tree. It decides nothing about nodes."""

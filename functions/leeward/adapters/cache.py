@@ -1,4 +1,4 @@
-"""Values that are read again only after a while, per process."""
+"""Values that are cached for a time, per process."""
 
 import threading
 from collections.abc import Callable, Hashable
@@ -12,7 +12,7 @@ V = TypeVar("V")
 
 
 class ExpiringCache(Generic[K, V]):
-    """Keeps what `load` gave for `lasts`. A load that raises is not kept.
+    """Cache that keeps the results of `load` for `lasts`. A load that raises is not kept.
 
     Two threads may load the same key at once; both answers are good, the later one stays.
     """
@@ -24,7 +24,7 @@ class ExpiringCache(Generic[K, V]):
         self._lock = threading.Lock()
 
     def get(self, key: K, load: Callable[[], V]) -> V:
-        """The kept value, or a freshly loaded one when it is older than the span."""
+        """Return the kept value, or a freshly loaded one when it is older than the span."""
         now = self._clock.now()
         with self._lock:
             entry = self._kept.get(key)
@@ -36,6 +36,6 @@ class ExpiringCache(Generic[K, V]):
         return value
 
     def forget(self, key: K) -> None:
-        """Load it anew next time."""
+        """Drop the value, so that it is loaded again next time."""
         with self._lock:
             self._kept.pop(key, None)

@@ -1,4 +1,4 @@
-"""The clock on the wall."""
+"""System clock."""
 
 import time
 from datetime import UTC, datetime
@@ -8,7 +8,7 @@ class SystemClock:
     """`ports.Clock` of a running process."""
 
     def now(self) -> datetime:
-        """The present in UTC."""
+        """Return the present in UTC."""
         return datetime.now(UTC)
 
     def sleep(self, seconds: float) -> None:

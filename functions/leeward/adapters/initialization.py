@@ -1,7 +1,7 @@
 """Preparation of a function before its first event: modules that its steps import late, its ports, its AWS clients.
 
-Lambda runs INIT with a full vCPU whatever the function's memory is; an invocation of 512 MB has less than a third of
-one, so that what is left for it takes three times as long and counts against its time-out."""
+Lambda runs INIT with a full vCPU whatever the function's memory is. An invocation of 512 MB has less than a third of
+one, so the same work takes three times as long there and counts against the time-out."""
 
 import os
 from collections.abc import Mapping
@@ -91,7 +91,7 @@ NEEDS: Mapping[str, Need] = {
 def initialize(environment: Mapping[str, str] = os.environ) -> None:
     """Prepare the function that Lambda names in `_HANDLER`; outside of Lambda nothing is done. Calls no AWS API.
 
-    Wrong settings are left to the first event, which answers with them.
+    Wrong settings are left to the first event, whose response names them.
     """
     need = NEEDS.get(environment.get("_HANDLER", ""))
     if need is None:

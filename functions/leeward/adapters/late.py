@@ -1,5 +1,5 @@
-"""Adapters that most functions never use: imported and built at their first call, so that the others start cold without
-them."""
+"""Adapters that most functions never use: imported and built at their first call, so that the other functions start
+cold without them."""
 
 import threading
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def late(module: str, name: str, *arguments: object, **named: object) -> Any:
-    """Stands for `module.name(*arguments, **named)` until somebody calls a method of it."""
+    """Return a stand-in for `module.name(*arguments, **named)`, which is built when one of its methods is called."""
     return _Late(module, name, arguments, named)
 
 

@@ -1,4 +1,4 @@
-"""A function's environment, read once into one frozen value; everything wrong with it is said at once."""
+"""Environment of a function, read once into one frozen value; all its errors are reported at once."""
 
 import json
 import re
@@ -15,7 +15,7 @@ _LABEL_VALUE = re.compile(r"[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?", re
 
 
 class KubernetesAccess(StrEnum):
-    """Which of a cluster's two roles a token is made for."""
+    """Role of a cluster for which a token is made."""
 
     READ = "read"
     ACT = "act"
@@ -35,7 +35,7 @@ class ServedCluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything a function is told by its deployment."""
+    """Settings that a deployment gives a function."""
 
     clusters: tuple[ServedCluster, ...]
     deployment: str
@@ -50,7 +50,7 @@ class Settings:
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str]) -> "Settings":
-        """Raises InvalidInputError with one line per problem: name, found, expected."""
+        """Read the settings. Raises InvalidInputError with one line per problem: name, found, expected."""
         reader = _Reader(environment)
         access = reader.read("KUBERNETES_ACCESS", KubernetesAccess, "one of read, act, none")
         settings = cls(
@@ -72,12 +72,12 @@ class Settings:
 
     @property
     def queue_url(self) -> str:
-        """The interruption queue stands beside its dead-letter queue."""
+        """URL of the interruption queue, which is beside its dead-letter queue."""
         return f"{self.dead_letter_queue_url.rsplit('/', 1)[0]}/{self.queue_arn.rsplit(':', 1)[-1]}"
 
     @property
     def queue_arns(self) -> frozenset[str]:
-        """Targets whose hooks are ours."""
+        """Targets whose hooks are Leeward's."""
         return frozenset({self.queue_arn, *self.hook_topics})
 
 
@@ -92,7 +92,7 @@ _CLUSTER_KEYS = {
 
 
 class _Reader:
-    """Reads variables and gathers what is wrong with them."""
+    """Reader of variables that collects their errors."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
@@ -152,7 +152,7 @@ def _state_machine(text: str) -> str:
 
 
 def _label_value(text: str) -> str:
-    """The id is the value of a taint."""
+    """Check the id as a label value: it is the value of a taint."""
     if not _LABEL_VALUE.fullmatch(text):
         raise ValueError(text)
     return text

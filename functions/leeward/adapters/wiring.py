@@ -1,6 +1,6 @@
-"""Builds the real ports; the only place that knows which adapter stands behind which.
+"""Construction of the real ports; the only place that knows which adapter implements which port.
 
-Nothing here calls AWS: clients are made when they are first used. A function's ports live as long as its process."""
+Calls no AWS API: clients are made when they are first used. A function's ports live as long as its process."""
 
 import os
 import random
@@ -36,7 +36,7 @@ if TYPE_CHECKING:  # a function starts cold without what only the command line r
     from leeward.ports_raw import RawAws
 
 POLICY_PREFIX = "/leeward"
-RESERVE_SECONDS = 2.0  # of an invocation: for telling how it ended
+RESERVE_SECONDS = 2.0  # of an invocation: to report how it ended
 _NODEGROUPS = "leeward.adapters.aws.nodegroups", "EksNodegroups"
 _NODEGROUP_CACHE = "leeward.node_template.cache", "NodegroupCache"
 _LAUNCHES = "leeward.adapters.aws.launch_templates", "Ec2LaunchSources"
@@ -44,13 +44,13 @@ _LAUNCHES = "leeward.adapters.aws.launch_templates", "Ec2LaunchSources"
 
 @cache
 def lambda_clients() -> AwsClients:
-    """The AWS clients of this process's function."""
+    """Return the AWS clients of this process's function."""
     return AwsClients()
 
 
 def invocation_ports(context: object) -> Ports:
-    """The ports of one invocation: its remote calls end before Lambda ends the function, which then says what failed.
-    Without a context (an invocation by hand) nothing limits them. A process serves one invocation at a time.
+    """Return the ports of one invocation: its remote calls end before Lambda ends the function, which then reports what
+    failed. Without a context (a manual invocation) nothing limits them. A process serves one invocation at a time.
     """
     ports, remaining = lambda_ports(), getattr(context, "get_remaining_time_in_millis", None)
     if remaining is None:
@@ -62,7 +62,7 @@ def invocation_ports(context: object) -> Ports:
 
 @cache
 def lambda_ports() -> Ports:
-    """The ports of this process's function. Raises InvalidInputError naming every wrong setting."""
+    """Build the ports of this process's function. Raises InvalidInputError naming every wrong setting."""
     settings = Settings.from_env(os.environ)
     clients, clock = lambda_clients(), SystemClock()
     access = _role_of(settings.kubernetes_access, clients, clock)
@@ -72,11 +72,11 @@ def lambda_ports() -> Ports:
 def command_line_ports(
     cluster: str, region: str | None = None, account: str | None = None, deployment: str = ""
 ) -> Ports:
-    """The ports of `leeward --cluster NAME`: the caller's own credentials, everything else by its fixed name, that of
-    the usual deployment without `deployment`.
+    """Build the ports of `leeward --cluster NAME`: the caller's own credentials, everything else by its fixed name,
+    that of the usual deployment without `deployment`.
 
-    Without `account` the caller's is asked of STS. Raises AccessDeniedError without credentials, InvalidInputError
-    without a Region.
+    Without `account` STS returns the caller's. Raises AccessDeniedError without credentials, InvalidInputError without
+    a Region.
     """
     clients = AwsClients(region)
     return _command_line_ports(_caller_settings(cluster, account, clients, deployment), clients)
@@ -85,7 +85,7 @@ def command_line_ports(
 def command_line_past(
     cluster: str, region: str | None = None, account: str | None = None, deployment: str = ""
 ) -> "tuple[Ports, PastExecutions]":
-    """What `leeward report` reads: the same ports, and what Step Functions remembers. Raises as they do."""
+    """Build the inputs of `leeward report`: the same ports, and the history of Step Functions. Raises as they do."""
     clients = AwsClients(region)
     settings = _caller_settings(cluster, account, clients, deployment)
     machines = settings.state_machine_arn.removesuffix(TERMINATION)
@@ -94,13 +94,13 @@ def command_line_past(
 
 
 def command_line_raw(region: str | None = None) -> "RawAws":
-    """What `leeward snapshot` reads of AWS, with the caller's own credentials."""
+    """Build the reader of AWS for `leeward snapshot`, with the caller's own credentials."""
     raw: RawAws = late("leeward.adapters.aws.raw_output", "AwsRawOutput", AwsClients(region), POLICY_PREFIX)
     return raw
 
 
 def command_line_deployment(region: str | None = None) -> "Deployment":
-    """What `leeward doctor` looks at, with the caller's own credentials."""
+    """Build the reader of the deployment for `leeward doctor`, with the caller's own credentials."""
     from leeward.adapters.doctor.deployment import AwsDeployment  # late: no function has it
     from leeward.adapters.doctor.rbac import ClusterRbac
 
@@ -113,7 +113,7 @@ def command_line_deployment(region: str | None = None) -> "Deployment":
 
 
 def command_line_templates(region: str | None = None) -> tuple[Nodegroups, LaunchSources]:
-    """What `leeward template` reads beside the other ports, with the caller's own credentials."""
+    """Build what `leeward template` reads beside the other ports, with the caller's own credentials."""
     clients = AwsClients(region)
     return late(*_NODEGROUPS, clients), late(*_LAUNCHES, clients)
 
@@ -124,7 +124,7 @@ def _command_line_ports(settings: Settings, clients: AwsClients) -> Ports:
 
 
 def _caller_settings(cluster: str, account: str | None, clients: AwsClients, deployment: str = "") -> Settings:
-    """Everything by its fixed name, in the account that is given or else the caller's."""
+    """Return settings by their fixed names, in the given account or else the caller's."""
     owner, partition = account, "aws"
     if owner is None:
         with aws_call("sts:GetCallerIdentity", "the default credentials"):
@@ -144,8 +144,8 @@ def build(
     say: Callable[[str], None],
     event_lost: Callable[[str], None],
 ) -> Ports:
-    """Every adapter, over one set of clients. `access`: with which credentials a cluster is entered; `say` takes what
-    somebody should know although nothing fails, `event_lost` each Event that could not be written.
+    """Build every adapter, over one set of clients. `access`: the credentials for a cluster; `say` takes messages that
+    matter although nothing fails, `event_lost` each Event that could not be written.
     """
     policies = ParameterStorePolicies(clients, clock, settings.policy_prefix)
     table = Table(clients, settings.table_name)
@@ -182,7 +182,7 @@ def build(
 
 
 def _beside(state_machine_arn: str, machine: str) -> str:
-    """The ARN of another state machine of the same deployment."""
+    """Return the ARN of another state machine of the same deployment."""
     return state_machine_arn.removesuffix(TERMINATION) + machine
 
 
@@ -205,7 +205,7 @@ def _role_of(access: KubernetesAccess, clients: AwsClients, clock: Clock) -> Cal
 
 
 def _by_name(cluster: str, *, region: str, account: str, partition: str, deployment: str = "") -> Settings:
-    """As `infra/names.py` names things."""
+    """Build the settings from the names of `infra/names.py`."""
     named = prefix(deployment)
     machine = f"{named}-{TERMINATION}"
     suffix = "amazonaws.com.cn" if partition == "aws-cn" else "amazonaws.com"

@@ -1,1 +1,1 @@
-"""Writing a cluster down as raw tool output, for the commands that work offline."""
+"""Capture of a cluster as raw tool output, for the commands that work offline."""

@@ -1,6 +1,7 @@
-"""Which launch template versions and instance types of a cluster belong into a snapshot folder.
+"""Launch template versions and instance types of a cluster that belong into a snapshot folder.
 
-Decides it from raw output alone; the same rules as for a live plan say what a group may launch (`node_template`)."""
+Decides from raw output alone; a group's possible launches follow from the same rules as for a live plan
+(`node_template`)."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,12 +19,12 @@ from leeward.node_template.gathering import look_up
 from leeward.policy.document import TemplatePolicy
 from leeward.ports_raw import Raw
 
-MOVING = ("$Default", "$Latest")  # always written, so that both can be told offline
+MOVING = ("$Default", "$Latest")  # always written, so that both can be resolved offline
 
 
 def versions_used(groups: Iterable[Group], nodegroups: Iterable[Nodegroup]) -> dict[LaunchTemplateRef, tuple[str, ...]]:
-    """By template (its reference without a version): what groups and their overrides launch, what members were launched
-    from, what node groups were made with, and the two that move.
+    """Return the versions by template (its reference without a version): those that groups and their overrides launch,
+    that members were launched from, that node groups were made with, and the two that move.
     """
     found: dict[tuple[str, str], set[str]] = {}
     for ref in _references(groups, nodegroups):
@@ -35,16 +36,16 @@ def versions_used(groups: Iterable[Group], nodegroups: Iterable[Nodegroup]) -> d
 
 
 def described(nodegroups: Iterable[Raw]) -> list[Nodegroup]:
-    """Those whose answers can be used."""
+    """Return the node groups whose answers can be used."""
     found: list[Nodegroup] = []
     for raw in nodegroups:
-        with suppress(InvalidInputError):  # a taint that nobody knows voids the answer, as everywhere
+        with suppress(InvalidInputError):  # an unknown taint effect voids the answer, as everywhere
             found.append(Nodegroup.from_json(raw["nodegroup"]))
     return found
 
 
 class RawLaunches:
-    """`ports_facts.LaunchSources` and `KnownNodegroups` on raw output. `all_types` is asked at most once, and only
+    """`ports_facts.LaunchSources` and `KnownNodegroups` on raw output. `all_types` is called at most once, and only
     where requirements choose.
     """
 
@@ -60,23 +61,23 @@ class RawLaunches:
         self._all_types = all_types
 
     def get(self, cluster: str, name: str, lasts: timedelta) -> Nodegroup | None:
-        """None where the call has failed."""
+        """Return the node group, or None where the call has failed."""
         del lasts
         return self._nodegroups.get((cluster, name))
 
     def settings(self, group: Group) -> LaunchSettings | None:
-        """What its launch template version or launch configuration says."""
+        """Return the settings of its launch template version or launch configuration."""
         if group.launch.template is not None:
             return among_versions(group.launch.template, self._versions)
         return among_configurations(group.launch.configuration or "", self._configurations)
 
     def instance_types(self, names: Iterable[str]) -> Mapping[str, InstanceType]:
-        """Those of the Region."""
+        """Return the types that the Region has."""
         known = self.all_instance_types()
         return {name: known[name] for name in names if name in known}
 
     def all_instance_types(self) -> Mapping[str, InstanceType]:
-        """Every type of the Region."""
+        """Return every type of the Region."""
         return self._all
 
     @cached_property
@@ -88,7 +89,7 @@ class RawLaunches:
 def types_used(
     cluster: str, groups: Iterable[Group], instances: Iterable[Raw], nodes: Iterable[Raw], launches: RawLaunches
 ) -> tuple[str, ...]:
-    """What the groups may launch, what runs, and what nodes say that they are; by name."""
+    """Return the types that the groups may launch, that run, and that nodes name in their labels; sorted by name."""
     running = {one["InstanceId"]: str(one.get("InstanceType") or "") for one in instances}
     labels = (one["metadata"].get("labels") or {} for one in nodes)
     found = {*running.values(), *(str(told.get(well_known.INSTANCE_TYPE_LABEL) or "") for told in labels)}

@@ -1,9 +1,9 @@
-"""What is kept of a Kubernetes object in a snapshot folder, so that no secret travels with it.
+"""Fields of a Kubernetes object that a snapshot folder keeps, so that no secret travels with it.
 
-Decides what is dropped: bookkeeping that nobody reads, and the places in which people leave passwords: the literal
+Decides what is dropped: bookkeeping that no command reads, and the places in which people leave passwords: the literal
 values of environment variables, commands and their arguments, probes and lifecycle handlers (their headers), and the
-annotations of pods but those that decisions read. Of the VPC CNI's DaemonSet the variables stay: they are its settings.
-User data of launch templates is not here, and stays: nodes are compared with it."""
+annotations of pods except those that decisions read. The variables of the VPC CNI's DaemonSet stay: they are its
+settings. User data of launch templates is not handled here, and stays: nodes are compared with it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +21,7 @@ _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 
 
 def kept(what: Listed, api_version: str, kind: str, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The object as `kubectl get -o json` prints it, without what is dropped."""
+    """Return the object as `kubectl get -o json` prints it, without the dropped fields."""
     found = {"apiVersion": api_version, "kind": kind, **raw, "metadata": _metadata(raw["metadata"])}
     match what:
         case Listed.PODS:
@@ -43,7 +43,7 @@ def _metadata(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _pod(raw: Mapping[str, Any], *, variables_of: str) -> dict[str, Any]:
-    """A pod or the template of one. `variables_of`: the container whose variables keep their values."""
+    """Reduce a pod or the template of one. `variables_of`: the container whose variables keep their values."""
     meta, spec = dict(raw.get("metadata") or {}), dict(raw.get("spec") or {})
     if "annotations" in meta:
         meta["annotations"] = {key: value for key, value in (meta["annotations"] or {}).items() if key in READ_OF_PODS}

@@ -1,8 +1,8 @@
-"""The files of a snapshot folder, each as the document that its command would print, for one cluster.
+"""Files of a snapshot folder, each as the document that its command would print, for one cluster.
 
-Decides which calls are made for which file and what of their answers belongs to the cluster: its groups by their tags,
-as live commands choose them, and what follows from those. What two files need is read once. A file whose call fails
-stays out, and those that follow from it; the others come all the same."""
+Decides which calls are made for which file and which part of their answers belongs to the cluster: its groups by their
+tags, as live commands choose them, and what follows from those. Data that two files need is read once. A file whose
+call fails is left out, as are those that follow from it; the others are written."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -37,12 +37,12 @@ KUBERNETES: Mapping[str, tuple[Listed, str, str]] = {
 
 
 class NotReadError(TerminalError):
-    """A file stays out because one that it follows from could not be read."""
+    """Error for a file that is left out because one that it follows from could not be read."""
 
 
 class Capture:
-    """One cluster at about one moment: `document` of each file by its name. `remarks`: what somebody should know
-    although the file comes.
+    """One cluster at about one moment: `document` of each file by its name. `remarks`: messages that matter although
+    the file is written.
     """
 
     def __init__(self, ports: Ports, aws: RawAws, cluster: str, now: datetime) -> None:
@@ -52,7 +52,7 @@ class Capture:
         self.remarks: list[str] = []
 
     def document(self, name: str) -> Any:
-        """Read once, a failure too. Raises LeewardError naming the call, NotReadError naming the other file."""
+        """Return it, read once, a failure too. Raises LeewardError naming the call, NotReadError naming a file."""
         if name not in self._known:
             try:
                 self._known[name] = self._listed(name) if name in KUBERNETES else AWS[name](self)
@@ -63,17 +63,17 @@ class Capture:
         return self._known[name]
 
     def policies(self) -> Sequence[Raw]:
-        """The documents that are deployed for the cluster. Raises LeewardError."""
+        """Return the documents that are deployed for the cluster. Raises LeewardError."""
         return self._aws.policies(self._cluster)
 
     def strangers(self) -> list[str]:
-        """Groups of the cluster's nodes that do not bear its tag: no live command plans for them."""
+        """Return the groups of the cluster's nodes that do not have its tag: no live command plans for them."""
         tags = [{tag["Key"]: tag.get("Value", "") for tag in one.get("Tags", ())} for one in self._instances()]
         named = {found[well_known.GROUP_TAG] for found in tags if found.get(well_known.GROUP_TAG)}
         return sorted(named - {group.name for group in self._groups()})
 
     def _listed(self, name: str) -> Raw:
-        """An API server that does not answer is asked once, not for each file."""
+        """Read a list; an API server that does not answer is called once, not for each file."""
         if self._unreachable is not None:
             raise self._unreachable
         what, api_version, kind = KUBERNETES[name]
@@ -111,7 +111,7 @@ class Capture:
         return {"LaunchConfigurations": list(self._aws.launch_configurations(names))}
 
     def _nodegroup_output(self) -> list[Raw]:
-        """One whose call fails stays out, which is what its absence means offline."""
+        """Read the node groups. One whose call fails is left out, which is what its absence means offline."""
         found: list[Raw] = []
         managed = {(group.cluster or self._cluster, group.nodegroup) for group in self._groups() if group.nodegroup}
         for cluster, name in sorted(managed):
@@ -130,7 +130,7 @@ class Capture:
         return {"LaunchTemplateVersions": list(found.values())}
 
     def _instance_output(self) -> Raw:
-        """Members of the groups and instances of the nodes; where either cannot be read, of the other."""
+        """Read members of the groups and instances of the nodes; where either cannot be read, those of the other."""
         ids: set[str] = set()
         failures: dict[str, LeewardError] = {}
         for name, of in (("auto-scaling-groups", self._members), ("nodes", self._node_instances)):
@@ -153,13 +153,13 @@ class Capture:
         return {one for one in ids if one.startswith("i-")}
 
     def _status_output(self) -> Raw:
-        """Of those that fail a check: others say nothing to anybody."""
+        """Return the status of instances that fail a check: no command reads that of the others."""
         mine = {raw["InstanceId"] for raw in self._instances()}
         found = {raw["InstanceId"]: raw for raw in self._aws.impaired() if raw["InstanceId"] in mine}
         return {"InstanceStatuses": list(found.values())}
 
     def _subnet_output(self) -> Raw:
-        """The groups', and those of their VPCs that the CNI's subnet discovery may use beside them."""
+        """Read the groups' subnets, and those of their VPCs that the CNI's subnet discovery may use beside them."""
         own = self._aws.subnets(sorted({name for group in self._groups() for name in group.subnets}))
         vpcs = sorted({str(raw.get("VpcId") or "") for raw in own} - {""})
         found = {raw["SubnetId"]: raw for raw in (*self._aws.subnets_tagged(vpcs, CNI_ROLE_TAG), *own)}
@@ -170,7 +170,7 @@ class Capture:
 
     @cached_property
     def _types(self) -> tuple[str, ...]:
-        """Without the API server the nodes' own labels are missed, which name what runs anyway."""
+        """Instance types in use. Without the API server node labels are missing, which name running types anyway."""
         versions = self._needed("launch-template-versions")["LaunchTemplateVersions"]
         configurations = self._needed("launch-configurations")["LaunchConfigurations"]
         nodegroups = described(self._needed("nodegroups"))
@@ -182,7 +182,7 @@ class Capture:
         return types_used(self._cluster, self._groups(), self._instances(), nodes, launches)
 
     def _price_output(self) -> Raw:
-        """As live commands know them: what fn sync has written down, and what it lacks from AWS."""
+        """Return prices as live commands know them: those that fn sync has recorded, and the missing ones from AWS."""
         zones = sorted({str(raw["AvailabilityZone"]) for raw in self._needed("subnets")["Subnets"]})
         told: list[str] = []
         found = known_prices(self._ports, self._cluster, self._types, zones, self._now, told)
@@ -192,13 +192,13 @@ class Capture:
         return {"on-demand": dict(found.on_demand), "spot": {name: dict(by) for name, by in found.spot.items()}}
 
     def _type_output(self) -> Raw:
-        """What the groups may launch and what runs, and whatever has a price."""
+        """Return the types that the groups may launch, that run, or that have a price."""
         priced: set[str] = set()
         try:
             prices = self.document("prices")
             priced = {*prices["on-demand"], *prices["spot"]}
         except LeewardError:
-            pass  # said of prices.json
+            pass  # reported for prices.json
         return {"InstanceTypes": list(self._aws.instance_types(sorted(priced.union(self._types))))}
 
 

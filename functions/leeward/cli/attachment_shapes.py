@@ -1,4 +1,4 @@
-"""The shapes of what a snapshot says about volumes at nodes: VolumeAttachments and the claims of PersistentVolumes."""
+"""Shapes of the volume data in a snapshot: VolumeAttachments and the claims of PersistentVolumes."""
 
 from leeward.cli.place_shapes import VOLUME_SPEC as PLACE_OF_VOLUME
 from leeward.cli.shapes import boolean, name, record, text

@@ -1,4 +1,4 @@
-"""What is read of EC2 and Auto Scaling, as the `aws` command prints it."""
+"""Shapes of the EC2 and Auto Scaling fields that are read, as the `aws` command prints them."""
 
 from leeward.cli.shapes import boolean, instant, integer, list_of, name, record, seconds, text, word
 from leeward.cli.template_shapes import GROUP_LAUNCH, every

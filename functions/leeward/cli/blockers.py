@@ -1,6 +1,6 @@
-"""`leeward blockers`: who blocks a node, and until when, with the way out.
+"""`leeward blockers`: what blocks a node, its owner, until when, and the fix.
 
-Decides how the list is printed; what blocks is decided in `leeward.blockers`."""
+Decides how the list is printed; `leeward.blockers` decides what blocks."""
 
 import argparse
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ hooks; whose each is, until when it lasts, and the way out. It changes nothing."
 
 
 def add_parser(subparsers: Any) -> None:
-    """The verb and its node."""
+    """Add the verb and its node argument."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "blockers", help="show who blocks a node, and until when", description=_DESCRIPTION
     )
@@ -29,7 +29,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Find and print; a list is done, whatever it holds. Raises InvalidInputError for a node that is not there."""
+    """Find and print the blockers; return 0, whatever the list holds. Raises InvalidInputError for an unknown node."""
     if arguments.snapshot is not None:
         snapshot = Snapshot.read(arguments.snapshot, cluster=arguments.cluster)
         scenes = offline_scenes(snapshot, arguments.node, arguments.now)

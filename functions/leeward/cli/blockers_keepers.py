@@ -1,6 +1,6 @@
-"""Which upgrades and rounds keep nodes from being scaled down, as `leeward blockers` tells them.
+"""Upgrades and rounds that keep nodes from being scaled down, as `leeward blockers` shows them.
 
-Decides what is asked about them, and only where a node says that one keeps it."""
+Decides what is read about them, and only where a node names one as its keeper."""
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
@@ -14,7 +14,7 @@ from leeward.model.well_known import KEPT_FOR, OF_ROUND
 from leeward.ports import Ports
 from leeward.upgrade.status import Phase
 
-SWEEP = timedelta(minutes=1)  # between two sweeps, which let go of what nobody works for
+SWEEP = timedelta(minutes=1)  # between two runs of the minute reconciler, which releases nodes without an execution
 _MOVES = {
     Phase.SCALING_UP,
     Phase.CORDONING,
@@ -22,16 +22,16 @@ _MOVES = {
     Phase.SCALING_DOWN,
     Phase.ABORTING,
     Phase.ROLLING_BACK,
-}  # the others wait for a window, a canary or somebody, or have ended
+}  # the other phases wait for a window, a canary or an operator, or have ended
 
 
 def offline_keepers(nodes: Iterable[Node]) -> Mapping[str, Keeper]:
-    """By name: what the nodes alone tell."""
+    """Return the keepers by name, from the nodes alone."""
     return {name: Keeper(name=name) for name in _names(nodes)}
 
 
 def live_keepers(nodes: Iterable[Node], cluster: str, ports: Ports) -> Mapping[str, Keeper]:
-    """By name, with where each stands: one look at the group of an upgrade, one read of the round."""
+    """Return the keepers by name, each with its state: one read of the group of an upgrade, one read of the round."""
     return {
         name: _round(name, cluster, ports) if name.startswith(OF_ROUND) else _upgrade(name, cluster, ports)
         for name in _names(nodes)
@@ -43,7 +43,7 @@ def _names(nodes: Iterable[Node]) -> list[str]:
 
 
 def _upgrade(group: str, cluster: str, ports: Ports) -> Keeper:
-    """As the sweep judges it: an upgrade that has ended, or on which no execution works, keeps no node any more."""
+    """Judge an upgrade as the minute reconciler does: one that has ended or has no execution keeps no node."""
     try:
         status = live_status(group, cluster, ports)
     except InvalidInputError:  # the group is gone, or no policy selects it and no upgrade is known
@@ -55,7 +55,9 @@ def _upgrade(group: str, cluster: str, ports: Ports) -> Keeper:
 
 
 def _round(name: str, cluster: str, ports: Ports) -> Keeper:
-    """A round that is open is brought to its end by whoever finds its execution dead: it keeps its nodes until then."""
+    """Return the keeper of a round. The reconciler that finds the execution of an open round dead ends the round: until
+    then it keeps its nodes.
+    """
     record = ports.rounds.read(cluster)
     if record is None or not record.open or name != f"{OF_ROUND}{record.number}":
         return _left_behind(name, ports)

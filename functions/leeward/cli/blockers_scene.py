@@ -1,6 +1,6 @@
-"""What the blockers of nodes are found from, offline or live.
+"""Inputs from which the blockers of nodes are found, offline or live.
 
-Decides where each part comes from; what blocks is decided in `leeward.blockers`."""
+Decides where each part comes from; `leeward.blockers` decides what blocks."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,8 +36,8 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What all nodes of a cluster share. `claims`: PersistentVolume -> claim; `policies` in their order; `records` by
-    instance, of terminations that are under way; `keepers` by what nodes say in `leeward.dev/kept-for`.
+    """Data that all nodes of a cluster share. `claims`: PersistentVolume -> claim; `policies` in their order; `records`
+    of open terminations by instance; `keepers` by the value of the nodes' `leeward.dev/kept-for`.
     """
 
     pods: tuple[Pod, ...]
@@ -54,7 +54,7 @@ class Surroundings:
     keepers: Mapping[str, Keeper] = field(default_factory=dict)
 
     def scenes(self, nodes: Iterable[Node], now: datetime) -> list[NodeScene]:
-        """Of these nodes, in the order of their names."""
+        """Return the scenes of these nodes, ordered by node name."""
         pods_on = _grouped((pod.node, pod) for pod in self.pods)
         attached = _grouped((one.node, one) for one in self.attachments)
         budgets = BudgetIndex(self.budgets)
@@ -82,7 +82,7 @@ class Surroundings:
         return found
 
     def _timed(self, scene: NodeScene, group: Group | None, now: datetime) -> NodeScene:
-        """With the policy, the hooks and whatever has a deadline."""
+        """Add the policy, the hooks and every deadline to a scene."""
         policy = policy_for(self.policies, scene.group, group.tags if group else {}) if scene.group else None
         chosen = policy or UNSELECTED
         record = self.records.get(scene.node.instance_id)
@@ -109,7 +109,7 @@ class Surroundings:
 
 
 def offline_scenes(snapshot: Snapshot, node: str | None, now: datetime) -> list[NodeScene]:
-    """Of the node, or of all. Raises InvalidInputError when there is no such node."""
+    """Return the scene of the node, or of all nodes. Raises InvalidInputError when there is no such node."""
     chosen = [one for one in snapshot.nodes if node in {None, one.name}]
     if node is not None and not chosen:
         names = ", ".join(sorted(known.name for known in snapshot.nodes)[:10]) or "none at all"
@@ -131,7 +131,7 @@ def offline_scenes(snapshot: Snapshot, node: str | None, now: datetime) -> list[
 
 
 def live_scenes(ports: Ports, cluster: str, node: str | None, now: datetime) -> list[NodeScene]:
-    """As `offline_scenes`, from the cluster's API, EC2, Auto Scaling and the table."""
+    """Return the same as `offline_scenes`, from the cluster's API, EC2, Auto Scaling and the table."""
     kubernetes = ports.clusters.kubernetes(cluster)
     one = kubernetes.node(node) if node is not None else None
     if node is not None and one is None:
@@ -165,7 +165,7 @@ def live_scenes(ports: Ports, cluster: str, node: str | None, now: datetime) -> 
 
 
 def _surging(scene: NodeScene, pods: tuple[Pod, ...], kubernetes: Kubernetes | None = None) -> NodeScene:
-    """With the pods that get a second replica first; live, as far as a budget forbids evicting them as they are."""
+    """Add the pods that get a second replica first; live, only those that a budget forbids evicting as they are."""
     if scene.policy is None or not scene.policy.drain.surge_single_replicas:
         return scene
     lone = [pod for pod in lone_pods(scene.pods, pods) if refusal(pod, scene.budgets)]
@@ -173,7 +173,7 @@ def _surging(scene: NodeScene, pods: tuple[Pod, ...], kubernetes: Kubernetes | N
 
 
 def _open_records(ports: Ports, nodes: Iterable[Node]) -> dict[str, TerminationRecord]:
-    """Of nodes that are on their way out: the others have no termination under way."""
+    """Return the open records of nodes that are tainted or terminating: the others have no termination under way."""
     records = ports.claims.read_all(node.instance_id for node in nodes if node.instance_id.startswith("i-"))
     return {instance: record for instance, record in records.items() if record.status is Status.OPEN}
 

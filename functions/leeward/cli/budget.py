@@ -1,6 +1,6 @@
 """`leeward budget`: how many nodes may be disrupted now, for each policy and reason.
 
-Decides how it is printed; what counts is decided in `leeward.disruption.budget_counts`."""
+Decides how the result is printed; `leeward.disruption.budget_counts` decides what counts."""
 
 import argparse
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ count. A budget for one zone has a line of its own: a node needs both."""
 
 
 def add_parser(subparsers: Any) -> None:
-    """The verb alone: everything else is a general option."""
+    """Add the verb, which has general options only."""
     subparsers.add_parser("budget", help="show how many nodes may be disrupted now", description=_DESCRIPTION)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Count and print."""
+    """Count and print the allowed disruptions."""
     snapshot = cluster_of(arguments, "budget")
     found = all_allowances(snapshot)
     emit(to_json(found), arguments.output, lambda: _table(found, snapshot.remarks))
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def to_json(found: Sequence[Allowance]) -> dict[str, Any]:
-    """docs/command-line.md; `docs/schema/budget.json` describes it."""
+    """Return the document that docs/command-line.md and `docs/schema/budget.json` describe."""
     return {
         "budgets": [
             {

@@ -1,6 +1,6 @@
-"""A whole cluster for pure decisions, from a snapshot folder or live.
+"""State of a whole cluster for pure decisions, from a snapshot folder or live.
 
-Decides where each part comes from; how the parts belong together is decided in `leeward.snapshot`."""
+Decides where each part comes from; `leeward.snapshot` decides how the parts belong together."""
 
 import argparse
 import random
@@ -38,7 +38,7 @@ NO_POLICY = (
 
 
 def cluster_of(arguments: argparse.Namespace, verb: str) -> ClusterSnapshot:
-    """Of --snapshot or --cluster. Raises InvalidInputError without either."""
+    """Return the cluster of --snapshot or --cluster. Raises InvalidInputError without either."""
     if arguments.snapshot is not None:
         return offline_cluster(read_snapshot(arguments, verb), arguments.cluster or "", arguments.now)
     ports = _live_ports(arguments, verb)
@@ -46,7 +46,7 @@ def cluster_of(arguments: argparse.Namespace, verb: str) -> ClusterSnapshot:
 
 
 def _with_rounds(snapshot: ClusterSnapshot, ports: Ports) -> ClusterSnapshot:
-    """What the table knows of rounds and upgrades; where Leeward is not installed there is none."""
+    """Add the table's rounds and upgrades; a table that cannot be read (Leeward is not installed) gives a remark."""
     try:
         return with_the_table(snapshot, ports, ports.rounds.read(snapshot.cluster))
     except LeewardError as error:
@@ -55,7 +55,7 @@ def _with_rounds(snapshot: ClusterSnapshot, ports: Ports) -> ClusterSnapshot:
 
 
 def impaired_of(arguments: argparse.Namespace, verb: str) -> Mapping[str, Impairment]:
-    """Instances whose status checks fail, by id. Raises InvalidInputError as `cluster_of`."""
+    """Return the instances whose status checks fail, by id. Raises InvalidInputError as `cluster_of` does."""
     if arguments.snapshot is None:
         return _live_ports(arguments, verb).instances.impaired()
     told = map(Impairment.from_json, read_snapshot(arguments, verb).raw("instance-status"))
@@ -73,7 +73,7 @@ def _live_ports(arguments: argparse.Namespace, verb: str) -> Ports:
 
 
 def offline_cluster(snapshot: Snapshot, cluster: str, now: datetime) -> ClusterSnapshot:
-    """From the folder. Raises InvalidInputError naming file, path, found and expected."""
+    """Return the cluster of the folder. Raises InvalidInputError naming file, path, found and expected."""
     remarks = [] if snapshot.policies is not None else [NO_POLICY]
     policies = snapshot.policies or ClusterPolicies(settings=ClusterSettings(name=cluster))
     groups = {group.name: group for group in _with_zones(snapshot)}
@@ -129,7 +129,7 @@ def _launchable(group: Group, policy: NodePolicy, facts: LaunchFacts, instances:
 
 
 def _with_zones(snapshot: Snapshot) -> Iterable[Group]:
-    """A group whose zones are not told has those of its subnets."""
+    """Yield every group; one that reports no zones gets those of its subnets."""
     zones = {subnet.id: subnet.zone for subnet in _subnets(snapshot).values()}
     for group in snapshot.groups.values():
         told = tuple(dict.fromkeys(zones[name] for name in group.subnets if name in zones))
@@ -142,7 +142,7 @@ def _subnets(snapshot: Snapshot) -> dict[str, Subnet]:
 
 
 def _prices(raw: Iterable[Mapping[str, Any]]) -> Prices:
-    """Several documents are joined, the later one winning."""
+    """Join all documents; a later one wins."""
     on_demand: dict[str, float] = {}
     spot: dict[str, dict[str, float]] = {}
     for document in raw:

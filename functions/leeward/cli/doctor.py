@@ -1,6 +1,6 @@
-"""`leeward doctor [--cluster NAME]`: is the deployment in order, and what is to be done where it is not.
+"""`leeward doctor [--cluster NAME]`: check the deployment and suggest fixes.
 
-Decides how it is asked for and printed; what is in order is decided in `leeward.doctor`."""
+Decides how the checks are requested and printed; `leeward.doctor` decides what is in order."""
 
 import argparse
 from collections.abc import Iterable, Sequence
@@ -24,18 +24,18 @@ runs, clusters, policies, groups) and says whether it is in order, what was foun
 nothing. Without --cluster it looks into all clusters that the deployment serves. What may not be read is unknown, and
 the permission named. Exit code 1 when something has failed; warnings and unknowns are not."""
 _STYLES = {State.OK: "green", State.WARNING: "yellow", State.FAILED: "bold red", State.UNKNOWN: "cyan"}
-_NAMED = 3  # objects of a line of what is in order
+_NAMED = 3  # objects named in a line of objects that are in order
 
 
 def add_parser(subparsers: Any) -> None:
-    """The verb."""
+    """Add the verb."""
     subparsers.add_parser(
         "doctor", help="show what of the deployment is not in order, and the way out", description=_DESCRIPTION
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Look and tell; 1 where something has failed. Raises InvalidInputError for a snapshot."""
+    """Run the checks and print them; return 1 if any has failed. Raises InvalidInputError for a snapshot."""
     if arguments.snapshot is not None:
         raise InvalidInputError(
             "doctor: found --snapshot, expected --cluster NAME or no cluster at all: a deployment is looked at live"
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def to_json(findings: Iterable[Finding]) -> dict[str, Any]:
-    """docs/command-line.md; `docs/schema/doctor.json` describes it."""
+    """Return the document that docs/command-line.md and `docs/schema/doctor.json` describe."""
     return {"findings": [found.to_json() for found in findings]}
 
 
@@ -75,7 +75,7 @@ def _table(findings: Sequence[Finding]) -> RenderableType:
 
 
 def _block(part: Part, findings: Sequence[Finding]) -> RenderableType:
-    """What is in order takes a line for each check, everything else one for each finding, with its way out."""
+    """Build one table: one line for each check that is in order, one line for each other finding, with its fix."""
     table = Table(
         title=part.value, title_justify="left", title_style="bold", show_header=False, box=None, pad_edge=False
     )
@@ -97,7 +97,7 @@ def _block(part: Part, findings: Sequence[Finding]) -> RenderableType:
 
 
 def _short(fine: Sequence[Finding]) -> str:
-    """The objects without the words that all of them begin with."""
+    """Return the objects without the words that all of them begin with."""
     if len(fine) == 1:
         return f"{fine[0].object}: {fine[0].found}"
     words = [found.object.split() for found in fine]

@@ -1,7 +1,8 @@
-"""`leeward drain`: what would leave a node, in which order and how, what stays, what forbids it; live, it starts it.
+"""`leeward drain`: the pods that leave a node, in order and by method, those that stay, and those that forbid the
+drain; live, it starts the drain.
 
-Decides how kubectl's flags become options and how a plan is printed; the plan itself is made in
-`leeward.termination.drain_plan`."""
+Decides how kubectl's flags become options and how a plan is printed; `leeward.termination.drain_plan` makes the plan.
+"""
 
 import argparse
 import re
@@ -34,7 +35,7 @@ Live and without --dry-run it starts the node's termination: drain, settle, term
 
 
 def add_parser(subparsers: Any) -> None:
-    """The verb and kubectl's flags. A flag that is absent means what the policy says."""
+    """Add the verb and kubectl's flags. An absent flag means that the policy decides."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "drain", help="drain and terminate a node, or show how that would go", description=_DESCRIPTION
     )
@@ -70,7 +71,7 @@ def _add_flag(
     more_true: tuple[str, ...] = (),
     more_false: tuple[str, ...] = (),
 ) -> None:
-    """A boolean as kubectl takes it: `--flag` or `--flag=true|false`, never `--flag false`."""
+    """Add a boolean flag as kubectl takes it: `--flag` or `--flag=true|false`, never `--flag false`."""
     where = flag.removeprefix("--").replace("-", "_")
     parser.add_argument(flag, dest=where, action="store_const", const=True, help=f"{help_text} [=true|false]")
     for value, words in ((True, (*TRUE, *more_true)), (False, (*FALSE, *more_false))):
@@ -85,7 +86,7 @@ def _seconds(text: str) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Plan, print, and, live and without --dry-run, start. 1 when something refuses."""
+    """Plan, print, and, live and without --dry-run, start. Return 1 when a pod or a node refuses."""
     if (arguments.node is None) == (arguments.group is None):
         found = "neither NODE nor" if arguments.node is None else "both NODE and"
         raise InvalidInputError(f"drain: found {found} --group, expected one of them (see leeward drain --help)")
@@ -128,7 +129,7 @@ def _run_live(arguments: argparse.Namespace) -> int:
 
 
 def _order(arguments: argparse.Namespace) -> Order:
-    """A call without flags leaves everything to the policy."""
+    """Build the order; a call without flags leaves everything to the policy."""
     options = replace(options_of(arguments), deadline=None)
     return Order(
         cluster=arguments.cluster,
@@ -154,14 +155,16 @@ def _plan(scene: Scene, arguments: argparse.Namespace) -> DrainPlan:
 
 
 def _options(scene: Scene, arguments: argparse.Namespace) -> DrainOptions:
-    """A drain under way keeps the deadline that an earlier call has set; a call can only tighten it."""
+    """Combine the flags with an open drain's deadline: that deadline, set by an earlier call, can only be tightened."""
     options, known = options_of(arguments), scene.record.options if scene.record else None
     given = [moment for moment in (options.deadline, known.deadline if known else None) if moment is not None]
     return replace(options, deadline=min(given, default=None))
 
 
 def _deadline(scene: Scene, asked: datetime | None, now: datetime) -> datetime | None:
-    """When the node goes whatever happens: as asked, by the policy, or by what its open termination knows."""
+    """Return when the node is terminated unconditionally: the earliest of the requested deadline and that of the policy
+    or of the open termination.
+    """
     record, grace = scene.record, scene.policy.termination_grace_period
     known = now + grace if grace is not None else None
     if record is not None:
@@ -171,7 +174,7 @@ def _deadline(scene: Scene, asked: datetime | None, now: datetime) -> datetime |
 
 
 def options_of(arguments: argparse.Namespace) -> DrainOptions:
-    """kubectl's flags; a negative grace period is the pod's own, a skip time-out of 0 skips no pod, as in kubectl."""
+    """Read kubectl's flags; as there, a negative grace period is the pod's own, a skip time-out of 0 skips no pod."""
     grace, skip = arguments.grace_period, arguments.skip_wait_for_delete_timeout
     return DrainOptions(
         evict_unmanaged=arguments.force,
@@ -185,7 +188,7 @@ def options_of(arguments: argparse.Namespace) -> DrainOptions:
 
 
 def to_json(scene: Scene, plan: DrainPlan, now: datetime) -> dict[str, Any]:
-    """docs/command-line.md; `docs/schema/drain.json` describes it."""
+    """Return the document that docs/command-line.md and `docs/schema/drain.json` describe."""
     over = scene.gone or (plan.deadline is not None and plan.deadline <= now)
     volumes = drain_volumes(plan, scene.volumes, waits=not over and bool(scene.policy.volume_detach_timeout))
     return {

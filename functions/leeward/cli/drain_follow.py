@@ -1,6 +1,6 @@
-"""Following drains that were started, until each has come to its end; whoever stops looking stops nothing.
+"""Progress of started drains until each has ended; interrupting it stops no drain.
 
-Reads the table's records alone: what Leeward knows of a termination, it has written down there."""
+Reads the table's records alone: they hold everything that Leeward knows of a termination."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -27,8 +27,8 @@ Say = Callable[[str], None]
 
 
 def follow(nodes: Sequence[tuple[str, str]], ports: Ports, say: Say) -> int:
-    """`nodes`: (name, instance). A line for every change. 0 when every node is gone, 1 when one was given back or
-    could not be brought to its end by now, 130 after a Ctrl-C, which leaves everything running.
+    """Print a line for every change of `nodes`, pairs (name, instance). Return 0 when every node is terminated, 1 when
+    one was returned to service or could not be terminated by now, 130 after a Ctrl-C, which leaves everything running.
     """
     known: dict[str, str] = {}
     left = dict(nodes)
@@ -52,13 +52,13 @@ def follow(nodes: Sequence[tuple[str, str]], ports: Ports, say: Say) -> int:
 
 
 def print_progress(line: str) -> None:
-    """On standard error: standard output holds the plan."""
+    """Print to standard error: standard output holds the plan."""
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
 
 
 def _look(record: TerminationRecord | None) -> tuple[str, bool | None]:
-    """How it stands in a sentence; whether it has ended, and well."""
+    """Return the state as a sentence, and the result: True terminated, False failed or in service, None under way."""
     if record is None:
         return "nothing is written down about it any more", False
     if record.status is Status.CLOSED:

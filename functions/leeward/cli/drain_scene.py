@@ -1,6 +1,6 @@
-"""What a drain is planned from: one node, its pods and everything that has a say, offline or live.
+"""Inputs from which a drain is planned: one node, its pods and every object that affects them, offline or live.
 
-Decides where each part comes from; what happens to the pods is decided in `leeward.termination.drain_plan`."""
+Decides where each part comes from; `leeward.termination.drain_plan` decides what happens to the pods."""
 
 from dataclasses import dataclass
 
@@ -21,9 +21,9 @@ from leeward.termination.volumes import HeldVolume, held_volumes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """One node to drain. `selected` None: no policy selects its group, the defaults then stand in for planning.
-    `record`: its open termination, where one is under way. `gone`: EC2 has ended the instance. `volumes`: what is
-    attached to the node. `surged`: pods that get a second replica before they leave, `namespace/name`.
+    """One node to drain. `selected` None: no policy selects its group, so planning uses the defaults. `record`: its
+    open termination, if any. `gone`: EC2 has ended the instance. `volumes`: volumes attached to the node. `surged`:
+    pods that get a second replica before they leave, `namespace/name`.
     """
 
     node: Node
@@ -40,12 +40,12 @@ class Scene:
 
     @property
     def policy(self) -> DrainPolicy:
-        """How its pods leave."""
+        """Drain policy of its pods."""
         return self.selected.drain if self.selected else DrainPolicy()
 
 
 def offline_scenes(snapshot: Snapshot, *, node: str | None, group: str | None) -> list[Scene]:
-    """The node, or all nodes of the group by name. Raises InvalidInputError when there is no such node or group."""
+    """Return the node, or all nodes of the group by name. Raises InvalidInputError for an unknown node or group."""
     if node is not None:
         found = snapshot.node(node)
         if found is None:
@@ -88,7 +88,7 @@ def _offline_scene(snapshot: Snapshot, node: Node) -> Scene:
 
 
 def live_scenes(ports: Ports, cluster: str, *, node: str | None, group: str | None) -> list[Scene]:
-    """As `offline_scenes`, from the cluster's API, EC2, Auto Scaling and the table."""
+    """Return the same as `offline_scenes`, from the cluster's API, EC2, Auto Scaling and the table."""
     kubernetes = ports.clusters.kubernetes(cluster)
     if node is not None:
         found = kubernetes.node(node)

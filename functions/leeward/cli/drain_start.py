@@ -1,6 +1,6 @@
-"""Starting real terminations: claim the instance for the operator, start its state machine, wake it if it sleeps.
+"""Start of real terminations: claim the instance for the operator, start its state machine, wake it if it sleeps.
 
-Decides which nodes may be taken; how they then leave is the state machine's business."""
+Decides which nodes may be terminated; the state machine decides how."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,11 +16,11 @@ from leeward.termination import execution
 
 
 class RefusedError(TerminalError):
-    """The command may not do this; nothing was changed."""
+    """Refusal of a command; nothing was changed."""
 
 
 def why_not(scene: Scene) -> str | None:
-    """Why Leeward may not terminate this node, None when it may."""
+    """Return the reason why Leeward may not terminate this node, or None when it may."""
     if scene.instance is None:
         return f"{scene.node.name}: EC2 knows no instance {scene.node.instance_id!r} behind it"
     if scene.selected is None:
@@ -30,7 +30,7 @@ def why_not(scene: Scene) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What one call asks for. `options` None: no flag of kubectl's was given, the policy decides."""
+    """Parameters of one call. `options` None: none of kubectl's flags was given, so the policy decides."""
 
     cluster: str
     deadline: datetime | None
@@ -39,15 +39,15 @@ class Order:
 
 
 def node_of(scene: Scene) -> tuple[str, str]:
-    """(node, instance) of a scene that was started."""
+    """Return (node, instance) of a started scene."""
     return scene.node.name, scene.node.instance_id
 
 
 def start(scene: Scene, ports: Ports, order: Order) -> str:
-    """Claim and start; answers the execution's name.
+    """Claim the instance, start its execution and return the execution's name.
 
-    Run twice, the second cause joins the first one's termination, and there is one execution.
-    Raises RefusedError for a node that Leeward may not take.
+    Idempotent: a second cause joins the first one's termination, and there is one execution. Raises RefusedError for a
+    node that Leeward may not terminate.
     """
     reason = why_not(scene)
     if reason or scene.instance is None:

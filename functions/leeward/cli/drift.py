@@ -1,6 +1,7 @@
-"""`leeward drift`: which nodes differ from what their group would launch now, in what, and what puts that right.
+"""`leeward drift`: the nodes that differ from what their group would launch now, the fields that differ, and the
+remedy.
 
-Decides how it is printed; what has drifted is decided in `leeward.drift`."""
+Decides how the result is printed; `leeward.drift` decides what has drifted."""
 
 import argparse
 from collections.abc import Sequence
@@ -21,12 +22,12 @@ drift as well, and none where nothing has drifted or drift is switched off."""
 
 
 def add_parser(subparsers: Any) -> None:
-    """The verb alone: everything else is a general option."""
+    """Add the verb, which has general options only."""
     subparsers.add_parser("drift", help="show which nodes have drifted, and in what", description=_DESCRIPTION)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Compare and print; a report is done, whatever it finds."""
+    """Compare and print; return 0, whatever the report finds."""
     snapshot = cluster_of(arguments, "drift")
     found = all_drift(snapshot)
     emit(to_json(found), arguments.output, lambda: _table(found, snapshot.remarks))
@@ -34,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def to_json(found: Sequence[Drifted]) -> dict[str, Any]:
-    """docs/command-line.md; `docs/schema/drift.json` describes it."""
+    """Return the document that docs/command-line.md and `docs/schema/drift.json` describe."""
     return {
         "nodes": [
             {

@@ -1,6 +1,6 @@
-"""`leeward explain-event`: what a queue message says and what Leeward would do about it.
+"""`leeward explain-event`: the content of a queue message and Leeward's decision on it.
 
-Decides how a decision is printed; the decision itself is made in `leeward.interruption.decide`. It does nothing."""
+Decides how a decision is printed; `leeward.interruption.decide` makes the decision. Changes nothing."""
 
 import argparse
 import sys
@@ -28,7 +28,7 @@ from leeward.model.times import format_instant
 from leeward.ports import Ports
 
 STDIN = "-"
-QUEUE_NAME = "leeward-interruption"  # its hooks are ours; offline the account is not known
+QUEUE_NAME = "leeward-interruption"  # its hooks are Leeward's; offline the account is not known
 WITH_DEADLINE = frozenset(
     {Kind.SPOT_INTERRUPTION, Kind.CAPACITY_RESERVATION, Kind.SCHEDULED_CHANGE, Kind.ASG_TERMINATE}
 )
@@ -38,7 +38,7 @@ how a lifecycle hook is answered, and why. Each FILE holds the body of one SQS m
 
 
 def add_parser(subparsers: Any) -> None:
-    """The verb and its files."""
+    """Add the verb and its files."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "explain-event", help="what a queue message says, and what would be done", description=_DESCRIPTION
     )
@@ -46,7 +46,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print one object for one body, an array for several. Always 0: a body that is malformed is an answer too."""
+    """Print one object for one body, an array for several. Return 0 always: a malformed body is a result too."""
     bodies = [_read(name) for name in arguments.files]
     documents = _explain(bodies, arguments)
     emit(documents[0] if len(documents) == 1 else documents, arguments.output, lambda: _table(documents))
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _read(name: str) -> str:
-    """The text, whatever its bytes: a body that is no JSON is the parser's to judge. Raises InvalidInputError."""
+    """Return the text, whatever its bytes: the parser judges a body that is not JSON. Raises InvalidInputError."""
     try:
         if name == STDIN:
             raw = sys.stdin.buffer.read() if hasattr(sys.stdin, "buffer") else sys.stdin.read().encode()
@@ -92,7 +92,7 @@ def _decide(found: Message | MalformedMessageError, world: World, now: datetime)
 
 
 def world_of(snapshot: Snapshot, cluster: str, origins: frozenset[tuple[str, str]]) -> World:
-    """A snapshot as the interruption room sees it: a group belongs to the cluster when a policy selects it."""
+    """Return a snapshot as the interruption package reads it: the cluster's groups are those that a policy selects."""
     name = cluster or (snapshot.policies.settings.name if snapshot.policies else "") or "snapshot"
     targets = [hook.target_arn for hooks in snapshot.hooks.values() for hook in hooks if hook.target_arn]
     return World(
@@ -138,7 +138,7 @@ def _attempts(decision: Decision, ports: Ports) -> Mapping[str, int]:
 
 
 def _attempt(record: TerminationRecord | None) -> int:
-    """The one that this cause would start or join."""
+    """Return the attempt that this cause would start or join."""
     if record is None:
         return 1
     return record.attempt + (record.status is Status.CLOSED)
@@ -150,7 +150,7 @@ def document_of(
     now: datetime,
     attempts: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
-    """The document of docs/schema/explain-event.json; every key is always there."""
+    """Return the document of docs/schema/explain-event.json; every key is always present."""
     message = found if isinstance(found, Message) else None
     deadline = decision.deadline if decision.kind in WITH_DEADLINE else None
     offering = decision.unavailable

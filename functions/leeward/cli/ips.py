@@ -1,7 +1,7 @@
-"""`leeward ips`: how many addresses of its subnet a node takes.
+"""`leeward ips`: number of addresses that a node takes from its subnet.
 
-Decides whose settings count (flags, then policies, then the aws-node DaemonSet) and how the answer is printed; the
-counting is done in `leeward.placement.cni`."""
+Decides whose settings count (flags, then policies, then the aws-node DaemonSet) and how the result is printed;
+`leeward.placement.cni` counts."""
 
 import argparse
 import re
@@ -25,7 +25,7 @@ defaults, or with --snapshot those of the aws-node DaemonSet and of the policies
 
 
 def add_parser(subparsers: Any) -> None:
-    """The verb, the node, and the CNI's settings."""
+    """Add the verb, the node, and the CNI's settings."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "ips", help="count the addresses that a node takes from its subnet", description=_DESCRIPTION
     )
@@ -41,15 +41,15 @@ def add_parser(subparsers: Any) -> None:
 
 
 def count(text: str) -> int:
-    """A whole number from 0 on. Raises ArgumentTypeError."""
+    """Parse a whole number from 0 on. Raises ArgumentTypeError."""
     if not re.fullmatch(r"\d{1,6}", text, re.ASCII):
         raise argparse.ArgumentTypeError(f"found {text!r}, expected a whole number, 0 to 999999")
     return int(text)
 
 
 def _setting(text: str) -> str:
-    """Whole numbers only: a typing error is not to count as the default. Negative ones do, as in the CNI; empty is
-    unset.
+    """Check that the text is a whole number: a typing error must not count as the default. Negative numbers do, as in
+    the CNI; empty is unset.
     """
     if text and not re.fullmatch(r"[+-]?\d{1,9}", text, re.ASCII):
         raise argparse.ArgumentTypeError(f"found {text!r}, expected a whole number")
@@ -57,7 +57,7 @@ def _setting(text: str) -> str:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Count and print."""
+    """Count and print the addresses."""
     snapshot = None
     if arguments.snapshot is not None or arguments.cluster is not None:
         snapshot = read_snapshot(arguments, "ips")
@@ -85,7 +85,7 @@ def _limits(name: str, snapshot: Snapshot | None) -> InstanceType:
 
 
 def to_json(held: NodeIps, accounting: Accounting) -> dict[str, Any]:
-    """docs/command-line.md; `docs/schema/ips.json` describes it."""
+    """Return the document that docs/command-line.md and `docs/schema/ips.json` describe."""
     return {
         "enis": held.enis,
         "maxEnis": held.max_enis,

@@ -1,8 +1,7 @@
-"""How many interfaces and addresses an instance type may have: from the snapshot's instance-types.json, else from a
-table.
+"""Limits of interfaces and addresses of an instance type: from the snapshot's instance-types.json, else from a table.
 
-The table (`ips_limits.json`: interfaces of the default network card, addresses of each, vCPUs) holds what EC2's
-DescribeInstanceTypes said when it was made; a type that is newer has to come with a snapshot."""
+The table (`ips_limits.json`: interfaces of the default network card, addresses of each, vCPUs) holds the answer of
+EC2's DescribeInstanceTypes at the time it was made; a newer type has to come with a snapshot."""
 
 import json
 from collections.abc import Iterable
@@ -21,7 +20,7 @@ def _table() -> dict[str, tuple[int, int, int]]:
 
 
 def limits_of(name: str, snapshot: Snapshot | None) -> InstanceType | None:
-    """The type, None when neither the snapshot nor the table knows it. Raises InvalidInputError for a broken file."""
+    """Return the type, None when neither snapshot nor table has it. Raises InvalidInputError for a broken file."""
     raw = () if snapshot is None else snapshot.raw("instance-types")
     found = next((one for one in raw if one["InstanceType"] == name), None)
     if found is not None:
@@ -34,12 +33,12 @@ def limits_of(name: str, snapshot: Snapshot | None) -> InstanceType | None:
 
 
 def types_named(names: Iterable[str], snapshot: Snapshot | None) -> tuple[InstanceType, ...]:
-    """By name; one that nobody knows comes without limits, so that accounting says so."""
+    """Return the types sorted by name; an unknown type comes without limits, so that accounting says so."""
     return tuple(
         limits_of(name, snapshot) or InstanceType(name=name, vcpus=0, memory_mib=0) for name in sorted(set(names))
     )
 
 
 def vcpus_by_type(names: Iterable[str], snapshot: Snapshot | None) -> dict[str, int]:
-    """Thousandths of a core by type, for nodes whose status does not say."""
+    """Return thousandths of a core by type, for nodes whose status does not report them."""
     return {kind.name: kind.vcpus * 1000 for kind in types_named(names, snapshot)}

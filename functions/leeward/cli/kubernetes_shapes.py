@@ -1,4 +1,4 @@
-"""What is read of Kubernetes objects, as `kubectl get -o json` prints them."""
+"""Shapes of the Kubernetes fields that are read, as `kubectl get -o json` prints them."""
 
 from leeward.cli.place_shapes import POD_PLACE
 from leeward.cli.scheduling_shapes import NODE_AMOUNTS, POD_NEEDS, pod_template
@@ -45,7 +45,7 @@ _LABEL_SELECTOR = record({}, {"matchLabels": _TEXTS, "matchExpressions": list_of
 
 
 def kubernetes_object(kind: str, spec: Shape = anything, status: Shape = anything) -> Shape:
-    """An object of the kind, with what every object has."""
+    """Return the shape of an object of the kind, with the fields that every object has."""
     return record({"metadata": _META}, {"kind": word(kind), "spec": spec, "status": status})
 
 

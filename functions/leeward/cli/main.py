@@ -1,7 +1,7 @@
-"""The `leeward` command: its options, its verbs, and what its exit code says.
+"""`leeward` command: its options, its verbs and its exit codes.
 
-Decides how arguments are read and how failures are told. 0: done. 1: refused or blocked. 2: bad input, one message on
-standard error naming what was found and what was expected."""
+Decides how arguments are read and how failures are reported. 0: done. 1: refused or blocked. 2: bad input, one message
+on standard error naming what was found and what was expected."""
 
 import argparse
 import os
@@ -47,7 +47,7 @@ _EXIT_CODES = "exit code: 0 done, 1 refused or blocked (the output says why), 2 
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse that raises instead of printing its usage, and takes no abbreviated options."""
+    """argparse parser that raises instead of printing its usage, and takes no abbreviated options."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("allow_abbrev", False)
@@ -55,7 +55,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*args, **kwargs)
 
     def error(self, message: str) -> NoReturn:
-        """One sentence, for `main` to print."""
+        """Raise one sentence, for `main` to print."""
         verb = self.prog.removeprefix("leeward").strip()
         raise InvalidInputError(f"{verb}{': ' if verb else ''}{_reworded(message)} (see {self.prog} --help)")
 
@@ -66,7 +66,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and give its exit code."""
+    """Run one command and return its exit code."""
     tolerate_any_terminal()
     try:
         arguments = parse_arguments(sys.argv[1:] if argv is None else argv)
@@ -81,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except LeewardError as error:
         print(f"leeward: {error}", file=sys.stderr)
         return REFUSED
-    except BrokenPipeError:  # the reader, such as head, has seen enough
+    except BrokenPipeError:  # the reader, such as head, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except KeyboardInterrupt:
@@ -90,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
-    """The command's arguments; `now` is always an aware time. Raises InvalidInputError."""
+    """Parse the command's arguments; `now` is always an aware time. Raises InvalidInputError."""
     parser = build_parser()
     arguments = parser.parse_args(argv)
     arguments.now = arguments.now or datetime.now(UTC).replace(microsecond=0)
@@ -99,7 +99,7 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def build_parser() -> Parser:
-    """All verbs, each with the general options too."""
+    """Build a parser with all verbs, each with the general options too."""
     parser = Parser(prog="leeward", description=_DESCRIPTION, epilog=_EXIT_CODES)
     parser.add_argument("--version", action="version", version=f"leeward {__version__}")
     _add_general_options(parser)
@@ -116,7 +116,7 @@ def build_parser() -> Parser:
 
 
 def _reworded(message: str) -> str:
-    """argparse's own sentences, as found and expected."""
+    """Reword argparse's own sentences as found and expected."""
     message = re.sub(r"ignored explicit argument ('.*')$", r"found \1, expected true or false", message)
     message = re.sub(r"^unrecognized arguments: (.*)$", r"found unknown arguments: \1, expected none", message)
     message = re.sub(r": expected (one|at least one) argument$", r": found nothing, expected \1 value", message)
@@ -124,7 +124,7 @@ def _reworded(message: str) -> str:
 
 
 def _add_general_options(parser: argparse.ArgumentParser) -> None:
-    """Without defaults: what stands before the verb must survive the verb's own parsing."""
+    """Add the general options without defaults: options before the verb must survive the verb's own parsing."""
     group = parser.add_argument_group("general options")
     absent = argparse.SUPPRESS
     group.add_argument("--cluster", metavar="NAME", type=cluster, default=absent, help="the EKS cluster (live)")

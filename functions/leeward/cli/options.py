@@ -1,4 +1,4 @@
-"""The values that options take, each refused with what was found and what was expected."""
+"""Values that options take, each refused with what was found and what was expected."""
 
 import argparse
 import re
@@ -8,7 +8,7 @@ from leeward.model.times import parse_instant
 
 
 def instant(text: str) -> datetime:
-    """An RFC 3339 time. Raises ArgumentTypeError."""
+    """Parse an RFC 3339 time. Raises ArgumentTypeError."""
     try:
         return parse_instant(text)
     except (ValueError, OverflowError):
@@ -18,28 +18,28 @@ def instant(text: str) -> datetime:
 
 
 def seed(text: str) -> int:
-    """A whole number. Raises ArgumentTypeError."""
+    """Parse a whole number. Raises ArgumentTypeError."""
     if not re.fullmatch(r"-?\d{1,18}", text, re.ASCII):
         raise argparse.ArgumentTypeError(f"found {text!r}, expected a whole number")
     return int(text)
 
 
 def cluster(text: str) -> str:
-    """An EKS cluster's name, by EKS's own rule. Raises ArgumentTypeError."""
+    """Check an EKS cluster's name by EKS's own rule. Raises ArgumentTypeError."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", text):
         raise argparse.ArgumentTypeError(f"found {text!r}, expected the name of an EKS cluster")
     return text
 
 
 def account(text: str) -> str:
-    """An AWS account. Raises ArgumentTypeError."""
+    """Check an AWS account id. Raises ArgumentTypeError."""
     if not re.fullmatch(r"\d{12}", text, re.ASCII):
         raise argparse.ArgumentTypeError(f"found {text!r}, expected twelve digits")
     return text
 
 
 def region(text: str) -> str:
-    """An AWS Region. Raises ArgumentTypeError."""
+    """Check the name of an AWS Region. Raises ArgumentTypeError."""
     if not re.fullmatch(r"[a-z]{2,}(-[a-z0-9]+)+", text):
         raise argparse.ArgumentTypeError(f"found {text!r}, expected an AWS region such as us-east-1")
     return text

@@ -1,4 +1,4 @@
-"""How a result leaves the command line: as a table for people, as JSON or YAML for programs.
+"""Output formats of the command line: a table for people, JSON or YAML for programs.
 
 Decides nothing about the result; each command brings its own table."""
 
@@ -16,7 +16,7 @@ PLAIN_WIDTH = 200  # columns of a table that goes into a file or a pipe
 
 
 class Output(StrEnum):
-    """The closed set of `-o`."""
+    """Closed set of values of `-o`."""
 
     TABLE = "table"
     JSON = "json"
@@ -24,7 +24,7 @@ class Output(StrEnum):
 
 
 def emit(document: Any, output: Output | str, table: Callable[[], RenderableType]) -> None:
-    """Write the result to standard output. `table` is only asked for where a table is wanted."""
+    """Write the result to standard output. `table` is called only if the output is a table."""
     match Output(output):
         case Output.JSON:
             print(json.dumps(document, indent=2))
@@ -36,7 +36,7 @@ def emit(document: Any, output: Output | str, table: Callable[[], RenderableType
 
 
 def tolerate_any_terminal() -> None:
-    """A terminal that cannot show a character gets an escape instead of a traceback."""
+    """Print an escape instead of a traceback on a terminal that cannot show a character."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

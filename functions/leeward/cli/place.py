@@ -1,6 +1,6 @@
-"""`leeward place`: into which subnets new nodes of a group would go.
+"""`leeward place`: the subnets that new nodes of a group would use.
 
-Decides how the answer is printed; the choice is made in `leeward.placement.subnets`."""
+Decides how the result is printed; `leeward.placement.subnets` makes the choice."""
 
 import argparse
 import random
@@ -25,7 +25,7 @@ is drawn by lot (--seed)."""
 
 
 def add_parser(subparsers: Any) -> None:
-    """The verb, the group, and what is to be placed."""
+    """Add the verb, the group, and the nodes to place."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "place", help="choose subnets for new nodes of a group", description=_DESCRIPTION
     )
@@ -50,7 +50,7 @@ def _zones(text: str) -> tuple[str, ...]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Choose and print; 1 when there is a place for none of the nodes."""
+    """Choose and print the subnets; return 1 when no node can be placed."""
     live = None if arguments.snapshot is not None else open_live(arguments, "place")
     if live is not None:
         scene = live_group_scene(live, arguments.group, arguments.pods, arguments.zones)
@@ -65,8 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def to_json(placement: Placement) -> dict[str, Any]:
-    """docs/command-line.md; `docs/schema/place.json` describes it. Subnets in the order in which they were first
-    chosen.
+    """Return the document that docs/command-line.md and `docs/schema/place.json` describe. Subnets are in the order in
+    which they were first chosen.
     """
     chosen: dict[str, list[Choice]] = {}
     for choice in placement.choices:

@@ -1,5 +1,5 @@
-"""What a placement is made from, live: groups, subnets and nodes as they are now, instance types and the CNI's settings
-as fn sync has written them down, else as AWS and the cluster tell them.
+"""Inputs of a placement, live: the present groups, subnets and nodes, instance types and the CNI's settings as fn sync
+has recorded them, else from AWS and the cluster.
 
 Decides where each part comes from; `leeward.placement` decides what follows from them."""
 
@@ -33,7 +33,7 @@ USED = (FactKind.TEMPLATES, FactKind.INSTANCE_TYPES, FactKind.CNI)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
-    """One cluster now. `facts`: what fn sync has written down; `variables` None: there is no aws-node."""
+    """One cluster now. `facts`: the facts that fn sync has recorded; `variables` None: there is no aws-node."""
 
     ports: Ports
     cluster: str
@@ -43,7 +43,7 @@ class Live:
 
     @classmethod
     def of(cls, ports: Ports, cluster: str) -> "Live":
-        """Without the table, or before fn sync has run, everything is asked for."""
+        """Read the cluster; without the table, or before fn sync has run, from AWS and the cluster alone."""
         try:
             facts = ClusterFacts.from_sheets(ports.catalog.read(cluster))
         except LeewardError:
@@ -56,14 +56,14 @@ class Live:
         return cls(ports=ports, cluster=cluster, facts=facts, nodes=nodes, variables=variables)
 
     def group(self, name: str) -> Group:
-        """Raises InvalidInputError when there is none."""
+        """Return the group. Raises InvalidInputError when there is none."""
         found = self.ports.groups.describe([name]).get(name)
         if found is None:
             raise InvalidInputError(f"AutoScalingGroups: found no group {name!r}, expected one of the Region's groups")
         return found
 
     def types(self, names: Iterable[str]) -> tuple[InstanceType, ...]:
-        """By name; those that are not written down are asked of EC2, one that it does not know has no limits."""
+        """Return the types by name, unrecorded ones from EC2; one that EC2 does not know has no limits."""
         wanted = sorted(set(names))
         asked = [name for name in wanted if name not in self.facts.types]
         known = {**self.facts.types, **(self.ports.launches.instance_types(asked) if asked else {})}
@@ -71,15 +71,15 @@ class Live:
 
     @property
     def type_cores(self) -> Mapping[str, int]:
-        """Thousandths of a core by instance type, for nodes whose status does not say."""
+        """Thousandths of a core by instance type, for nodes whose status does not report them."""
         return {name: kind.vcpus * 1000 for name, kind in self.facts.types.items()}
 
     def ages(self) -> dict[str, str]:
-        """When what is used here was written down, by kind."""
+        """Return the time at which each used kind of facts was recorded, by kind."""
         return {kind.value: format_instant(self.facts.synced[kind]) for kind in USED if kind in self.facts.synced}
 
     def told(self, now: datetime) -> str:
-        """The same for people, with what is older than it should be."""
+        """Return `ages` as a sentence for people, which flags facts that are too old."""
         if not self.ages():
             return "fn sync has written nothing down yet: AWS and the cluster were asked"
         old = self.facts.stale(now, USED)
@@ -93,7 +93,7 @@ class Live:
 
 
 def open_live(arguments: argparse.Namespace, verb: str) -> Live:
-    """The cluster that --cluster names. Raises InvalidInputError without one."""
+    """Open the cluster that --cluster names. Raises InvalidInputError without one."""
     if arguments.cluster is None:
         raise InvalidInputError(
             f"{verb}: found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"
@@ -104,7 +104,7 @@ def open_live(arguments: argparse.Namespace, verb: str) -> Live:
 
 
 def live_group_scene(live: Live, name: str, pods: int, zones: Sequence[str]) -> PlacementScene:
-    """For nodes of the group with `pods` pods that need an address. Raises InvalidInputError without such a group."""
+    """Build the scene for nodes of the group with `pods` pods with an address. Raises InvalidInputError without it."""
     group = live.group(name)
     subnets = tuple(live.ports.network.subnets(group.subnets).values())
     asked = tuple(sorted(set(zones))) or tuple(sorted({subnet.zone for subnet in subnets}))
@@ -121,8 +121,8 @@ def live_group_scene(live: Live, name: str, pods: int, zones: Sequence[str]) -> 
 
 
 def live_cluster_scene(live: Live, instance_type: str | None, pods: int | None) -> PlacementScene:
-    """For one more node of the cluster, in the subnets of the groups that policies select: the commonest type and the
-    pods of its busiest such node unless told.
+    """Build the scene for one more node of the cluster, in the subnets of the groups that policies select. Defaults:
+    the commonest type and the pods of its busiest such node.
     """
     policies = live.ports.clusters.policies(live.cluster).policies
     groups = live.ports.groups.of_clusters([live.cluster])
@@ -140,7 +140,7 @@ def live_cluster_scene(live: Live, instance_type: str | None, pods: int | None) 
 
 
 def live_zone_facts(live: Live, scene: PlacementScene) -> dict[str, ZoneFacts]:
-    """What each zone of the scene holds, finished pods left out."""
+    """Return what each zone of the scene holds, without finished pods."""
     kubernetes = live.ports.clusters.kubernetes(live.cluster)
     pods = [pod for pod in kubernetes.pods() if pod.claims and not pod.finished]
     volumes = by_claim(kubernetes.volumes() if pods else ())
@@ -167,7 +167,7 @@ def _commonest(nodes: Iterable[Node]) -> str | None:
 
 
 def _busiest(nodes: Iterable[Node], pods: Iterable[Pod], instance_type: str | None) -> int:
-    """Pods with an address of their own on the node of the type that has most."""
+    """Return the number of pods with an address of their own on the node of the type that has most."""
     names = {node.name for node in nodes if node.labels.get(well_known.INSTANCE_TYPE_LABEL) == instance_type}
     held = Counter(pod.node for pod in pods if pod.node in names and not pod.finished and not pod.host_network)
     return max(held.values(), default=0)

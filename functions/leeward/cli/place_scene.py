@@ -1,5 +1,4 @@
-"""What a placement is made from, offline: subnets, nodes, the CNI's settings and the group's instance types of a
-snapshot.
+"""Inputs of a placement, offline: subnets, nodes, the CNI's settings and the group's instance types of a snapshot.
 
 Decides where each part comes from; `leeward.placement` decides what follows from them."""
 
@@ -23,14 +22,14 @@ from leeward.policy.document import NodePolicy
 
 
 def read_snapshot(arguments: argparse.Namespace, verb: str) -> Snapshot:
-    """The folder that --snapshot names. Raises InvalidInputError without one."""
+    """Read the folder that --snapshot names. Raises InvalidInputError without one."""
     if arguments.snapshot is None:
         raise InvalidInputError(f"{verb}: found no --snapshot, expected --snapshot DIR")
     return Snapshot.read(arguments.snapshot, cluster=arguments.cluster)
 
 
 def cni_variables(snapshot: Snapshot, policies: Iterable[NodePolicy]) -> dict[str, str]:
-    """The aws-node DaemonSet's, each overridden by the first of the policies that names it (docs/policy.md)."""
+    """Return the aws-node DaemonSet's variables; the first policy that names one overrides it (docs/policy.md)."""
     found: dict[str, str] = {}
     for raw in snapshot.raw("daemonsets"):
         meta = raw["metadata"]
@@ -43,7 +42,7 @@ def cni_variables(snapshot: Snapshot, policies: Iterable[NodePolicy]) -> dict[st
 
 
 def all_subnets(snapshot: Snapshot) -> tuple[Subnet, ...]:
-    """Raises InvalidInputError when there are none: nothing could be placed, and nobody would know why."""
+    """Return all subnets. Raises InvalidInputError when there are none: nothing could be placed, without a reason."""
     subnets = tuple(Subnet.from_json(raw) for raw in snapshot.raw("subnets"))
     if not subnets:
         found = "no subnet" if snapshot.has("subnets") else "no such file"
@@ -53,7 +52,7 @@ def all_subnets(snapshot: Snapshot) -> tuple[Subnet, ...]:
 
 
 def known_group(snapshot: Snapshot, name: str) -> Group:
-    """Raises InvalidInputError with the groups that are there."""
+    """Return the group. Raises InvalidInputError with the known groups."""
     group = snapshot.groups.get(name)
     if group is None:
         names = ", ".join(sorted(snapshot.groups)[:10]) or "none at all"
@@ -65,8 +64,8 @@ def known_group(snapshot: Snapshot, name: str) -> Group:
 
 
 def group_scene(snapshot: Snapshot, group: Group, pods: int, zones: Sequence[str] = ()) -> PlacementScene:
-    """For nodes of the group with `pods` pods that need an address, in its subnets, of `zones` alone where there are
-    any.
+    """Build the scene for nodes of the group with `pods` pods that need an address, in its subnets, limited to `zones`
+    if there are any.
     """
     everything = all_subnets(snapshot)
     subnets = _subnets_of(snapshot, group, everything)
@@ -86,9 +85,10 @@ def group_scene(snapshot: Snapshot, group: Group, pods: int, zones: Sequence[str
 
 
 def cluster_scene(snapshot: Snapshot, instance_type: str | None, pods: int | None) -> PlacementScene:
-    """For one more node of the cluster: the commonest instance type and the pods of its busiest such node unless told.
+    """Build the scene for one more node of the cluster. Defaults: the commonest instance type and the pods of its
+    busiest such node.
 
-    The subnets of the groups that policies select, all of them where none is.
+    Uses the subnets of the groups that policies select, or all subnets when no policy selects a group.
     """
     everything = all_subnets(snapshot)
     selected = [group for group in snapshot.groups.values() if snapshot.policy_of(group.name) is not None]
@@ -107,20 +107,20 @@ def cluster_scene(snapshot: Snapshot, instance_type: str | None, pods: int | Non
 
 
 def node_type_cores(snapshot: Snapshot) -> Mapping[str, int]:
-    """Thousandths of a core by instance type of the nodes."""
+    """Return thousandths of a core by instance type of the nodes."""
     labels = (node.labels.get(well_known.INSTANCE_TYPE_LABEL, "") for node in snapshot.nodes)
     return vcpus_by_type(labels, snapshot)
 
 
 def commonest_type(snapshot: Snapshot) -> str | None:
-    """Of the nodes; the first by name among equals."""
+    """Return the commonest instance type of the nodes; the first by name among equals."""
     known = Counter(node.labels.get(well_known.INSTANCE_TYPE_LABEL, "") for node in snapshot.nodes)
     known.pop("", None)
     return min(known, key=lambda name: (-known[name], name), default=None)
 
 
 def busiest(snapshot: Snapshot, instance_type: str | None) -> int:
-    """Pods with an address of their own on the node of the type that has most; 0 without such nodes."""
+    """Return the most pods with an address of their own on one node of the type; 0 without such nodes."""
     nodes = {node.name for node in snapshot.nodes if node.labels.get(well_known.INSTANCE_TYPE_LABEL) == instance_type}
     on_host = {_key(raw) for raw in snapshot.raw("pods") if (raw.get("spec") or {}).get("hostNetwork")}
     held = Counter(
@@ -130,7 +130,7 @@ def busiest(snapshot: Snapshot, instance_type: str | None) -> int:
 
 
 def _subnets_of(snapshot: Snapshot, group: Group, subnets: Sequence[Subnet]) -> tuple[Subnet, ...]:
-    """A group without subnets of its own takes any of its zones."""
+    """Return the group's subnets; a group without subnets of its own takes any of its zones."""
     if group.subnets:
         found = tuple(subnet for subnet in subnets if subnet.id in group.subnets)
         wanted = ", ".join(group.subnets)

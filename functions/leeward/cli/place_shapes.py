@@ -1,4 +1,4 @@
-"""The shapes of what placement reads of a snapshot: subnets, instance types, the aws-node DaemonSet, volumes."""
+"""Shapes of the snapshot data that placement reads: subnets, instance types, the aws-node DaemonSet, volumes."""
 
 from leeward.cli.shapes import boolean, integer, list_of, mapping_of, name, record, text, word
 

@@ -1,5 +1,5 @@
-"""Which instance types a group may launch, offline: its overrides, its launch template or configuration, else what
-it runs."""
+"""Instance types that a group may launch, offline: from its overrides, its launch template or configuration, else from
+its instances."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -9,8 +9,8 @@ from leeward.model.group import Group
 
 
 def group_types(snapshot: Snapshot, group: Group) -> tuple[str, ...]:
-    """By name. Overrides by requirements name no type: what the group runs then stands for them. Empty when nothing
-    tells.
+    """Return the types sorted by name. Overrides by requirements name no type, so the types of the group's instances
+    stand for them. Empty when no source names a type.
     """
     raw = next(one for one in snapshot.raw("auto-scaling-groups") if one["AutoScalingGroupName"] == group.name)
     mixed = _mapping(_mapping(raw.get("MixedInstancesPolicy")).get("LaunchTemplate"))

@@ -1,6 +1,6 @@
-"""`leeward plan`: what voluntary disruption would do in its next round, what it saves, and why every other node stays.
+"""`leeward plan`: the next round of voluntary disruption, what it saves, and the reason why every other node stays.
 
-Decides how a plan is read and printed; it is made in `leeward.disruption`."""
+Decides how a plan is read and printed; `leeward.disruption` makes it."""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ replace because they are NotReady or their instance is impaired. Nothing is chan
 
 
 def add_parser(subparsers: Any) -> None:
-    """The verb, one method, or an earlier plan."""
+    """Add the verb, one method, or an earlier plan."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "plan", help="show what would be consolidated, replaced or removed, and why", description=_DESCRIPTION
     )
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def to_json(plan: Plan) -> dict[str, Any]:
-    """docs/command-line.md; `docs/schema/plan.json` describes it."""
+    """Return the document that docs/command-line.md and `docs/schema/plan.json` describe."""
     return {
         "method": plan.method.value if plan.method else None,
         "commands": [_command(command) for command in plan.commands],
@@ -105,7 +105,7 @@ def _tables(plan: Plan, asked: str | None) -> RenderableType:
 
 
 def _alike(verdicts: Mapping[MethodName, Verdict]) -> Iterator[tuple[str, Verdict]]:
-    """What all methods say is said once."""
+    """Yield the verdict of each method; a verdict that all methods share is yielded once."""
     if len(verdicts) > 1 and len(set(verdicts.values())) == 1:
         yield "all", next(iter(verdicts.values()))
         return

@@ -1,4 +1,4 @@
-"""An earlier plan, read back from the JSON that `leeward plan -o json` printed."""
+"""Earlier plan, read back from the JSON that `leeward plan -o json` printed."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ _REPLACEMENT = record(
 
 
 def _needed(shape: Shape) -> Shape:
-    """At least one."""
+    """Return the shape of a list with at least one element."""
 
     def check(value: Any, path: str) -> None:
         list_of(shape)(value, path)
@@ -48,7 +48,7 @@ _PLAN = record(
 
 
 def read_plan(path: Path) -> Plan:
-    """Raises InvalidInputError naming file, path, found and expected."""
+    """Read a plan. Raises InvalidInputError naming file, path, found and expected."""
     documents = load_json(path, _COMMAND)
     if len(documents) != 1:
         found = "no such file" if not documents else f"{len(documents)} documents"

@@ -1,7 +1,7 @@
 """Policies from YAML files, for the command line and for synth.
 
-Decides how YAML is read (several documents, no duplicate keys, no dates made of text); what a document may say is
-decided in `leeward.policy`."""
+Decides how YAML is read (several documents, no duplicate keys, no dates made of text); `leeward.policy` decides what a
+document may contain."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ from leeward.policy.write import parameters
 
 
 class _Loader(yaml.SafeLoader):
-    """The safe loader, which refuses a key that is there twice and leaves dates as text."""
+    """Safe loader that refuses a duplicate key and leaves dates as text."""
 
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
@@ -41,7 +41,7 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def read_documents(path: Path) -> list[tuple[str, Any]]:
-    """(source, parsed object) of each document; source is `FILE`, or `FILE#2` where there are several.
+    """Read (source, parsed object) of each document; source is `FILE`, or `FILE#2` where there are several.
 
     Raises InvalidPolicyError naming file, place, found and expected.
     """
@@ -59,7 +59,7 @@ def read_documents(path: Path) -> list[tuple[str, Any]]:
 
 
 def find_files(patterns: Iterable[str | Path], root: Path | None = None) -> list[Path]:
-    """The files that paths and globs name, each once, a glob's in alphabetical order, relative to `root`.
+    """Return the files that paths and globs name, each once, a glob's in alphabetical order, relative to `root`.
 
     Raises InvalidPolicyError for a path or glob that names none: a policy that is silently missing protects nothing.
     """
@@ -77,9 +77,7 @@ def find_files(patterns: Iterable[str | Path], root: Path | None = None) -> list
 
 
 def load_policies(patterns: Iterable[str | Path], cluster: str, root: Path | None = None) -> ClusterPolicies:
-    """The policies of a cluster from files and globs, in their order. Raises InvalidPolicyError naming everything
-    that is wrong, a line each.
-    """
+    """Load a cluster's policies from files and globs, in order. Raises InvalidPolicyError with one line per error."""
     documents: list[tuple[str, Any]] = []
     for path in find_files(patterns, root):
         documents += read_documents(path)
@@ -89,7 +87,9 @@ def load_policies(patterns: Iterable[str | Path], cluster: str, root: Path | Non
 def canonical_parameters(
     patterns: Sequence[str | Path], cluster: str, root: Path | None = None
 ) -> list[tuple[str, str]]:
-    """`NN-NAME` and canonical JSON of each document, as synth stores it. Raises InvalidPolicyError, also past 8 KB."""
+    """Return `NN-NAME` and canonical JSON of each document, as synth does. Raises InvalidPolicyError, also past
+    8 KB.
+    """
     return parameters(load_policies(patterns, cluster, root))
 
 

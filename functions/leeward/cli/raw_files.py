@@ -1,6 +1,6 @@
-"""The files of a snapshot folder: their names, the command each one comes from, and the shape of what is read of it.
+"""Files of a snapshot folder: their names, the command each one comes from, and the shape of the fields that are read.
 
-Decides how a file is opened and taken apart; what the objects mean is the models' business."""
+Decides how a file is opened and split into elements; the models interpret the objects."""
 
 import json
 from collections.abc import Mapping
@@ -122,10 +122,10 @@ FILES: Mapping[str, RawFile] = {
 
 
 def read_elements(directory: Path, file: RawFile) -> tuple[Mapping[str, Any], ...]:
-    """The file's elements in their order; none when it is missing.
+    """Return the file's elements in their order; an empty tuple when it is missing.
 
-    A command that asks about one group at a time gives several outputs: a list of them is taken, and one after
-    the other in the file. Raises InvalidInputError naming file, path, found and expected.
+    A command that reads one group at a time gives several outputs: the file may hold them as a list or one after the
+    other. Raises InvalidInputError naming file, path, found and expected.
     """
     path = directory / f"{file.name}.json"
     found: list[Mapping[str, Any]] = []
@@ -140,7 +140,7 @@ def read_elements(directory: Path, file: RawFile) -> tuple[Mapping[str, Any], ..
 
 
 def _documents(path: Path, file: RawFile) -> list[tuple[str, Any]]:
-    """Every JSON document of the file with its place, lists taken apart."""
+    """Return every JSON document of the file with its place; lists are split into their items."""
     documents = load_json(path, file.command)
     places = [("" if len(documents) == 1 else f"document {n}: ", value) for n, value in enumerate(documents, 1)]
     flat: list[tuple[str, Any]] = []
@@ -163,8 +163,8 @@ def _descend(path: str, value: Any, keys: tuple[str, ...]) -> list[tuple[str, An
 
 
 def load_json(path: Path, command: str) -> list[Any]:
-    """The JSON documents of a file, none when it is missing; keys whose value is null are left out, as Kubernetes
-    takes null for absent. Raises InvalidInputError.
+    """Return the JSON documents of a file, an empty list when it is missing; keys whose value is null are left out, as
+    Kubernetes takes null for absent. Raises InvalidInputError.
     """
     try:
         content = path.read_text(encoding="utf-8-sig")

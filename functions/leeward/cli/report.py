@@ -1,7 +1,7 @@
-"""`leeward report`: draws what happened as one HTML page, from an execution or from the record of a run.
+"""`leeward report`: draws an execution, or the record of a run, as one HTML page.
 
-Decides which of the two is meant and where the page goes; what it looks like is decided in `leeward.report`, where an
-execution's facts are found in `report_live.py`."""
+Decides which of the two is meant and where the page is written; `leeward.report` decides the layout, and
+`report_live.py` finds the facts of an execution."""
 
 import argparse
 import json
@@ -23,7 +23,7 @@ still run. RECORD is a run record in JSON (docs/schema/run-record.json), such as
 
 
 def add_parser(subparsers: Any) -> None:
-    """The verb, what it draws and its page."""
+    """Add the verb, its input and its page."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "report", help="draw an execution, or the record of a run, as an HTML page", description=_DESCRIPTION
     )
@@ -33,7 +33,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the page, and the record where that is asked for; say where they are."""
+    """Write the page, and the record if requested; print their paths."""
     execution = None if Path(arguments.what).exists() else wanted(arguments.what)
     targets = {"--to": arguments.to, "--record": arguments.record}
     _apart({**targets, "the record itself": None if execution else Path(arguments.what)})
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _apart(paths: dict[str, Path | None]) -> None:
-    """Nothing is written over what was read or written. Raises InvalidInputError."""
+    """Check that no file that was read or written is overwritten. Raises InvalidInputError."""
     known: dict[Path, str] = {}
     for name, path in reversed(paths.items()):
         if path is None:
@@ -76,7 +76,7 @@ def _write(option: str, path: Path, text: str) -> None:
 
 
 def _live(execution: Wanted, arguments: argparse.Namespace) -> RunRecord:
-    """Raises InvalidInputError without --cluster, and for an ARN of another Region or account than is asked for."""
+    """Read the execution. Raises InvalidInputError without --cluster, and for an ARN of another Region or account."""
     if arguments.snapshot is not None:
         raise InvalidInputError("report: found --snapshot, expected --cluster NAME: executions are read live")
     if arguments.cluster is None:
@@ -98,7 +98,7 @@ def _live(execution: Wanted, arguments: argparse.Namespace) -> RunRecord:
 
 
 def _read(name: str) -> RunRecord:
-    """Raises InvalidInputError with the file's name in front."""
+    """Read a run record. Raises InvalidInputError with the file's name in front."""
     path = Path(name)
     try:
         document = json.loads(path.read_text(encoding="utf-8-sig"))

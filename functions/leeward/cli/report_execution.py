@@ -1,6 +1,6 @@
-"""Which execution `leeward report` was asked for: by its ARN, its name, or the instance that it ends.
+"""Execution that `leeward report` draws: found by its ARN, its name, or the instance that it ends.
 
-Decides what a name may mean and what is said where it means nothing."""
+Decides what a name may mean and which error names the alternatives."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from leeward.model.termination import execution_name
 from leeward.ports import Ports
 from leeward.ports_history import PastExecutions
 
-KEPT_DAYS = 90  # Step Functions forgets what ended before that
+KEPT_DAYS = 90  # Step Functions deletes executions that ended before that
 NEEDED = "states:DescribeExecution and states:GetExecutionHistory"
 _ARN = re.compile(r"arn:[^:]+:states:([^:]+):(\d{12}):execution:([^:/]+):([^:/]+)", re.ASCII)
 _NAME = re.compile(r"[0-9A-Za-z_-]{1,80}", re.ASCII)
@@ -21,7 +21,7 @@ _INSTANCE = re.compile(r"i-[0-9a-f]{8,17}", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What was asked for: an execution by name, of which machine, where and whose, as far as an ARN says."""
+    """Requested execution: its name and, as far as an ARN gives them, its state machine, Region and account."""
 
     name: str
     machine: Machine | None = None
@@ -30,8 +30,8 @@ class Wanted:
 
 
 def wanted(text: str) -> Wanted | None:
-    """An ARN or what may be the name of an execution, None for anything else. Raises InvalidInputError for an ARN that
-    is none of an execution of ours.
+    """Parse an ARN or a possible name of an execution; return None for anything else. Raises InvalidInputError for an
+    ARN that is not one of an execution of Leeward.
     """
     if not text.startswith("arn:"):
         return Wanted(name=text) if _NAME.fullmatch(text) else None
@@ -46,8 +46,9 @@ def wanted(text: str) -> Wanted | None:
 
 
 def find(what: Wanted, ports: Ports, past: PastExecutions) -> tuple[Execution, Sequence[Step]]:
-    """By its name among those of our machines, with its history; an instance's id is its latest termination. Raises
-    InvalidInputError where there is none, or more than one, and AccessDeniedError naming the permission.
+    """Find the execution by its name among those of Leeward's machines, with its history; an instance's id is its
+    latest termination. Raises InvalidInputError where there is none, or more than one, and AccessDeniedError naming the
+    permission.
     """
     name = what.name
     try:

@@ -1,8 +1,7 @@
-"""An execution for `leeward report`, read from wherever facts really are, with the caller's own credentials.
+"""Facts of an execution for `leeward report`, read from their sources with the caller's own credentials.
 
-Decides where each fact is looked for and what happens where one cannot be had: without the execution there is no
-report, without anything else there is less of one, and the page says so. What is drawn is decided in
-`leeward.report`."""
+Decides where each fact is looked for and what happens where it cannot be read: without the execution there is no
+report; without any other fact the report is smaller, and the page says so. `leeward.report` decides what is drawn."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,8 +27,8 @@ T = TypeVar("T")
 
 
 def gather(what: Wanted, cluster: str, now: datetime, ports: Ports, past: PastExecutions) -> Facts:
-    """Everything that is still told of the execution. Raises InvalidInputError where there is none of that name, or it
-    is of another cluster, and AccessDeniedError naming the permission.
+    """Gather every fact of the execution that can still be read. Raises InvalidInputError where there is none of that
+    name, or it is of another cluster, and AccessDeniedError naming the permission.
     """
     execution, steps = find(what, ports, past)
     look = _Look(ports=ports, past=past)
@@ -48,24 +47,24 @@ def gather(what: Wanted, cluster: str, now: datetime, ports: Ports, past: PastEx
 
 @dataclass(kw_only=True)
 class _Look:
-    """Asks, and gathers what could not be had."""
+    """Reader that collects the facts which could not be read."""
 
     ports: Ports
     past: PastExecutions
     missing: list[str] = field(default_factory=list)
 
     def mapping(self, what: str, call: Callable[[], Mapping[str, T]]) -> Mapping[str, T]:
-        """The answer; where it is refused, nothing, and a sentence."""
+        """Return the mapping of a call; a call that fails gives an empty mapping and a sentence in `missing`."""
         found = self.one(what, call)
         return {} if found is None else found
 
     def several(self, what: str, call: Callable[[], Sequence[T]]) -> Sequence[T]:
-        """The same for a list."""
+        """Return the same as `mapping`, for a list."""
         found = self.one(what, call)
         return () if found is None else found
 
     def one(self, what: str, call: Callable[[], T | None]) -> T | None:
-        """The same for what may not be there."""
+        """Return the same as `mapping`, for an object that may be absent: None."""
         try:
             return call()
         except LeewardError as error:
@@ -74,7 +73,7 @@ class _Look:
 
 
 def _check_cluster(facts: Facts, cluster: str) -> None:
-    """One deployment serves several clusters; names of nodes and groups are of one of them."""
+    """Check the cluster: a deployment serves several, and names of nodes and groups belong to one of them."""
     other = _cluster_of(facts)
     if other and other != cluster:
         raise InvalidInputError(
@@ -83,7 +82,7 @@ def _check_cluster(facts: Facts, cluster: str) -> None:
 
 
 def _cluster_of(facts: Facts) -> str:
-    """As its record or its input says, empty where neither is there."""
+    """Return the cluster that the record or the input names, empty where neither is there."""
     match facts.execution.machine:
         case Machine.TERMINATION:
             record = next((facts.terminations.get(name) for name in facts.touched[:1]), None)
@@ -166,7 +165,7 @@ def _entered(activities: Sequence[ScalingActivity], facts: Facts) -> tuple[str, 
 
 
 def _activities(groups: Iterable[str], facts: Facts, look: _Look) -> Mapping[str, Sequence[ScalingActivity]]:
-    """Since it began, of each group."""
+    """Return the scaling activities of each group since the execution began."""
     since = facts.execution.started
 
     def read() -> Mapping[str, Sequence[ScalingActivity]]:
@@ -176,7 +175,7 @@ def _activities(groups: Iterable[str], facts: Facts, look: _Look) -> Mapping[str
 
 
 def _with_terminations(facts: Facts, look: _Look) -> Facts:
-    """The records of all that were touched, and the histories of their own executions."""
+    """Add the records of all touched instances, and the histories of their own executions."""
     records = look.mapping("termination records", lambda: dict(look.ports.claims.read_all(facts.touched)))
     gone = [
         name
@@ -196,7 +195,7 @@ def _leaving(facts: Facts) -> list[ScalingActivity]:
 
 
 def _stories(attempts: Mapping[str, int], look: _Look) -> Mapping[str, Sequence[Story]]:
-    """Of each node its last attempts; those whose history is not kept any more are left out."""
+    """Return the last attempts of each node; attempts whose history is no longer kept are left out."""
     found: dict[str, Sequence[Story]] = {}
     for name, last in list(attempts.items())[:MOST_HISTORIES]:
         numbers = range(max(1, last - MOST_ATTEMPTS + 1), last + 1)
@@ -210,7 +209,7 @@ def _stories(attempts: Mapping[str, int], look: _Look) -> Mapping[str, Sequence[
 
 
 def _with_the_cluster(facts: Facts, look: _Look) -> Facts:
-    """Nodes that are still there, and Events, which most clusters keep for an hour."""
+    """Add the nodes that still exist, and Events, which most clusters keep for an hour."""
 
     def nodes() -> Mapping[str, SeenNode]:
         seen = look.ports.clusters.kubernetes(facts.cluster).read(Listed.NODES, SeenNode.from_json)

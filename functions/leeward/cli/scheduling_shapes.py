@@ -1,4 +1,4 @@
-"""The shapes of what placing pods reads of a snapshot: requests, affinity, spread, storage classes, attach limits."""
+"""Shapes of the snapshot data that pod placement reads: requests, affinity, spread, storage classes, attach limits."""
 
 from collections.abc import Mapping
 
@@ -78,5 +78,5 @@ PRICES = record({}, {"on-demand": mapping_of(number), "spot": mapping_of(mapping
 
 
 def pod_template(needs: Mapping[str, Shape]) -> Shape:
-    """Of a DaemonSet's spec."""
+    """Return the shape of a DaemonSet's spec whose pods have these needs."""
     return record({}, {"template": record({}, {"spec": record({}, needs)})})

@@ -1,4 +1,4 @@
-"""What a piece of somebody else's JSON has to look like before the models read it.
+"""Shapes that foreign JSON must have before the models read it.
 
 Decides only types, so that a broken file ends in one sentence with its path and never in a traceback."""
 
@@ -14,49 +14,49 @@ Shape = Callable[[Any, str], None]
 
 
 class ShapeError(Exception):
-    """A value is not what it has to be; `path` inside the file, `found` and `expected` as people read them."""
+    """Error for a value of the wrong shape; `path` inside the file, `found` and `expected` as people read them."""
 
     def __init__(self, path: str, found: str, expected: str) -> None:
         super().__init__(f"{path or 'document'}: found {found}, expected {expected}")
 
 
 def inside(path: str, key: str) -> str:
-    """The path of a key: `items[0].metadata.labels["k8s.io/x"]`."""
+    """Return the path of a key: `items[0].metadata.labels["k8s.io/x"]`."""
     if key.replace("-", "_").isidentifier():
         return f"{path}.{key}" if path else key
     return f'{path}["{key}"]'
 
 
 def anything(value: Any, path: str) -> None:
-    """Whatever it is: nobody reads it."""
+    """Accept any value, because no code reads it."""
 
 
 def text(value: Any, path: str) -> None:
-    """Text, empty or not."""
+    """Accept text, empty or not."""
     if not isinstance(value, str):
         raise ShapeError(path, shown(value), "text")
 
 
 def name(value: Any, path: str) -> None:
-    """Text that is not empty."""
+    """Accept text that is not empty."""
     if not isinstance(value, str) or not value:
         raise ShapeError(path, shown(value), "text that is not empty")
 
 
 def integer(value: Any, path: str) -> None:
-    """A whole number."""
+    """Accept a whole number."""
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 2**53:
         raise ShapeError(path, shown(value), "a whole number")
 
 
 def seconds(value: Any, path: str) -> None:
-    """Whole seconds that a time can be reckoned with."""
+    """Accept whole seconds that time arithmetic can handle."""
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 10**9:
         raise ShapeError(path, shown(value), "whole seconds, at most 1000000000")
 
 
 def quantity(value: Any, path: str) -> None:
-    """A Kubernetes quantity."""
+    """Accept a Kubernetes quantity."""
     try:
         amount("", value)
     except InvalidInputError:
@@ -64,13 +64,13 @@ def quantity(value: Any, path: str) -> None:
 
 
 def boolean(value: Any, path: str) -> None:
-    """true or false."""
+    """Accept true or false."""
     if not isinstance(value, bool):
         raise ShapeError(path, shown(value), "true or false")
 
 
 def instant(value: Any, path: str) -> None:
-    """An RFC 3339 time."""
+    """Accept an RFC 3339 time."""
     try:
         parse_instant(value if isinstance(value, str) else "")
     except (ValueError, OverflowError):
@@ -78,7 +78,7 @@ def instant(value: Any, path: str) -> None:
 
 
 def word(*words: str) -> Shape:
-    """One of a closed set."""
+    """Return the shape of a word of a closed set."""
 
     def check(value: Any, path: str) -> None:
         if value not in words:
@@ -88,7 +88,7 @@ def word(*words: str) -> Shape:
 
 
 def list_of(shape: Shape) -> Shape:
-    """A list, each element of one shape."""
+    """Return the shape of a list, each element of one shape."""
 
     def check(value: Any, path: str) -> None:
         if not isinstance(value, list):
@@ -100,7 +100,7 @@ def list_of(shape: Shape) -> Shape:
 
 
 def mapping_of(shape: Shape) -> Shape:
-    """A mapping, each value of one shape."""
+    """Return the shape of a mapping, each value of one shape."""
 
     def check(value: Any, path: str) -> None:
         if not isinstance(value, Mapping):
@@ -112,7 +112,7 @@ def mapping_of(shape: Shape) -> Shape:
 
 
 def record(needed: Mapping[str, Shape], optional: Mapping[str, Shape] | None = None) -> Shape:
-    """A mapping with certain keys; keys that are not named may hold anything."""
+    """Return the shape of a mapping with certain keys; keys that are not named may hold anything."""
 
     def check(value: Any, path: str) -> None:
         if not isinstance(value, Mapping):

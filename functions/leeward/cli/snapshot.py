@@ -1,7 +1,7 @@
-"""A cluster at one moment, from a folder of raw `kubectl` and `aws` output (and `policy.yaml`).
+"""Cluster at one moment, from a folder of raw `kubectl` and `aws` output (and `policy.yaml`).
 
-Decides how nodes, instances, groups and policies are joined offline. Files that no command needs yet are only read
-when they are asked for."""
+Decides how nodes, instances, groups and policies are joined offline. Files that no command needs yet are only read when
+they are requested."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ POLICY_FILE = "policy.yaml"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """What the folder says. `hooks` by group, `instances` by id, `groups` by name, `daemon_sets` as namespace/name;
+    """Contents of the folder. `hooks` by group, `instances` by id, `groups` by name, `daemon_sets` as namespace/name;
     `policies` None when there is no policy.yaml.
     """
 
@@ -66,11 +66,11 @@ class Snapshot:
         )
 
     def has(self, name: str) -> bool:
-        """Whether the folder holds NAME.json."""
+        """Return whether the folder holds NAME.json."""
         return (self.directory / f"{name}.json").is_file()
 
     def raw(self, name: str) -> Sequence[Mapping[str, Any]]:
-        """The elements of NAME.json as they stand (keys whose value is null left out), read once, none when missing.
+        """Return the elements of NAME.json unchanged (keys whose value is null left out), read once, none when missing.
 
         `subnets`, `instance-types`, `instance-status`, `launch-template-versions`, `launch-configurations`, `pvs`,
         `pvcs`, `volumeattachments`, `nodegroups`; `prices` is one element. Raises InvalidInputError.
@@ -80,19 +80,19 @@ class Snapshot:
         return self._read[name]
 
     def node(self, name: str) -> Node | None:
-        """The node of that name."""
+        """Return the node of that name."""
         return next((node for node in self.nodes if node.name == name), None)
 
     def node_of(self, instance: str) -> Node | None:
-        """The node that the instance became, None when it never joined."""
+        """Return the node that the instance became, or None when it never joined."""
         return next((node for node in self.nodes if instance and node.instance_id == instance), None)
 
     def pods_on(self, node: str) -> tuple[Pod, ...]:
-        """The pods bound to the node."""
+        """Return the pods bound to the node."""
         return tuple(pod for pod in self.pods if pod.node == node)
 
     def group_of(self, instance: str) -> str | None:
-        """The Auto Scaling group that lists the instance, else the one that its tag names."""
+        """Return the Auto Scaling group that lists the instance, else the one that its tag names."""
         for group in self.groups.values():
             if group.lifecycle_of(instance) is not None:
                 return group.name
@@ -100,7 +100,7 @@ class Snapshot:
         return known.group if known else None
 
     def policy_of(self, group: str | None) -> NodePolicy | None:
-        """The policy that selects the group: then it belongs to the cluster (docs/command-line.md)."""
+        """Return the policy that selects the group: then it belongs to the cluster (docs/command-line.md)."""
         if group is None or self.policies is None:
             return None
         known = self.groups.get(group)

@@ -1,7 +1,7 @@
-"""A snapshot folder that is written: whether it may be, and one file of it at a time.
+"""Snapshot folder on disk: checks that it may be written, and writes one file at a time.
 
-Decides that no file of anybody else's is touched, and that a file is there whole or not at all. Only its owner can read
-what is written: names and addresses of a cluster, and its groups' user data, are not everybody's."""
+Decides that no foreign file is touched, and that a file exists whole or not at all. Only the owner of the folder can
+read its files: names and addresses of a cluster, and its groups' user data, are confidential."""
 
 import json
 import os
@@ -17,19 +17,19 @@ from leeward.cli.raw_files import FILES, read_elements
 from leeward.cli.snapshot import POLICY_FILE
 from leeward.errors import InvalidInputError
 
-MARK = "# written by leeward snapshot: the policies that are deployed\n"  # any other policy.yaml is somebody's own
+MARK = "# written by leeward snapshot: the policies that are deployed\n"  # any other policy.yaml is the user's own
 NAMES = frozenset({*(f"{name}.json" for name in FILES), POLICY_FILE})
 
 
 class UnusableFolderError(InvalidInputError):
-    """Nothing can be written there at all."""
+    """Error for a folder in which nothing can be written at all."""
 
 
 class SnapshotFolder:
-    """Made when the first file is written."""
+    """Folder that is created when the first file is written."""
 
     def __init__(self, path: Path) -> None:
-        """Raises InvalidInputError for a folder that holds anything but a snapshot; hidden files count as nothing."""
+        """Raise InvalidInputError for a folder that holds anything but a snapshot; hidden files do not count."""
         self.path = path
         try:
             found = sorted(one.name for one in path.iterdir() if not one.name.startswith("."))
@@ -45,22 +45,22 @@ class SnapshotFolder:
             )
 
     def put(self, name: str, document: Any) -> int:
-        """Write NAME.json and read it back as the offline commands do; answers how many elements they find. Raises
-        InvalidInputError for what they would refuse: such a file must not stay, or no command would run on the folder.
+        """Write NAME.json, read it back as the offline commands do and return how many elements they find. Raises
+        InvalidInputError for a file that they would refuse: it must not stay, or no command would run on the folder.
         """
         self._replace(f"{name}.json", json.dumps(document, indent=2, ensure_ascii=False) + "\n")
         elements = read_elements(self.path, FILES[name])
         return len(elements[0].get("on-demand") or {}) if name == "prices" else len(elements)
 
     def put_policies(self, documents: Sequence[Any]) -> int:
-        """Write policy.yaml, also over somebody's own; answers how many documents it holds."""
+        """Write policy.yaml, also over the user's own; return how many documents it holds."""
         text = yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True, explicit_start=True)
         self._replace(POLICY_FILE, MARK + text)
         return len(read_documents(self.path / POLICY_FILE))
 
     @property
     def has_own_policies(self) -> bool:
-        """A policy.yaml that no snapshot wrote."""
+        """True for a policy.yaml that no snapshot wrote."""
         try:
             return not (self.path / POLICY_FILE).read_text(encoding="utf-8", errors="replace").startswith(MARK)
         except FileNotFoundError:
@@ -69,7 +69,7 @@ class SnapshotFolder:
             raise _unusable(self.path, error) from error
 
     def remove(self, name: str) -> None:
-        """What an earlier snapshot left: files of two moments do not belong together. People's own policies stay."""
+        """Remove a file of an earlier snapshot: files of two moments do not mix. The user's own policies stay."""
         if name == POLICY_FILE and self.has_own_policies:
             return
         try:
@@ -78,7 +78,7 @@ class SnapshotFolder:
             raise _unusable(self.path, error) from error
 
     def _replace(self, name: str, text: str) -> None:
-        """By one rename of a file that is whole."""
+        """Replace the file by one rename of a complete file."""
         written: Path | None = None
         try:
             self.path.mkdir(parents=True, exist_ok=True)

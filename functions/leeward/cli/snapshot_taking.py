@@ -1,6 +1,6 @@
 """`leeward snapshot --to DIR --cluster NAME`: writes the folder that every command reads with `--snapshot DIR`.
 
-Decides how it is asked for and told; what each file holds is decided in `leeward.capture`."""
+Decides how the snapshot is requested and reported; `leeward.capture` decides what each file holds."""
 
 import argparse
 import sys
@@ -21,7 +21,7 @@ from leeward.cli.snapshot import POLICY_FILE
 from leeward.cli.snapshot_folder import SnapshotFolder, UnusableFolderError
 from leeward.errors import InvalidInputError, LeewardError, ObjectGoneError
 
-LONG_SECONDS = 5.0  # then every file is told as it comes, also where nobody may be watching
+LONG_SECONDS = 5.0  # then every file is reported as it is written, also without a terminal
 POLICIES_COMMAND = "aws ssm get-parameters-by-path"
 _DESCRIPTION = """Writes a cluster down as the raw output of kubectl and aws: one file a command, only what belongs to
 the cluster, with the policies that are deployed for it. All commands work on the folder with --snapshot DIR, without
@@ -32,7 +32,7 @@ AWS or in the cluster."""
 
 @dataclass(slots=True, kw_only=True)
 class Taken:
-    """`files`: elements by file name; `missing`: why, by file name."""
+    """Result of a snapshot. `files`: elements by file name; `missing`: reasons by file name."""
 
     to: Path
     files: dict[str, int] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Taken:
 
 
 def add_parser(subparsers: Any) -> None:
-    """The verb and its folder."""
+    """Add the verb and its folder."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "snapshot", help="write a cluster down, for working offline", description=_DESCRIPTION
     )
@@ -50,7 +50,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Read, write and tell; 1 where a file is missing."""
+    """Read, write and report; return 1 where a file is missing."""
     if arguments.snapshot is not None:
         raise InvalidInputError("snapshot: found --snapshot, expected --cluster NAME: it is live alone")
     if arguments.cluster is None:
@@ -67,23 +67,23 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 class Progress:
-    """Lines on standard error. `watched`: by a person, who sees every file from the first on."""
+    """Progress lines on standard error. `watched`: on a terminal, which shows every file from the first on."""
 
     def __init__(self, *, watched: bool, clock: Callable[[], float] = time.monotonic) -> None:
         self._watched, self._clock, self._began = watched, clock, clock()
 
     def wrote(self, name: str, count: int) -> None:
-        """A file is there."""
+        """Report that a file was written."""
         if self._watched or self._clock() - self._began >= LONG_SECONDS:
             _say(f"{name}: {count}")
 
     def warn(self, sentence: str) -> None:
-        """Whoever watches or not."""
+        """Print a warning, watched or not."""
         _say(sentence)
 
 
 def take(capture: Capture, folder: SnapshotFolder, progress: Progress) -> Taken:
-    """Every file that a snapshot may have."""
+    """Write every file that a snapshot may have."""
     taken = Taken(to=folder.path)
     for name, file in FILES.items():
 
@@ -104,13 +104,13 @@ def take(capture: Capture, folder: SnapshotFolder, progress: Progress) -> Taken:
 
 
 def to_json(taken: Taken) -> dict[str, Any]:
-    """docs/command-line.md; `docs/schema/snapshot.json` describes it."""
+    """Return the document that docs/command-line.md and `docs/schema/snapshot.json` describe."""
     missing = [{"file": name, "why": why} for name, why in taken.missing.items()]
     return {"to": str(taken.to), "files": taken.files, "missing": missing}
 
 
 def _check_cluster(capture: Capture, name: str) -> None:
-    """Before anything is written. One whose description may not be read may be there all the same."""
+    """Check that the cluster exists before any write. One that may not be described may exist nevertheless."""
     try:
         capture.document("cluster")
     except ObjectGoneError as error:
@@ -137,7 +137,7 @@ def _one(
 
 
 def _policies(taken: Taken, capture: Capture, folder: SnapshotFolder, progress: Progress) -> None:
-    """Where none is deployed there is nothing to write, and whoever tries Leeward puts their own there."""
+    """Write the deployed policies. Without any, no file is written, and users who try Leeward put their own there."""
     documents: list[Any] = []
 
     def write() -> int:

@@ -1,6 +1,6 @@
-"""`leeward template`: what the next node of a group would be, as a Node object.
+"""`leeward template`: the next node of a group, as a Node object.
 
-Decides how it is printed; the node is put together in `leeward.node_template.build`."""
+Decides how the node is printed; `leeward.node_template.build` builds it."""
 
 import argparse
 import sys
@@ -22,7 +22,7 @@ Of several instance types and zones the first is shown, unless told. Output is Y
 
 
 def add_parser(subparsers: Any) -> None:
-    """The verb, the group, and which of its types and zones."""
+    """Add the verb, the group, and which of its types and zones."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "template", help="show what the next node of a group would be", description=_DESCRIPTION
     )
@@ -33,8 +33,8 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Put it together and print it; what is assumed or was passed over goes to standard error. Exit 1 where the
-    instance type is not known: the node lacks cpu and memory.
+    """Build the node and print it; assumptions and skipped inputs go to standard error. Return 1 where the instance
+    type is not known: the node lacks cpu and memory.
     """
     scene = _scene(arguments)
     node = expected_node(scene.sources, scene.policy.precedence)

@@ -1,6 +1,6 @@
-"""What a node template is made from: the group and its sources, of a snapshot or of AWS itself.
+"""Inputs of a node template: the group and its sources, of a snapshot or of AWS itself.
 
-Decides where each part comes from; what follows from them is decided in `leeward.node_template`."""
+Decides where each part comes from; `leeward.node_template` decides what follows from them."""
 
 import random
 from collections.abc import Iterable, Mapping
@@ -26,7 +26,7 @@ from leeward.ports import Clock, LaunchSources, Nodegroups
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """`remarks`: why a source is missing."""
+    """Sources and policy of a template. `remarks`: reasons why a source is missing."""
 
     sources: Sources
     policy: TemplatePolicy
@@ -34,8 +34,8 @@ class Scene:
 
 
 class SnapshotNodegroups:
-    """`ports.Nodegroups` on nodegroups.json: one that is not in it stands for a call that failed; a broken file does
-    not, it is told at once.
+    """`ports.Nodegroups` on nodegroups.json. A node group that is not in it stands for a call that failed; a broken
+    file does not: it is reported at once.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -43,7 +43,7 @@ class SnapshotNodegroups:
         self._known = [element["nodegroup"] for element in snapshot.raw("nodegroups")]
 
     def describe(self, cluster: str, name: str) -> Nodegroup:
-        """Raises ObjectGoneError for an absent one, InvalidInputError for a taint effect that nobody knows."""
+        """Describe it. Raises ObjectGoneError for an absent one, InvalidInputError for an unknown taint effect."""
         for raw in self._known:
             if raw["nodegroupName"] == name and (not cluster or raw.get("clusterName", cluster) == cluster):
                 return Nodegroup.from_json(raw)
@@ -57,21 +57,21 @@ class SnapshotLaunchSources:
         self._snapshot = snapshot
 
     def settings(self, group: Group) -> LaunchSettings | None:
-        """None when the files do not hold it."""
+        """Return the group's launch settings, or None when the files do not hold them."""
         wanted = group.launch.template
         if wanted is not None:
             return among_versions(wanted, self._snapshot.raw("launch-template-versions"))
         return among_configurations(group.launch.configuration or "", self._snapshot.raw("launch-configurations"))
 
     def instance_types(self, names: Iterable[str]) -> Mapping[str, InstanceType]:
-        """From the file, else from the built-in table of interfaces and cores."""
+        """Return the types from the file, else from the built-in table of interfaces and cores."""
         told = self.all_instance_types()
         built_in = {name: limits_of(name, None) for name in names if name not in told}
-        # the table tells neither memory nor architecture: nothing may be read out of their defaults
+        # the table has neither memory nor architecture: nothing may be read out of their defaults
         return {**told, **{name: replace(kind, architectures=()) for name, kind in built_in.items() if kind}}
 
     def all_instance_types(self) -> Mapping[str, InstanceType]:
-        """Those of instance-types.json."""
+        """Return the types of instance-types.json."""
         kinds = (InstanceType.from_json(raw) for raw in self._snapshot.raw("instance-types"))
         return {kind.name: kind for kind in kinds}
 
@@ -79,7 +79,7 @@ class SnapshotLaunchSources:
 def offline_scene(
     directory: str | Path, cluster: str | None, name: str, *, zone: str | None, instance_type: str | None
 ) -> Scene:
-    """From the folder. Raises InvalidInputError naming file, path, found and expected."""
+    """Build the scene from the folder. Raises InvalidInputError naming file, path, found and expected."""
     from leeward.adapters.clock import SystemClock
 
     snapshot = Snapshot.read(directory, cluster=cluster)
@@ -92,7 +92,7 @@ def offline_scene(
 
 
 def _with_zones(group: Group, snapshot: Snapshot) -> Group:
-    """A group whose zones are not told has those of its subnets."""
+    """Return the group; one that reports no zones gets those of its subnets."""
     if group.zones:
         return group
     zones = {raw["SubnetId"]: raw["AvailabilityZone"] for raw in snapshot.raw("subnets")}
@@ -102,8 +102,8 @@ def _with_zones(group: Group, snapshot: Snapshot) -> Group:
 def live_scene(
     cluster: str, region: str | None, account: str | None, name: str, *, zone: str | None, instance_type: str | None
 ) -> Scene:
-    """From AWS with the caller's own credentials; the cluster itself is not asked. Raises InvalidInputError for an
-    unknown group.
+    """Build the scene from AWS with the caller's own credentials; the cluster itself is not called. Raises
+    InvalidInputError for an unknown group.
     """
     from leeward.adapters import wiring  # late: offline needs no AWS library
 
@@ -120,7 +120,7 @@ def live_scene(
 
 
 class _Gathered:
-    """The sources of one command, live or offline, joined in one way."""
+    """Sources of one command, live or offline, joined in one way."""
 
     def __init__(
         self, nodegroups: Nodegroups, launches: LaunchSources, clock: Clock, policy: NodePolicy | None
@@ -147,7 +147,7 @@ class _Gathered:
 
 
 def _check(what: str, asked: str | None, allowed: tuple[str, ...]) -> None:
-    """What the group cannot launch is bad input; where nothing is known of it, anything is believed."""
+    """Refuse a choice that the group cannot launch; where the group's choices are unknown, any value is accepted."""
     if asked is not None and allowed and asked not in allowed:
         shown = ", ".join(allowed[:10]) + (" …" if len(allowed) > 10 else "")
         raise InvalidInputError(f"template: found {what} {asked!r}, expected one of the group's: {shown}")

@@ -1,4 +1,4 @@
-"""The shapes of what node templates read of a snapshot: launch templates and configurations, overrides, node groups."""
+"""Shapes of the snapshot data that node templates read: launch templates and configurations, overrides, node groups."""
 
 from typing import Any
 
@@ -8,13 +8,13 @@ from leeward.policy.fields import shown
 
 
 def number(value: Any, path: str) -> None:
-    """A number, whole or not."""
+    """Accept a number, whole or not."""
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 2**53:
         raise ShapeError(path, shown(value), "a number")
 
 
 def either(*shapes: Shape) -> Shape:
-    """The last one's complaint counts when none takes the value."""
+    """Return a shape that takes what any of the shapes takes; when none does, the last one's error is raised."""
 
     def check(value: Any, path: str) -> None:
         for shape in shapes[:-1]:
@@ -28,7 +28,7 @@ def either(*shapes: Shape) -> Shape:
 
 
 def every(*shapes: Shape) -> Shape:
-    """All of them."""
+    """Return a shape that takes what all of the shapes take."""
 
     def check(value: Any, path: str) -> None:
         for shape in shapes:

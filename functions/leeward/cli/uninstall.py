@@ -1,6 +1,6 @@
-"""`leeward uninstall --cluster NAME`: take off everything that Leeward has put on a cluster, before its stack goes.
+"""`leeward uninstall --cluster NAME`: remove everything that Leeward has put on a cluster, before its stack is deleted.
 
-Decides how it is asked for and told; what is ours is decided in `leeward.cli.uninstall_steps`."""
+Decides how the removal is requested and reported; `leeward.cli.uninstall_steps` decides what is Leeward's."""
 
 import argparse
 from typing import Any
@@ -20,7 +20,7 @@ run again at any time. With --dry-run, and always with --snapshot, it only says 
 
 
 def add_parser(subparsers: Any) -> None:
-    """The verb and its dry run."""
+    """Add the verb and its dry run."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "uninstall", help="take off all that Leeward has put on nodes and groups", description=_DESCRIPTION
     )
@@ -28,14 +28,14 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Take off and tell; 1 where something had to be left."""
+    """Remove and report; return 1 where an object had to be left."""
     removal = _removal(arguments)
     emit(to_json(removal), arguments.output, lambda: _table(removal))
     return 1 if removal.left else 0
 
 
 def to_json(removal: Removal) -> dict[str, Any]:
-    """docs/command-line.md; `docs/schema/uninstall.json` describes it."""
+    """Return the document that docs/command-line.md and `docs/schema/uninstall.json` describe."""
     return {
         "done": removal.done,
         "nodes": [{"node": name, "removed": list(what)} for name, what in removal.nodes.items()],

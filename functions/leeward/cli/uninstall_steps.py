@@ -1,7 +1,7 @@
-"""What Leeward has put on a cluster, and taking it off.
+"""Objects that Leeward has put on a cluster, and their removal.
 
-A node's things go in one patch, so that no half of them stays; the order is nodes, then hooks: a finalizer that is left
-behind keeps a Node for ever, a hook only until its time-out."""
+One patch removes everything from a node, so that no half of it stays. The order is nodes, then hooks: a finalizer that
+is left behind keeps a Node forever, a hook only until its time-out."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,8 +20,8 @@ NOT_PAUSED = "it is not paused: what is taken off would come back within minutes
 
 @dataclass(slots=True, kw_only=True)
 class Removal:
-    """`nodes`: what comes off each, by name; `hooks`: (group, hook); `left`: (what, why), which makes it incomplete;
-    `done` False where it is only told.
+    """Result of a removal. `nodes`: what is removed from each, by name; `hooks`: (group, hook); `left`: (what, why),
+    which makes it incomplete; `done` False where the removal is only reported.
     """
 
     done: bool
@@ -31,7 +31,7 @@ class Removal:
 
 
 def offline(snapshot: Snapshot, cluster: str | None) -> Removal:
-    """Told from a folder. Without `cluster` all its groups are looked at."""
+    """Report a removal from a folder. Without `cluster` it covers all its groups."""
     groups = [g for g in snapshot.groups.values() if cluster is None or cluster_of(g.tags, [cluster])]
     return Removal(
         done=False,
@@ -41,7 +41,7 @@ def offline(snapshot: Snapshot, cluster: str | None) -> Removal:
 
 
 def live(ports: Ports, cluster: str, *, dry_run: bool) -> Removal:
-    """Look, and unless it is a dry run take off. Repeated it finds what was left."""
+    """Find what is Leeward's and remove it unless it is a dry run. A repeated call finds what was left."""
     kubernetes = ports.clusters.kubernetes(cluster)
     nodes = {node.name: node for node in kubernetes.nodes()}
     groups = ports.groups.of_clusters([cluster])
@@ -67,7 +67,7 @@ def live(ports: Ports, cluster: str, *, dry_run: bool) -> Removal:
 
 
 def things_of(node: Node, deployment: str | None) -> tuple[str, ...]:
-    """What of ours is on the node, a word for the kind and its name each. `deployment` None: every deployment's."""
+    """Return Leeward's settings on the node, each with kind and name. `deployment` None: those of every deployment."""
     bare = stripped(node, deployment or node.disrupted_by or "")
     found = [f"finalizer {name}" for name in node.finalizers if name not in bare.finalizers]
     found += [f"taint {taint.key}" for taint in node.taints if taint not in bare.taints]
@@ -83,7 +83,7 @@ def _on_nodes(nodes: Iterable[Node], deployment: str | None) -> dict[str, tuple[
 
 
 def _on_groups(groups: Iterable[Group], hooks: Mapping[str, Sequence[LifecycleHook]]) -> Iterator[tuple[str, str]]:
-    """Hooks that fn sync has put there: those that others have put and that notify us are theirs to take off."""
+    """Yield the hooks that fn sync created; hooks of others that notify Leeward are theirs to delete."""
     for group in sorted(groups, key=lambda group: group.name):
         for hook in hooks.get(group.name, ()):
             if hook.name == well_known.TERMINATE_HOOK and hook.metadata == well_known.HOOK_MARK:
@@ -91,7 +91,7 @@ def _on_groups(groups: Iterable[Group], hooks: Mapping[str, Sequence[LifecycleHo
 
 
 def _paused(ports: Ports, cluster: str) -> bool:
-    """Also where nothing is written down for the cluster (any more): nobody acts on it."""
+    """Return whether the cluster is paused. One without settings (any more) is: Leeward does not act on it."""
     try:
         return ports.clusters.policies(cluster).settings.paused
     except InvalidPolicyError:
@@ -99,7 +99,7 @@ def _paused(ports: Ports, cluster: str) -> bool:
 
 
 def _leave(removal: Removal, nodes: Mapping[str, Node], at_work: Mapping[str, str]) -> None:
-    """What something of ours works on: nodes by instance id, groups by name."""
+    """Move to `left` the objects that Leeward still works on: nodes by instance id, groups by name."""
     for name in [name for name in removal.nodes if nodes[name].instance_id in at_work]:
         del removal.nodes[name]
         removal.left.append((f"node {name}", at_work[nodes[name].instance_id]))
@@ -109,7 +109,7 @@ def _leave(removal: Removal, nodes: Mapping[str, Node], at_work: Mapping[str, st
 
 
 def _at_work(ports: Ports, cluster: str, groups: Iterable[Group]) -> Iterator[tuple[str, str]]:
-    """(instance or group, why). Without a table the stack is gone, and with it everything that could be at work."""
+    """Yield (instance or group, reason). Without a table the stack is gone, and with it every execution."""
     from leeward.upgrade.lease import held  # late: the other verbs start without it
 
     try:

@@ -1,6 +1,6 @@
-"""`leeward upgrade`: what rolling a group to a new template would do, and where one stands.
+"""`leeward upgrade`: the plan for rolling a group to a new template, and the status of an upgrade.
 
-Decides how plan and status are printed and what the exit code says; both are made in `leeward.upgrade`."""
+Decides how plan and status are printed and the exit code; `leeward.upgrade` makes both."""
 
 import argparse
 import re
@@ -26,7 +26,7 @@ The target is the group's launch template as it stands, unless --ami, --launch-t
 
 
 def add_parser(subparsers: Any) -> None:
-    """The verb, what to do, the group, and the target."""
+    """Add the verb, the action, the group, and the target."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "upgrade", help="roll a group to a new template: plan, status, start", description=_DESCRIPTION
     )
@@ -78,7 +78,7 @@ def _code(text: str) -> Code:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what is asked for. Raises InvalidInputError for several groups where one is meant."""
+    """Run the action. Raises InvalidInputError for several groups where one is meant."""
     if arguments.then and arguments.action != "start":
         found = " ".join((arguments.group, *arguments.then))
         raise InvalidInputError(f"upgrade {arguments.action}: found {found}, expected one group")
@@ -86,12 +86,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace) -> int:
-    """1 when a blocker is found that is not overridden."""
+    """Print the plan; return 1 when a blocker is found that is not overridden."""
     return plan(arguments, live_ports)
 
 
 def _status(arguments: argparse.Namespace) -> int:
-    """Always done: it only tells."""
+    """Print the status and return 0: the command only reports."""
     if arguments.snapshot is None and arguments.cluster:
         status = live_status(arguments.group, arguments.cluster, live_ports(arguments))
     else:
@@ -101,7 +101,7 @@ def _status(arguments: argparse.Namespace) -> int:
 
 
 def _live(arguments: argparse.Namespace) -> int:
-    """Only a running deployment can be told something."""
+    """Run a live action: only a running deployment can take a request."""
     if arguments.snapshot is not None:
         raise InvalidInputError(
             f"upgrade {arguments.action}: found --snapshot, expected --cluster NAME: it is live alone"

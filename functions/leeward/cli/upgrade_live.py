@@ -1,7 +1,8 @@
-"""`leeward upgrade start|status|pause|resume|abort|rollback GROUP --cluster NAME`: speaking to the running machine.
+"""`leeward upgrade start|status|pause|resume|abort|rollback GROUP --cluster NAME`: requests to the running state
+machine.
 
-Decides nothing about upgrades: a start begins an execution, everything else writes the operator's wish, which whoever
-runs the upgrade reads within half a minute. Each may be said twice."""
+Decides nothing about upgrades: a start begins an execution, every other action writes a control request, which the
+upgrade's execution reads within half a minute. Each may be repeated."""
 
 import argparse
 from collections.abc import Callable, Mapping
@@ -26,7 +27,7 @@ RACES = 5
 
 
 def live_ports(arguments: argparse.Namespace) -> Ports:
-    """With the caller's credentials. Raises InvalidInputError without --cluster."""
+    """Build the ports with the caller's credentials. Raises InvalidInputError without --cluster."""
     if not arguments.cluster:
         raise InvalidInputError(f"upgrade {arguments.action}: found no --cluster, expected --cluster NAME")
     from leeward.adapters.wiring import command_line_ports  # late: offline needs no AWS library
@@ -35,8 +36,8 @@ def live_ports(arguments: argparse.Namespace) -> Ports:
 
 
 def start(arguments: argparse.Namespace, ports: Ports) -> int:
-    """Begin it, or go on with what an earlier start has left; what runs already is named, and groups that follow are
-    noted there.
+    """Begin the upgrade, or continue one that an earlier start has left; a running one is named, and groups that follow
+    are recorded there.
     """
     follows = known(following({"groups": [arguments.group, *arguments.then]}), ports)
     described(arguments.group, ports)
@@ -50,7 +51,7 @@ def start(arguments: argparse.Namespace, ports: Ports) -> int:
 
 
 def wish(arguments: argparse.Namespace, ports: Ports) -> int:
-    """Pause, resume, abort or roll back. Where nothing runs, an execution is begun that does it; a pause needs none."""
+    """Pause, resume, abort or roll back. Where nothing runs, start an execution that does it; a pause needs none."""
     record = _wished(arguments.group, arguments.action, ports)
     if record.ended is None and held(record, ports):
         later = f"; {limits(record)}" if limits(record) else ""
@@ -61,7 +62,7 @@ def wish(arguments: argparse.Namespace, ports: Ports) -> int:
 
 
 def live_status(name: str, cluster: str, ports: Ports) -> Status:
-    """Of the group's upgrade, from the record and the world; without a record the world alone tells."""
+    """Return the group's upgrade status from record and cluster; without a record, from the cluster alone."""
     record = ports.upgrades.read(name)
     probe = record
     if probe is None:
@@ -79,8 +80,8 @@ def live_status(name: str, cluster: str, ports: Ports) -> Status:
 
 
 def running(group: str, record: UpgradeRecord | None, ports: Ports) -> Running:
-    """The execution that has the group, or one that was started and has not taken it yet: the command line's bear the
-    names of the next attempts.
+    """Return the execution that holds the group, or one that was started and has not claimed it yet: executions that
+    the command line starts have the names of the next attempts.
     """
     if record is not None and record.ended is None and held(record, ports):
         return Running(execution=record.execution, terminations=ports.claims.read_all(record.under_way))
@@ -94,7 +95,9 @@ LIVE: Mapping[str, Callable[[argparse.Namespace, Ports], int]] = {"start": start
 
 
 def _wished(group: str, action: str, ports: Ports) -> UpgradeRecord:
-    """Raises InvalidInputError for a wish that makes no sense now, RecordChangedError when others keep writing."""
+    """Write the control request. Raises InvalidInputError for one that makes no sense now, RecordChangedError when
+    others keep writing.
+    """
     for _ in range(RACES):
         record = ports.upgrades.read(group)
         if record is None:
@@ -110,7 +113,7 @@ def _wished(group: str, action: str, ports: Ports) -> UpgradeRecord:
 
 
 def _begin(group: str, record: UpgradeRecord | None, asked: Mapping[str, Any], ports: Ports) -> str:
-    """The name of the execution: the next attempt whose name is free."""
+    """Start an execution and return its name: the next attempt whose name is free."""
     attempt = record.attempt if record is not None else 0
     for _ in range(100):
         attempt += 1

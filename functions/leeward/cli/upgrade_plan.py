@@ -1,6 +1,6 @@
-"""`leeward upgrade plan`: from a folder, live, or as pre-flight found it before the upgrade that ran last.
+"""`leeward upgrade plan`: from a folder, live, or as pre-flight found it before the latest upgrade.
 
-Decides where the plan comes from, how it is printed and what the exit code says; it is made in `leeward.upgrade`."""
+Decides where the plan comes from, how it is printed and the exit code; `leeward.upgrade` makes it."""
 
 import argparse
 from collections.abc import Callable
@@ -23,7 +23,7 @@ PortsOf = Callable[[argparse.Namespace], Ports]
 
 
 def plan(arguments: argparse.Namespace, ports_of: PortsOf = live_ports) -> int:
-    """1 when a blocker is found that is not overridden."""
+    """Print the plan; return 1 when a blocker is found that is not overridden."""
     if arguments.recorded:
         return _recorded(arguments, ports_of)
     live = arguments.snapshot is None and arguments.cluster
@@ -35,8 +35,8 @@ def plan(arguments: argparse.Namespace, ports_of: PortsOf = live_ports) -> int:
 
 
 def live_preflight(arguments: argparse.Namespace, ports: Ports) -> Preflight:
-    """What a start with these arguments would be judged from now. Raises InvalidInputError for a group that is not
-    there.
+    """Gather the inputs from which a start with these arguments would be judged now. Raises InvalidInputError for a
+    group that does not exist.
     """
     at_most_one(arguments)
     group = described(arguments.group, ports)
@@ -51,7 +51,7 @@ def live_preflight(arguments: argparse.Namespace, ports: Ports) -> Preflight:
 
 
 def _recorded(arguments: argparse.Namespace, ports_of: PortsOf) -> int:
-    """What was overridden then has passed, whatever this call overrides."""
+    """Print the recorded plan. Blockers that were overridden then have passed, whatever this call overrides."""
     found = ports_of(arguments).upgrades.plan(arguments.group)
     if found is None:
         raise InvalidInputError(

@@ -1,6 +1,6 @@
-"""What an upgrade is judged from, offline: the snapshot with the group as it would be on the target.
+"""Inputs from which an upgrade is judged, offline: the snapshot with the group as it would be on the target.
 
-Decides what the target is: `leeward.upgrade` decides what follows. A live scene gives the same `Preflight`."""
+Decides what the target is; `leeward.upgrade` decides what follows. A live scene gives the same `Preflight`."""
 
 import argparse
 from dataclasses import replace
@@ -24,7 +24,7 @@ _ASKED = ("ami", "launch_template_version", "kubernetes_version")
 
 
 def offline_preflight(arguments: argparse.Namespace) -> Preflight:
-    """Of --snapshot. Raises InvalidInputError naming file, path, found and expected."""
+    """Build the pre-flight inputs from --snapshot. Raises InvalidInputError naming file, path, found and expected."""
     at_most_one(arguments)
     snapshot = read_snapshot(arguments, "upgrade")
     given = known_group(snapshot, arguments.group)
@@ -59,14 +59,14 @@ def offline_preflight(arguments: argparse.Namespace) -> Preflight:
 
 
 def at_most_one(arguments: argparse.Namespace) -> None:
-    """Raises InvalidInputError for more than one target."""
+    """Raise InvalidInputError for more than one target."""
     given = [f"--{name.replace('_', '-')}" for name in _ASKED if getattr(arguments, name) is not None]
     if len(given) > 1:
         raise InvalidInputError(f"upgrade: found {' and '.join(given)}, expected one of them at most")
 
 
 def _at_version(snapshot: Snapshot, group: Group, version: str | None) -> Group:
-    """The group as it would be with that version of its launch template."""
+    """Return the group as it would be with that version of its launch template."""
     if version is None:
         return group
     template = group.launch.template
@@ -100,7 +100,7 @@ def _nodegroup(snapshot: Snapshot, group: Group) -> Nodegroup | None:
     found = (one for one in raw if group.nodegroup is not None and one["nodegroupName"] == group.nodegroup)
     try:
         return next((Nodegroup.from_json(one) for one in found), None)
-    except InvalidInputError:  # a taint that nobody knows voids the answer, as in `leeward template`
+    except InvalidInputError:  # an unknown taint effect voids the answer, as in `leeward template`
         return None
 
 
@@ -111,8 +111,8 @@ def _target(
     launch: LaunchSettings | None,
     nodegroup: Nodegroup | None,
 ) -> Target:
-    """An image or a Kubernetes version stands for a launch template version that is yet to be made, unless the present
-    one has that image already: then an earlier run has made it.
+    """Return the target. An image or a Kubernetes version stands for a launch template version that is yet to be made,
+    unless the present one has that image already: then an earlier run has made it.
     """
     template = group.launch.template
     made = arguments.kubernetes_version is None and (
@@ -133,13 +133,13 @@ def _target(
 
 
 def _resolved(snapshot: Snapshot, group: Group, template: LaunchTemplateRef) -> LaunchTemplateRef:
-    """Of an override that brings a template of its own."""
+    """Resolve the template of an override that brings its own."""
     launched = replace(group, launch=replace(group.launch, template=template))
     return _numbered(template, SnapshotLaunchSources(snapshot).settings(launched))
 
 
 def _numbered(template: LaunchTemplateRef, launch: LaunchSettings | None) -> LaunchTemplateRef:
-    """With its number instead of $Latest or $Default, empty where nothing tells it."""
+    """Return the template with its number instead of $Latest or $Default, empty where no source gives the number."""
     if launch is not None and launch.version:
         return replace(template, id=template.id or launch.template, version=str(launch.version))
     return template if template.version.isdigit() else replace(template, version="")

@@ -1,4 +1,4 @@
-"""The shapes of what upgrades read of a snapshot: what a group notes of its members, budgets' figures, kubelets."""
+"""Shapes of the snapshot data that upgrades read: a group's notes on its members, budgets' figures, kubelets."""
 
 import re
 from typing import Any
@@ -9,7 +9,7 @@ from leeward.policy.fields import shown
 
 
 def share(value: Any, path: str) -> None:
-    """A count or a whole percentage, as PodDisruptionBudgets take them."""
+    """Accept a count or a whole percentage, as PodDisruptionBudgets take them."""
     if not isinstance(value, str) or not re.fullmatch(r"\d{1,9}%", value, re.ASCII):
         raise ShapeError(path, shown(value), "a whole number or a percentage such as 25%")
 

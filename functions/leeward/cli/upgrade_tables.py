@@ -1,6 +1,6 @@
-"""An upgrade's plan and status, drawn for people.
+"""Tables of an upgrade's plan and status, for people.
 
-Decides nothing: what is shown is what the JSON says."""
+Decides nothing: the tables show what the JSON says."""
 
 from datetime import timedelta
 
@@ -19,12 +19,12 @@ MOST_WAVES, MOST_NAMES = 20, 8  # of a large plan; the JSON has all of it
 
 
 def plan_table(plan: Plan, preflight: Preflight, overridden: frozenset[Code]) -> RenderableType:
-    """What will happen in a few lines, the waves, then what stands in the way."""
+    """Build the plan: a summary of a few lines, the waves, then the findings."""
     return Rows(_summary(plan, preflight), *_waves(plan), *_findings(plan, overridden))
 
 
 def recorded_table(plan: Plan, overridden: frozenset[Code], execution: str, at: str) -> RenderableType:
-    """The same, of an upgrade that has begun: when it was found, and for which execution."""
+    """Build the same for an upgrade that has begun: when the plan was made, and for which execution."""
     head = f"upgrade of {plan.group}, as pre-flight found it at {at} for execution {execution}"
     return Rows(head, *_waves(plan), *_findings(plan, overridden))
 
@@ -94,7 +94,7 @@ def _nodes(count: int) -> str:
 
 
 def status_table(group: str, status: Status) -> RenderableType:
-    """One line for each thing that is known, then what blocks."""
+    """Build one line for each known fact, then the blockers."""
     table = Table(title=f"{group}: {status.phase.value}", title_justify="left", title_style="bold")
     table.add_column("what")
     table.add_column("value", overflow="fold")

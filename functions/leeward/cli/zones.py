@@ -1,6 +1,6 @@
-"""`leeward zones`: in which order zones get the next node, which have no addresses left, and why they are not alike.
+"""`leeward zones`: the order in which zones get the next node, those without free addresses, and why zones differ.
 
-Decides how the report is put together and printed; the order is decided in `leeward.placement.zones`."""
+Decides how the report is built and printed; `leeward.placement.zones` decides the order."""
 
 import argparse
 import random
@@ -28,7 +28,7 @@ what makes the zones differ: large nodes, pods bound by their volumes, subnets w
 
 
 def add_parser(subparsers: Any) -> None:
-    """The verb, and the node that the zones are judged for."""
+    """Add the verb, and the node that the zones are judged for."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         "zones", help="show the order of zones and why they differ", description=_DESCRIPTION
     )
@@ -39,7 +39,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Judge and print; a report is done, also where no zone can take a node."""
+    """Judge and print; return 0, also where no zone can take a node."""
     live = None if arguments.snapshot is not None else open_live(arguments, "zones")
     if live is not None:
         scene = live_cluster_scene(live, arguments.instance_type, arguments.pods)
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def facts_of(snapshot: Snapshot, scene: PlacementScene) -> dict[str, ZoneFacts]:
-    """What each zone of the scene holds, finished pods left out."""
+    """Return what each zone of the scene holds, without finished pods."""
     claims = {
         f"{raw['metadata'].get('namespace', 'default')}/{raw['metadata']['name']}": raw for raw in snapshot.raw("pvcs")
     }
@@ -66,7 +66,7 @@ def facts_of(snapshot: Snapshot, scene: PlacementScene) -> dict[str, ZoneFacts]:
 
 
 def to_json(verdicts: Sequence[ZoneVerdict], facts: Mapping[str, ZoneFacts]) -> dict[str, Any]:
-    """docs/command-line.md; `docs/schema/zones.json` describes it."""
+    """Return the document that docs/command-line.md and `docs/schema/zones.json` describe."""
     typical = typical_node(facts.values())
     return {
         "zones": [
@@ -83,7 +83,7 @@ def to_json(verdicts: Sequence[ZoneVerdict], facts: Mapping[str, ZoneFacts]) -> 
 
 
 def _cores(millicores: int) -> float:
-    """Whole where it is whole, as programs and people expect of cores."""
+    """Return cores as an integer where they are whole, as programs and people expect."""
     return millicores // 1000 if millicores % 1000 == 0 else millicores / 1000
 
 

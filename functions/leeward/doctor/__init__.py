@@ -1,3 +1,3 @@
-"""Says for every part of a deployment whether it is in order, what was found, and what to do about it.
+"""Diagnosis of a deployment: the state of every part, what was found, and the fix.
 
-Nothing here changes anything. `gather` reads, each part apart from the others; the checks decide from what was read."""
+Changes nothing. `gather` reads each part independently of the others; the checks decide from the facts."""

@@ -1,4 +1,4 @@
-"""All checks, in the order in which they are told: the outermost first, since what fails there explains the rest."""
+"""All checks, in the order in which they are reported: the outermost first, since failures there explain the rest."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -25,7 +25,7 @@ OfCluster = Callable[[Facts, Inside], Iterator[Finding]]
 
 
 def _alone(check: Callable[[Inside], Iterator[Finding]]) -> OfCluster:
-    """A check that needs nothing but the cluster."""
+    """Adapt a check that needs only the cluster."""
     return lambda _, inside: check(inside)
 
 
@@ -72,7 +72,7 @@ CLUSTER: tuple[OfCluster, ...] = (
 
 
 def diagnose(facts: Facts) -> tuple[Finding, ...]:
-    """Every finding. Where nothing is deployed that is one sentence, not one for each part."""
+    """Return every finding. Where nothing is deployed that is one sentence, not one for each part."""
     who = (*account.credentials(facts), *account.concurrency(facts))
     if facts.nothing_deployed:
         return (*who, account.nothing_there(facts.identity))
@@ -82,5 +82,5 @@ def diagnose(facts: Facts) -> tuple[Finding, ...]:
 
 
 def healthy(findings: Iterable[Finding]) -> bool:
-    """Nothing has failed; warnings, and what could not be read, are for people to judge."""
+    """Return whether nothing has failed; warnings, and what could not be read, are for people to judge."""
     return all(found.state is not State.FAILED for found in findings)

@@ -1,5 +1,5 @@
-"""What a deployment of this version consists of, by its fixed names (`tests/infra/test_doctor.py` holds them against
-the template), and what its ClusterRoles allow (against `manifests/cluster-role.yaml`)."""
+"""Parts of a deployment of this version, by their fixed names (`tests/infra/test_doctor.py` compares them with the
+template), and the rules of its ClusterRoles (with `manifests/cluster-role.yaml`)."""
 
 from collections.abc import Iterable, Mapping
 
@@ -9,7 +9,7 @@ FUNCTIONS = tuple(
     f"leeward-{name}"
     for name in ("interruption", "terminate", "drain", "sweep", "upgrade", "decide", "disrupt", "sync", "telling")
 )
-CAPPED = "leeward-drain"  # its throttles are meant: the state machine waits for its turn
+CAPPED = "leeward-drain"  # its throttles are intended: the state machine retries
 SYNC = "leeward-sync"
 ENDPOINTS: Mapping[str, str] = {
     "dynamodb": "nothing works",
@@ -84,7 +84,7 @@ ALARMS = tuple(
 ROLE_MANIFEST = "manifests/cluster-role.yaml"
 KUBERNETES_GROUPS: Mapping[str, str] = {"leeward-act": "leeward:act", "leeward-read": "leeward:read"}
 """ClusterRole and ClusterRoleBinding -> the group that is bound."""
-ENTERED_AS = "leeward-act"  # what every function that speaks to Kubernetes is
+ENTERED_AS = "leeward-act"  # role of every function that calls Kubernetes
 
 
 def _rules(group: str, resources: Iterable[str], *verbs: str) -> frozenset[Rule]:

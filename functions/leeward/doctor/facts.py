@@ -1,6 +1,6 @@
-"""What was read of a deployment. A part that could not be read is `Unread`, one that is not there None.
+"""Facts of a deployment. A part that could not be read is `Unread`, one that does not exist None.
 
-Nothing here says what is in order."""
+Decides nothing about what is in order."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ Rule = tuple[str, str, str]  # (API group, resource, verb), in the words of RBAC
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unread:
-    """A read that gave nothing. `permission` is what it takes; `denied`: that is what was missing."""
+    """Read that gave nothing. `permission` is the one that it takes; `denied`: that permission was missing."""
 
     permission: str
     why: str
@@ -30,7 +30,7 @@ class Unread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """What is written down and cannot be understood, in its own sentences."""
+    """Policies that exist and cannot be parsed, in the parser's own sentences."""
 
     why: str
 
@@ -40,7 +40,7 @@ Read: TypeAlias = T | Unread
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Whose credentials these are, and for which Region."""
+    """Identity of the credentials, and their Region."""
 
     account: str
     region: str
@@ -50,7 +50,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Function:
-    """`state`, `update` as Lambda says them; `concurrency` is reserved, None where nothing is; `vpc` empty outside."""
+    """Lambda function. `state`, `update` as Lambda has them; `concurrency`: reserved, or None; `vpc` empty outside."""
 
     state: str = "Active"
     update: str = "Successful"
@@ -63,7 +63,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
-    """How functions in a VPC reach AWS's APIs. `endpoints`: names of the VPC's endpoints that are available, without
+    """Path from functions in a VPC to AWS's APIs. `endpoints`: names of the VPC's endpoints that are available, without
     `com.amazonaws.REGION.`; `routed`: each of their subnets has a route out, past an internet gateway, which does not
     serve a function.
     """
@@ -75,7 +75,7 @@ class Network:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """Of one function's calls within the last hour."""
+    """Counts of one function's calls within the last hour."""
 
     errors: int = 0
     throttles: int = 0
@@ -83,7 +83,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedExecution:
-    """An execution that ended as it should not. `error`, `cause` empty where they were not asked for."""
+    """Execution that failed or timed out. `error`, `cause` empty where they were not read."""
 
     name: str
     status: str
@@ -94,7 +94,7 @@ class FailedExecution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventSource:
-    """An event source mapping; `result` is what Lambda says of the last try."""
+    """Event source mapping; `result` is Lambda's report of the last try."""
 
     id: str
     source: str
@@ -104,7 +104,7 @@ class EventSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """`dead_letters` is the ARN that failed messages go to, empty for none; `policy` as SQS has it."""
+    """SQS queue. `dead_letters` is the ARN that failed messages go to, empty for none; `policy` as SQS has it."""
 
     arn: str
     url: str
@@ -115,7 +115,7 @@ class Queue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """`indexes`: name -> status; `stream`: its changes can be read."""
+    """DynamoDB table. `indexes`: name -> status; `stream`: its changes can be read."""
 
     status: str
     stream: bool
@@ -124,7 +124,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alarm:
-    """`tells`: it has an action, and actions are switched on."""
+    """CloudWatch alarm. `tells`: it has an action, and actions are switched on."""
 
     state: str
     reason: str = ""
@@ -134,7 +134,7 @@ class Alarm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EksCluster:
-    """`public`: its API server can be reached from outside its VPC; `authentication` is the mode."""
+    """EKS cluster. `public`: its API server can be reached from outside its VPC; `authentication` is the mode."""
 
     status: str
     version: str = ""
@@ -144,14 +144,14 @@ class EksCluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterRole:
-    """A ClusterRole with its rules spelled out; rules that name objects allow too little to count."""
+    """ClusterRole with its rules listed one by one; rules that name objects allow too little to count."""
 
     rules: frozenset[Rule]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
-    """A ClusterRoleBinding: whose role, and for which groups."""
+    """ClusterRoleBinding: its role, and its groups."""
 
     role: str
     groups: tuple[str, ...]
@@ -159,7 +159,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upgrade:
-    """A group's upgrade record, and whether an execution works on it."""
+    """Upgrade record of a group. `runs`: an execution works on it."""
 
     record: UpgradeRecord
     runs: bool
@@ -167,7 +167,7 @@ class Upgrade:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """A cluster's disruption round, and whether an execution works on it."""
+    """Disruption round of a cluster. `runs`: an execution works on it."""
 
     record: RoundRecord
     runs: bool
@@ -175,7 +175,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """One cluster of the deployment's settings; `role` is the ARN with which the functions enter it."""
+    """One cluster of the deployment's settings; `role` is the ARN of the role that the functions assume for it."""
 
     name: str
     role: str
@@ -184,9 +184,9 @@ class Served:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inside:
     """One cluster. `served` None: what the deployment serves is not known. `entry`: Kubernetes groups of the access
-    entry; `aws_auth` is asked for where there is none. `members`: instances of its nodes. `foreign`: node -> the other
-    deployment that is terminating it, by its taint. `synced`: when fn sync wrote
-    down what. By group: `hooks`, `refreshes`, `upgrades`.
+    entry; `aws_auth` is read where there is none. `members`: instances of its nodes. `foreign`: node -> the other
+    deployment that is terminating it, by its taint. `synced`: when fn sync recorded each kind of facts. By group:
+    `hooks`, `refreshes`, `upgrades`.
     """
 
     name: str
@@ -210,7 +210,7 @@ class Inside:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """Everything. `asked`: the only cluster that was asked for; `serves`: names of those that the deployment serves,
+    """All facts. `asked`: the only cluster that was requested; `serves`: names of those that the deployment serves,
     None where that is not known. `failures` and `machines` by state machine, `sources` and `functions` by function.
     """
 
@@ -238,5 +238,5 @@ class Facts:
 
     @property
     def nothing_deployed(self) -> bool:
-        """Not one of the functions is there."""
+        """True if none of the functions exists."""
         return all(found is None for found in self.functions.values())

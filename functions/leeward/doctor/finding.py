@@ -1,4 +1,4 @@
-"""One sentence about one part of a deployment: what was found, whether that is in order, and the way out."""
+"""Finding about one part of a deployment: what was found, its state, and the fix."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from leeward.doctor.facts import Unread
 
 
 class State(StrEnum):
-    """`failed`: nodes are lost undrained, or something that Leeward is for does not happen. `warning`: somebody should
-    know. `unknown`: it could not be read.
+    """State of a finding. `failed`: nodes are lost undrained, or a feature of Leeward does not work. `warning`: an
+    operator should know. `unknown`: it could not be read.
     """
 
     OK = "ok"
@@ -20,7 +20,7 @@ class State(StrEnum):
 
 
 class Part(StrEnum):
-    """What belongs together where people read."""
+    """Groups of checks that are shown together."""
 
     ACCOUNT = "account"
     DEPLOYMENT = "deployment"
@@ -34,7 +34,7 @@ class Part(StrEnum):
 
 
 class Check(StrEnum):
-    """The closed set of checks; each belongs to one part (`PART_OF`)."""
+    """Closed set of checks; each belongs to one part (`PART_OF`)."""
 
     CREDENTIALS = "credentials"
     CONCURRENCY = "concurrency"
@@ -109,7 +109,7 @@ AGAIN = "run leeward doctor again; where it stays so, make the call yourself and
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """`fix` None where there is nothing to do."""
+    """Result of one check. `fix` None where there is nothing to do."""
 
     check: Check
     object: str
@@ -118,7 +118,7 @@ class Finding:
     fix: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """`docs/schema/doctor.json`."""
+        """Return the object of `docs/schema/doctor.json`."""
         return {
             "check": self.check.value,
             "object": self.object,
@@ -130,24 +130,24 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a check looks at, and the four things that it can say of it."""
+    """Object of a check, and the four findings that it can give."""
 
     check: Check
     object: str
 
     def ok(self, found: str) -> Finding:
-        """It is in order."""
+        """Report that it is in order."""
         return Finding(check=self.check, object=self.object, state=State.OK, found=found)
 
     def warning(self, found: str, fix: str) -> Finding:
-        """Somebody should know."""
+        """Report what an operator should know."""
         return Finding(check=self.check, object=self.object, state=State.WARNING, found=found, fix=fix)
 
     def failed(self, found: str, fix: str) -> Finding:
-        """It is not in order."""
+        """Report that it is not in order."""
         return Finding(check=self.check, object=self.object, state=State.FAILED, found=found, fix=fix)
 
     def unknown(self, unread: Unread) -> Finding:
-        """It could not be read."""
+        """Report that it could not be read."""
         fix = f"allow yourself {unread.permission}" if unread.denied else AGAIN
         return Finding(check=self.check, object=self.object, state=State.UNKNOWN, found=unread.why, fix=fix)

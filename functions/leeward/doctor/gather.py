@@ -1,6 +1,6 @@
-"""Reads a deployment: every read is made, whatever the others give. Changes nothing.
+"""Reads of a deployment: every read is made, whatever the others give. Changes nothing.
 
-Decides which reads there are, and what permission each takes."""
+Decides which reads there are, and which permission each takes."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -24,7 +24,7 @@ PortsOf = Callable[[str], Ports]
 
 
 def gather(deployment: Deployment, ports_of: PortsOf, identity: Identity, *, asked: str | None, now: datetime) -> Facts:
-    """`ports_of`: a cluster's ports, by its name; `asked`: the only cluster to look into, all when None."""
+    """Gather the facts. `ports_of`: a cluster's ports, by its name; `asked`: the only cluster to read, None: all."""
     functions = read_each(expected.FUNCTIONS, "lambda:GetFunction", deployment.function)
     told = environment(functions.values())
     served = clusters_of(told)
@@ -48,7 +48,7 @@ def gather(deployment: Deployment, ports_of: PortsOf, identity: Identity, *, ask
 
 
 def _network(deployment: Deployment, functions: dict[str, Read[Function | None]]) -> Read[Network | None]:
-    """Of the VPC that functions run in, the same for all of them; None where none does."""
+    """Read the VPC that functions run in, the same for all of them; None where none does."""
     inside = [found for found in functions.values() if isinstance(found, Function) and found.vpc]
     if not inside:
         return None
@@ -57,7 +57,7 @@ def _network(deployment: Deployment, functions: dict[str, Read[Function | None]]
 
 
 def _parts(deployment: Deployment, functions: dict[str, Read[Function | None]], now: datetime) -> dict[str, Any]:
-    """What is neither a cluster's nor a run's."""
+    """Read the parts that belong to neither a cluster nor a run."""
     rules = read("events:ListRules", lambda: deployment.rules(expected.PREFIX))
     named = (*expected.RULES, *expected.SCHEDULES)
     there = named if isinstance(rules, Unread) else [name for name in named if name in rules]
@@ -83,7 +83,7 @@ def _parts(deployment: Deployment, functions: dict[str, Read[Function | None]], 
 
 
 def _wanted(served: tuple[Served, ...] | None, asked: str | None) -> tuple[tuple[str, Served | None], ...]:
-    """A cluster that the deployment does not serve is not looked into: nothing of ours is to be found there."""
+    """Return the clusters to read. One that the deployment does not serve is skipped: it has nothing of Leeward."""
     if served is None:
         return ((asked, None),) if asked else ()
     return tuple((one.name, one) for one in served if asked in {None, one.name})

@@ -1,4 +1,4 @@
-"""Reads one cluster: what EKS says, what the cluster says, what is written down for it, and its groups."""
+"""Reads of one cluster: EKS' description, its API server, its policies and records, and its groups."""
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
@@ -32,7 +32,7 @@ def look_inside(
     groups: tuple[Group, ...],
     queue_arns: frozenset[str],
 ) -> Inside:
-    """`groups`: every one that is known, of which those with the cluster's tags are looked at."""
+    """Read one cluster. `groups`: every known one, of which those with the cluster's tags are read."""
     entry = _entry(name, served, deployment)
     rbac, version = _api(name, deployment)
     asked = _Asker(version)
@@ -64,7 +64,7 @@ def look_inside(
 
 
 class _Asker:
-    """Asks the cluster, unless it has not answered already: each try would wait for its time-out again."""
+    """Reader of the cluster, unless it has not answered already: each try would wait for its time-out again."""
 
     def __init__(self, version: Read[str]) -> None:
         self._silent = version if isinstance(version, Unread) else None
@@ -75,7 +75,7 @@ class _Asker:
         return read(f"{permission} in the cluster", look)
 
     def each(self, permission: str, look: Callable[[str], T]) -> dict[str, Read[T]]:
-        """Of both ClusterRoles, or of their bindings."""
+        """Read both ClusterRoles, or their bindings."""
         return {name: self(permission, partial(look, name)) for name in expected.NEEDED}
 
 
@@ -104,7 +104,7 @@ def _policies(name: str, ports: Ports) -> Read[ClusterPolicies] | Refused:
 
 
 class _NotUnderstoodError(Exception):
-    """Carries a refusal past `read`: it was read, and is wrong."""
+    """Error that carries a refusal past `read`: the policies were read, and are wrong."""
 
 
 def _understood(name: str, ports: Ports) -> ClusterPolicies:

@@ -1,4 +1,4 @@
-"""Reading one thing: what it gives, or why it could not be read. Nothing that fails stops anything else."""
+"""Read of one object: its value, or why it could not be read. A failure stops no other read."""
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def read(permission: str, look: Callable[[], T]) -> Read[T]:
-    """`permission` is what the look takes, as whoever lacks it would have to write it into a policy or a role."""
+    """Read one object. `permission` names what the read takes, as a policy or a role would have to grant it."""
     try:
         return look()
     except LeewardError as error:
@@ -18,7 +18,7 @@ def read(permission: str, look: Callable[[], T]) -> Read[T]:
 
 
 def read_each(names: Iterable[str], permission: str, look: Callable[[str], T]) -> dict[str, Read[T]]:
-    """The same of several, by name."""
+    """Read several objects, by name."""
 
     def at(name: str) -> Read[T]:
         return read(permission, lambda: look(name))
@@ -27,5 +27,5 @@ def read_each(names: Iterable[str], permission: str, look: Callable[[str], T]) -
 
 
 def _sentence(error: LeewardError) -> str:
-    """One line: what AWS says may have several."""
+    """Return one line: AWS's message may have several."""
     return " ".join(f"it could not be read: {error}".split())

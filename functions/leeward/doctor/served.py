@@ -1,4 +1,4 @@
-"""What a deployment was told of its clusters: the environment that all its functions share."""
+"""Clusters that a deployment serves: read from the environment that all its functions share."""
 
 import json
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from leeward.doctor.facts import Function, Read, Served, Unread
 
 
 def environment(functions: Iterable[Read[Function | None]]) -> dict[str, str]:
-    """Of the first function that could be read; empty where none could."""
+    """Return the environment of the first function that could be read; empty where none could."""
     for found in functions:
         if found is not None and not isinstance(found, Unread) and found.environment.get("CLUSTERS"):
             return dict(found.environment)
@@ -15,7 +15,7 @@ def environment(functions: Iterable[Read[Function | None]]) -> dict[str, str]:
 
 
 def clusters_of(told: dict[str, str]) -> tuple[Served, ...] | None:
-    """None where nothing was told, or what was told is no list of clusters."""
+    """Return the clusters, or None where the setting is missing or no list of clusters."""
     try:
         listed = json.loads(told.get("CLUSTERS", ""))
         return tuple(Served(name=str(raw["name"]), role=str(raw.get("actRole") or "")) for raw in listed)
@@ -24,7 +24,7 @@ def clusters_of(told: dict[str, str]) -> tuple[Served, ...] | None:
 
 
 def queue_arns_of(told: dict[str, str]) -> frozenset[str]:
-    """Where a hook that is ours may notify."""
+    """Return the targets that a hook of Leeward may notify."""
     try:
         topics = [str(topic) for topic in json.loads(told.get("HOOK_TOPICS") or "[]")]
     except (ValueError, TypeError):

@@ -1,4 +1,4 @@
-"""The node that a group would launch next, put together from group, launch template, DescribeNodegroup and tags.
+"""Node that a group would launch next, built from group, launch template, DescribeNodegroup and tags.
 
 Decides which source wins where several name the same key (docs/policy.md, `template.precedence`)."""
 
@@ -25,7 +25,7 @@ TAGS_WIN, API_WINS = "asg-tags", "eks-api"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """What is known of a group. `launch` None: its template could not be read; `nodegroup` None: self-managed, or
+    """Known data of a group. `launch` None: its template could not be read; `nodegroup` None: self-managed, or
     DescribeNodegroup failed; `types`: instance types by name; `networking`: the VPC CNI's settings.
     """
 
@@ -39,8 +39,8 @@ class Sources:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedNode:
-    """A node that does not exist yet. Amounts as `leeward.model.quantity` counts them; without cpu and memory where the
-    instance type is not known, so that nothing is thought to fit. `remarks`: what is assumed or was passed over.
+    """Node that does not exist yet. Amounts as `leeward.model.quantity` counts them; without cpu and memory where the
+    instance type is not known, so that no pod seems to fit. `remarks`: assumptions and skipped inputs.
     """
 
     name: str
@@ -52,7 +52,7 @@ class ExpectedNode:
     remarks: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """A Node object as `kubectl get node -o json` shows one (docs/schema/template.json); it is Ready."""
+        """Return a Node object as `kubectl get node -o json` shows one (docs/schema/template.json); it is Ready."""
         taints = [
             {"key": one.key, **({"value": one.value} if one.value else {}), "effect": one.effect} for one in self.taints
         ]
@@ -71,7 +71,7 @@ class ExpectedNode:
 
 
 def expected_node(sources: Sources, precedence: str = TAGS_WIN) -> ExpectedNode:
-    """The node of the first type and zone of `sources.choices`.
+    """Return the node of the first type and zone of `sources.choices`.
 
     `asg-tags`: where a tag of the group and DescribeNodegroup name the same label, taint key or resource, the tag wins.
     `eks-api`, as Cluster Autoscaler does it today: the label and the resource tag of DescribeNodegroup win, taints of
@@ -102,21 +102,21 @@ def expected_node(sources: Sources, precedence: str = TAGS_WIN) -> ExpectedNode:
 
 
 def unknown_type(sources: Sources) -> str:
-    """The instance type that the template would have to know and does not; empty where it is known or none is named."""
+    """Return the instance type that the template needs and does not know; empty where it is known or none is named."""
     names = sources.choices.types
     return names[0] if names and sources.choices.minima is None and names[0] not in sources.types else ""
 
 
 def expected_nodes(sources: Sources, precedence: str = TAGS_WIN) -> Iterator[ExpectedNode]:
-    """The node of each type that the group can launch, in the first zone: pods that are to fit on a launch have to fit
-    on every one of them.
+    """Yield the node of each type that the group can launch, in the first zone: pods that must fit on a launch have to
+    fit on every one of them.
     """
     for name in sources.choices.types:
         yield expected_node(replace(sources, choices=narrowed(sources.choices, instance_type=name)), precedence)
 
 
 def _kubelet(sources: Sources, launch: LaunchSettings) -> KubeletSettings:
-    """The user data's settings; what EKS says of the image tells the family."""
+    """Return the user data's settings; EKS' image type gives the family."""
     found = kubelet_settings(launch.user_data)
     nodegroup = sources.nodegroup
     if is_windows(nodegroup):
@@ -143,8 +143,8 @@ def _resources(sources: Sources, launch: LaunchSettings, kubelet: KubeletSetting
 
 
 def _computed_by_eks(sources: Sources) -> bool:
-    """EKS writes the user data of a managed group unless the launch template brings an image of its own, which only
-    DescribeNodegroup tells.
+    """Return whether EKS writes the user data: it does for a managed group unless the launch template has an image of
+    its own, which only DescribeNodegroup shows.
     """
     custom = sources.nodegroup is not None and sources.nodegroup.ami_type == "CUSTOM"
     return sources.group.nodegroup is not None and not custom
@@ -153,7 +153,7 @@ def _computed_by_eks(sources: Sources) -> bool:
 def _tagged(
     found: Resources, sources: Sources, tags: TagFacts, precedence: str
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """Capacity and allocatable with the tags' resources, which are both, as in Cluster Autoscaler."""
+    """Return capacity and allocatable with the tags' resources, which are both, as in Cluster Autoscaler."""
     of_nodegroup = resources(sources.nodegroup.tags) if sources.nodegroup else {}
     told = _merged(tags.resources, of_nodegroup, precedence)
     return {**found.capacity, **told}, {**found.allocatable, **told}
@@ -185,7 +185,9 @@ def _merged(tags: Mapping[str, Any], api: Mapping[str, Any], precedence: str) ->
 def _taints(
     nodegroup: Nodegroup | None, kubelet: KubeletSettings, tags: TagFacts, precedence: str
 ) -> tuple[Taint, ...]:
-    """The user data's go where DescribeNodegroup or a tag names their key: EKS writes the node group's there itself."""
+    """Join the taints. Those of the user data are dropped where DescribeNodegroup or a tag names their key: EKS itself
+    writes the node group's there.
+    """
     api = nodegroup.taints if nodegroup else ()
     if precedence != API_WINS:
         api = _without(api, tags.taints)

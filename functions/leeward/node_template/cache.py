@@ -1,7 +1,7 @@
-"""DescribeNodegroup's answers, kept for a while: one call per node group and span, however many ask.
+"""Cache of DescribeNodegroup's answers: one call per node group and span, however many callers.
 
-Decides when to ask again and what a failure means: the tags alone, said once. Source: Cluster Autoscaler's proposal
-"Circumvent 50 tag ASG limit for EKS ManagedNodegroups" (one minute, fall back to the tags on any error)."""
+Decides when to call again and what a failure means: the tags alone, reported once. Source: Cluster Autoscaler's
+proposal "Circumvent 50 tag ASG limit for EKS ManagedNodegroups" (one minute, fall back to the tags on any error)."""
 
 import threading
 from collections.abc import Callable
@@ -17,7 +17,7 @@ JITTER = 0.1  # of the span at most, always longer: never two calls within one s
 
 @dataclass(slots=True, kw_only=True)
 class _Entry:
-    """One node group. `lock` lets one thread ask while the others wait for its answer; `said`: the last failure."""
+    """One node group. `lock` lets one thread call while the others wait for its answer; `said`: the last failure."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     until: datetime | None = None
@@ -26,8 +26,8 @@ class _Entry:
 
 
 class NodegroupCache:
-    """Safe to share between threads. `chance` gives numbers from 0 to 1 for the jitter; `say` takes one sentence for
-    each failure of a node group, again only when it fails otherwise or has worked in between.
+    """Cache that is safe to share between threads. `chance` gives numbers from 0 to 1 for the jitter; `say` takes one
+    sentence for each failure of a node group, again only when it fails with another error or has worked in between.
     """
 
     def __init__(
@@ -41,8 +41,8 @@ class NodegroupCache:
         self._lock = threading.Lock()
 
     def get(self, cluster: str, name: str, lasts: timedelta) -> Nodegroup | None:
-        """The node group, None when the call fails or is denied: then the tags alone are used. Never raises for AWS'
-        sake; a failure is kept as long as an answer, so that a denied call is not made at each look-up.
+        """Return the node group, or None when the call fails or is denied: then the tags alone are used. Never raises
+        for an AWS error; a failure is kept as long as an answer, so that a denied call is not made at each look-up.
         """
         with self._lock:
             entry = self._entries.setdefault((cluster, name), _Entry())

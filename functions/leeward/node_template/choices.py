@@ -1,4 +1,4 @@
-"""All that a group can launch: instance types in the group's own order, zones, and how the instances are paid for."""
+"""Choices of a group's launches: instance types in the group's own order, zones, and the capacity type."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -15,9 +15,9 @@ _ARM, _WINDOWS = "ARM", "WINDOWS"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """`types` by name, the first is what is taken where one has to stand for all; `zones` in the group's order;
-    `capacity` None where the group mixes on-demand and spot. `remarks`: why a list may not be whole.
-    `minima`: a type without a name that has the least that requirements ask for, where no known type meets them.
+    """Choices of a group. `types` by name, the first stands for all where one has to; `zones` in the group's order;
+    `capacity` None where the group mixes on-demand and spot. `remarks`: why a list may not be complete. `minima`: a
+    type without a name that has the least that requirements ask for, where no known type meets them.
     """
 
     types: tuple[str, ...]
@@ -35,8 +35,8 @@ def choices(
     known: Mapping[str, InstanceType],
     running: Iterable[str] = (),
 ) -> Choices:
-    """Types: of the overrides, else of the launch template or configuration, else of DescribeNodegroup, else those that
-    the group runs. Requirements stand for all types in `known` that meet them.
+    """Return the choices. Types: of the overrides, else of the launch template or configuration, else of
+    DescribeNodegroup, else those that the group runs. Requirements stand for all types in `known` that meet them.
     """
     types, remarks = _types(group, settings, nodegroup, known)
     minima = None if types else _minima(group, settings)
@@ -53,7 +53,7 @@ def choices(
 
 
 def _minima(group: Group, settings: LaunchSettings | None) -> InstanceType | None:
-    """The least vCPUs and memory of the first requirements, None without any."""
+    """Return the least vCPUs and memory of the first requirements, or None without any."""
     told = [one.requirements for one in group.launch.overrides] + ([settings.requirements] if settings else [])
     needs = next((one for one in told if one), None)
     if needs is None:
@@ -65,7 +65,7 @@ def _minima(group: Group, settings: LaunchSettings | None) -> InstanceType | Non
 def _types(
     group: Group, settings: LaunchSettings | None, nodegroup: Nodegroup | None, known: Mapping[str, InstanceType]
 ) -> tuple[tuple[str, ...], list[str]]:
-    """Of the overrides, else of the launch template, with remarks."""
+    """Return the types of the overrides, else of the launch template, with remarks."""
     types: list[str] = []
     remarks: list[str] = []
     wanted = [(one.instance_type, one.requirements) for one in group.launch.overrides]
@@ -83,14 +83,14 @@ def _types(
 
 
 def narrowed(found: Choices, *, zone: str | None = None, instance_type: str | None = None) -> Choices:
-    """With the asked zone and type in front of the others: what stands first stands for all."""
+    """Put the requested zone and type in front of the others: the first one stands for all."""
     zones = (zone, *(name for name in found.zones if name != zone)) if zone else found.zones
     first = (instance_type,) if instance_type else ()
     return replace(found, zones=zones, types=(*first, *(name for name in found.types if name not in first)))
 
 
 def as_launched(group: Group, instance_type: str) -> Group:
-    """The group with the launch template from which it would launch the type: an override may bring its own."""
+    """Return the group with the launch template from which it would launch the type: an override may bring its own."""
     for override in group.launch.overrides:
         if override.instance_type == instance_type and override.template is not None:
             return replace(group, launch=replace(group.launch, template=override.template))
@@ -98,14 +98,14 @@ def as_launched(group: Group, instance_type: str) -> Group:
 
 
 def architecture_of(nodegroup: Nodegroup | None) -> str | None:
-    """Of the image, in Kubernetes' word, from EKS' amiType; None where that does not tell (a custom image)."""
+    """Return the image's architecture, in Kubernetes' word, from EKS' amiType; None if absent or CUSTOM."""
     if nodegroup is None or not nodegroup.ami_type or nodegroup.ami_type == "CUSTOM":
         return None
     return "arm64" if _ARM in nodegroup.ami_type else "amd64"
 
 
 def is_windows(nodegroup: Nodegroup | None) -> bool:
-    """Whether EKS' amiType is one of Windows."""
+    """Return whether EKS' amiType is one of Windows."""
     return nodegroup is not None and nodegroup.ami_type.startswith(_WINDOWS)
 
 

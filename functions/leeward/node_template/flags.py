@@ -1,6 +1,6 @@
-"""kubelet's command line flags, in a NodeConfig's list or anywhere in a script.
+"""Command line flags of kubelet, in a NodeConfig's list or anywhere in a script.
 
-A value that the script only makes when it runs (`$X`) cannot be known: it is passed over with a remark."""
+A value that the script computes only when it runs (`$X`) cannot be known: it is skipped with a remark."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -12,13 +12,13 @@ from leeward.node_template.kubelet import Family, KubeletSettings
 
 _FLAG = re.compile(r"--([a-z0-9-]{1,64})(?:=|[ \t]+(?!--))(\"[^\"\n]*\"|'[^'\n]*'|[^\s\"']+)")
 _COMMENT = re.compile(r"^[ \t]*#(?!!).*$", re.MULTILINE)
-_USE_MAX_PODS = re.compile(r"\bUSE_MAX_PODS=[\"']?false\b")  # what bootstrap.sh reads beside its own flag
+_USE_MAX_PODS = re.compile(r"\bUSE_MAX_PODS=[\"']?false\b")  # the variable that bootstrap.sh reads beside its own flag
 _QUOTED_FLAGS = ("kubelet-extra-args",)
 BOOTSTRAP = "bootstrap.sh"
 
 
 def of_script(text: str) -> KubeletSettings:
-    """What a script passes to kubelet or to bootstrap.sh: the last occurrence of each flag counts."""
+    """Read what a script passes to kubelet or to bootstrap.sh: the last occurrence of each flag counts."""
     joined = _COMMENT.sub("", text).replace("\\\n", " ")
     # quoted extra arguments hold flags of their own: without their quotes everything is one row of flags
     for name in _QUOTED_FLAGS:
@@ -30,7 +30,7 @@ def of_script(text: str) -> KubeletSettings:
 
 
 def of_flags(flags: Iterable[str]) -> KubeletSettings:
-    """Of `--name=value` texts."""
+    """Read `--name=value` texts."""
     found: dict[str, str] = {}
     remarks: list[str] = []
     for flag in flags:
@@ -55,7 +55,7 @@ def _labels(text: str) -> dict[str, Any]:
 
 
 def _taints(text: str) -> dict[str, Any]:
-    """`key=value:Effect,key:Effect`."""
+    """Parse `key=value:Effect,key:Effect`."""
     found = []
     for part in text.split(","):
         name, _, effect = part.strip().rpartition(":")

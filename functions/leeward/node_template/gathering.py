@@ -1,6 +1,6 @@
-"""Where the parts of a template come from: the group's launch template, DescribeNodegroup, instance types.
+"""Sources of the parts of a template: the group's launch template, DescribeNodegroup, instance types.
 
-Decides in which order they are asked for; what follows from them is decided in `build.py`."""
+Decides in which order they are read; `build.py` decides what follows from them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from leeward.ports_facts import KnownNodegroups, LaunchSources
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
-    """What AWS says of a group: its node group, its launch template, and what both leave to choose from."""
+    """AWS data of a group: its node group, its launch template, and the choices that both leave."""
 
     group: Group
     nodegroup: Nodegroup | None
@@ -36,9 +36,9 @@ def look_up(
     launches: LaunchSources,
     running: Iterable[str] = (),
 ) -> Looked:
-    """One DescribeNodegroup for a managed group (kept for `policy.ttl`) and one read of the launch template. All types
-    of the Region are only read where requirements choose. `running`: types of the group's members. Raises LeewardError
-    when the launch template cannot be read.
+    """Look up a group: one DescribeNodegroup for a managed group (kept for `policy.ttl`) and one read of the launch
+    template. All types of the Region are only read where requirements choose. `running`: types of the group's members.
+    Raises LeewardError when the launch template cannot be read.
     """
     nodegroup = None
     if group.nodegroup is not None:
@@ -58,7 +58,7 @@ def sources_of(
     zone: str | None = None,
     instance_type: str | None = None,
 ) -> Sources:
-    """Everything that a template is built from, with the asked zone and type in front. `variables`: the environment of
+    """Return the sources of a template, with the requested zone and type in front. `variables`: the environment of
     aws-node. Raises LeewardError.
     """
     found = narrowed(looked.choices, zone=zone, instance_type=instance_type)
@@ -68,8 +68,8 @@ def sources_of(
 
 
 def sources_by_type(looked: Looked, launches: LaunchSources, variables: Mapping[str, Any]) -> dict[str, Sources]:
-    """The same for every type that the group may launch, each with the launch template that its override names: no
-    template is read twice. Raises LeewardError.
+    """Return the sources for every type that the group may launch, each with the launch template that its override
+    names: no template is read twice. Raises LeewardError.
     """
     types = launches.instance_types(looked.choices.types)
     read: dict[object, LaunchSettings | None] = {looked.group.launch.template: looked.launch}

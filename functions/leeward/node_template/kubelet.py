@@ -1,4 +1,4 @@
-"""What user data tells kubelet, and what kubelet keeps back from its pods.
+"""Settings that user data gives kubelet, and the resources that kubelet keeps back from its pods.
 
 Sources: awslabs/amazon-eks-ami, nodeadm/internal/kubelet/config.go (AL2023) and files/bootstrap.sh (AL2), which agree;
 Bottlerocket's settings reference; https://kubernetes.io/docs/tasks/administer-cluster/reserve-compute-resources/."""
@@ -24,7 +24,7 @@ EVICTION_HARD = {EVICTION_MEMORY: "100Mi", EVICTION_STORAGE: "10%"}
 
 
 class Family(StrEnum):
-    """Which bootstrap a node runs: it decides what is reserved."""
+    """Bootstrap that a node runs: it decides what is reserved."""
 
     AMAZON_LINUX = "amazon-linux"
     BOTTLEROCKET = "bottlerocket"
@@ -33,9 +33,9 @@ class Family(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeletSettings:
-    """What the user data says. Texts are Kubernetes quantities (thresholds also percentages). `max_pods` None: not
-    told; `counts_interfaces` False: bootstrap.sh with --use-max-pods false. `replaces`: settings that came as flags,
-    which replace EKS' own values instead of joining them. `remarks`: what could not be understood.
+    """Settings of the user data. Texts are Kubernetes quantities (thresholds also percentages). `max_pods` None: not
+    set; `counts_interfaces` False: bootstrap.sh with --use-max-pods false. `replaces`: settings that came as flags,
+    which replace EKS' own values instead of joining them. `remarks`: parts that could not be parsed.
     """
 
     family: Family | None = None
@@ -51,7 +51,7 @@ class KubeletSettings:
     remarks: tuple[str, ...] = ()
 
     def joined(self, later: Self) -> Self:
-        """Both, the later one winning: parts of one user data come one after the other."""
+        """Join both, the later one winning: parts of one user data come one after the other."""
         return replace(
             later,
             family=later.family or self.family,
@@ -69,7 +69,7 @@ class KubeletSettings:
 
 
 def kube_reserved(*, vcpus: int, pods: int) -> dict[str, int]:
-    """What EKS reserves for kubelet and runtime: CPU in thousandths, memory and storage in bytes.
+    """Return what EKS reserves for kubelet and runtime: CPU in thousandths, memory and storage in bytes.
 
     CPU: 6 % of the first core, 1 % of the second, 0.5 % of the next two, 0.25 % of the rest; memory: 255 MiB and 11 MiB
     for each of `pods`; storage: 1 GiB.
@@ -83,9 +83,10 @@ def kube_reserved(*, vcpus: int, pods: int) -> dict[str, int]:
 def withheld(
     settings: KubeletSettings, capacity: Mapping[str, int], *, vcpus: int, pods: int
 ) -> tuple[dict[str, int], tuple[str, ...]]:
-    """What pods cannot have of the capacity, by resource, with remarks about quantities that cannot be read.
+    """Return the part of the capacity that pods cannot have, by resource, with remarks about quantities that cannot be
+    read.
 
-    Kube-reserved for `pods`, system-reserved (none unless told) and the hard eviction thresholds (100 MiB of memory, a
+    Kube-reserved for `pods`, system-reserved (none unless set) and the hard eviction thresholds (100 MiB of memory, a
     tenth of the storage).
     """
     remarks: list[str] = []
@@ -113,7 +114,7 @@ def _amounts(texts: Mapping[str, str], what: str, remarks: list[str]) -> dict[st
 
 
 def _threshold(signal: str, text: str, capacity: int, remarks: list[str]) -> int:
-    """A quantity or a percentage of the capacity, rounded up; 100 % switches it off, as in kubelet."""
+    """Parse a quantity or a percentage of the capacity, rounded up; 100 % switches it off, as in kubelet."""
     try:
         if not text.endswith("%"):
             return amount(signal, text)

@@ -1,4 +1,4 @@
-"""The labels of a node that does not exist yet, by where they come from.
+"""Labels of a node that does not exist yet, by their source.
 
 Sources: EKS' nodes (the cloud provider's and EKS' own labels, beta spellings included); Cluster Autoscaler,
 cloudprovider/aws (buildGenericLabels, getManagedNodegroupInfo) for amiType, diskSize, k8sVersion."""
@@ -30,7 +30,7 @@ _NO_NAME = re.compile(r"[^a-z0-9]+")
 
 
 def generic(*, name: str, zone: str, instance_type: str, architecture: str, system: str) -> dict[str, str]:
-    """What the cloud provider and kubelet put on every node, in both spellings; what is not known is left out."""
+    """Return the labels that cloud provider and kubelet put on every node, in both spellings, without unknown ones."""
     region = _REGION.match(zone)
     found = {
         HOSTNAME: name,
@@ -46,7 +46,8 @@ def generic(*, name: str, zone: str, instance_type: str, architecture: str, syst
 
 
 def of_managed_group(group: Group, launch: LaunchSettings, capacity: CapacityType | None) -> dict[str, str]:
-    """What EKS puts on the nodes of a managed group and the group itself tells, also when DescribeNodegroup is silent.
+    """Return the labels that EKS puts on the nodes of a managed group and that the group itself shows, also without an
+    answer of DescribeNodegroup.
 
     Empty for a self-managed group.
     """
@@ -61,7 +62,7 @@ def of_managed_group(group: Group, launch: LaunchSettings, capacity: CapacityTyp
 
 
 def of_nodegroup(nodegroup: Nodegroup) -> Mapping[str, str]:
-    """What DescribeNodegroup tells; the node group's own labels win over those derived from its fields."""
+    """Return the labels of DescribeNodegroup; the node group's own labels win over those derived from its fields."""
     template_id, template_version = nodegroup.template or ("", "")
     derived = {
         "amiType": nodegroup.ami_type,
@@ -76,6 +77,6 @@ def of_nodegroup(nodegroup: Nodegroup) -> Mapping[str, str]:
 
 
 def node_name(group: str) -> str:
-    """A name that Kubernetes takes and nobody has: the group's, in small letters, and `template`."""
+    """Return a name that Kubernetes accepts and no node has: the group's, in lower case, and `template`."""
     plain = _NO_NAME.sub("-", group.lower()).strip("-")[:50].strip("-") or "group"
     return f"{plain}-template"

@@ -1,8 +1,8 @@
-"""The part of YAML in which people write a NodeConfig: block mappings and lists, flow `{…}` and `[…]`, plain and quoted
+"""Subset of YAML in which people write a NodeConfig: block mappings and lists, flow `{…}` and `[…]`, plain and quoted
 texts, `|` and `>` blocks, comments.
 
-No YAML parser runs in the functions (docs/designs/one-asset.md); what is beyond this part (anchors, tags, several
-keys on a line) is refused, so that nothing is misread."""
+No YAML parser runs in the functions (docs/designs/one-asset.md); what is beyond this subset (anchors, tags, several
+keys on a line) is refused, so that no document is misread."""
 
 import re
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _SCALARS = {"": None, "~": None, "null": None, "true": True, "True": True, "fals
 
 
 def load(text: str) -> Any:
-    """One document. Raises InvalidInputError naming the line where it leaves this part of YAML."""
+    """Parse one document. Raises InvalidInputError naming the line where it leaves this subset of YAML."""
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1)]
     reader = _Reader([(n, line) for n, line in lines if line.strip() not in {"---", "..."}])
     value = reader.block(0, 0)
@@ -32,7 +32,7 @@ def load(text: str) -> Any:
 
 
 class _Reader:
-    """Reads block by block; `at` is the next line."""
+    """Reader of block after block; `at` is the next line."""
 
     def __init__(self, lines: Sequence[tuple[int, str]]) -> None:
         self.lines = list(lines)
@@ -43,12 +43,12 @@ class _Reader:
         return InvalidInputError(f"line {number}: found {line.strip()[:40]!r}, expected {expected}")
 
     def skip(self) -> None:
-        """Empty lines and comments."""
+        """Skip empty lines and comments."""
         while self.at < len(self.lines) and not _bare(self.lines[self.at][1]):
             self.at += 1
 
     def indent(self) -> int:
-        """Of the next line that says something, -1 at the end."""
+        """Return the indentation of the next line with content, -1 at the end."""
         self.skip()
         if self.at == len(self.lines):
             return -1
@@ -58,7 +58,7 @@ class _Reader:
         return len(line) - len(line.lstrip(" "))
 
     def block(self, least: int, depth: int) -> Any:
-        """The mapping, list or text that begins at the next line, None when that is less indented than `least`."""
+        """Read the mapping, list or text that begins at the next line; None when that is less indented than `least`."""
         column = self.indent()
         if column < least:
             return None
@@ -86,7 +86,7 @@ class _Reader:
         return found
 
     def value(self, rest: str, column: int, depth: int) -> Any:
-        """What stands behind the colon, or below it; a list may stand as far left as its key."""
+        """Read the value behind the colon, or below it; a list may be as far left as its key."""
         if _BLOCK.match(rest):
             return self.literal(rest, column)
         if rest:
@@ -110,7 +110,7 @@ class _Reader:
                 self.at += 1
                 found.append(self.block(column + 1, depth + 1))
             elif _entry(inner):
-                # `- key: value`: the mapping begins where its first key stands
+                # `- key: value`: the mapping begins at the column of its first key
                 start = line.index("-", column) + 1
                 self.lines[self.at] = (number, " " * start + line[start:])
                 found.append(self.block(column + 1, depth + 1))
@@ -119,7 +119,7 @@ class _Reader:
         return found
 
     def literal(self, mark: str, column: int) -> str:
-        """A `|` or `>` block: everything that is further right."""
+        """Read a `|` or `>` block: all lines that are further right."""
         self.at += 1
         taken: list[str] = []
         while self.at < len(self.lines):
@@ -133,7 +133,7 @@ class _Reader:
         return text if mark.endswith("-") else text + "\n"
 
     def scalar(self, text: str) -> Any:
-        """What the line ends with; the next line is then the one below."""
+        """Read the rest of the line; the next line is then the one below."""
         value = self.flow(text) if text[0] in "[{" else self.plain(text)
         self.at += 1
         return value
@@ -155,7 +155,7 @@ class _Reader:
 
 
 def _entry(text: str) -> tuple[str, str] | None:
-    """(key, what stands behind the colon) of a line of a mapping, None for any other line."""
+    """Return (key, text behind the colon) of a line of a mapping, or None for any other line."""
     if text[:1] in {'"', "'"}:
         quoted = _QUOTED_KEY.match(text)
         return (_unquoted(quoted[1]), quoted[2] or "") if quoted else None
@@ -166,7 +166,7 @@ def _entry(text: str) -> tuple[str, str] | None:
 
 
 def _bare(line: str) -> str:
-    """Without indentation and comment; a `#` inside quotes stays."""
+    """Remove indentation and comment; a `#` inside quotes stays."""
     stripped = line.strip()
     if '"' in stripped or "'" in stripped:
         return _without_comment(stripped)
@@ -216,7 +216,7 @@ def _tokens(text: str) -> list[str] | None:
 
 
 def _flow(tokens: Sequence[str], at: int, depth: int) -> tuple[Any, int]:
-    """One value of a flow collection and the index behind it; -1 when it is none."""
+    """Parse one value of a flow collection and return it with the index behind it; -1 when it is none."""
     if at < 0 or at >= len(tokens) or depth > DEEPEST:
         return None, -1
     if tokens[at] not in "[{":

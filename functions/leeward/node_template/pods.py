@@ -1,4 +1,4 @@
-"""How many pods a node takes: kubelet's max pods, as EKS sets it.
+"""Number of pods that a node takes: kubelet's max pods, as EKS sets it.
 
 Sources: awslabs/amazon-eks-ami, templates/shared/runtime/eni-max-pods.txt and nodeadm's maxpods.go (the formula), and
 max-pods-calculator.sh (prefix delegation, custom networking, 110 and 250); the EKS user guide, "Choose an optimal
@@ -12,7 +12,7 @@ from typing import Self
 from leeward.model.instance_type import InstanceType
 from leeward.node_template.kubelet import Family, KubeletSettings
 
-HOST_PODS = 2  # aws-node and kube-proxy live on the host's network
+HOST_PODS = 2  # aws-node and kube-proxy use the host's network
 KUBELET_DEFAULT = 110
 FEW, MANY, MANY_FROM = 110, 250, 30  # EKS' recommendation: 250 pods from 30 vCPUs on
 PREFIX = 16  # addresses of a /28
@@ -21,14 +21,14 @@ _TRUE = {"1", "t", "T", "TRUE", "true", "True"}  # Go's words
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Networking:
-    """The settings of the VPC CNI that EKS looks at when it computes max pods for a managed node group."""
+    """Settings of the VPC CNI that EKS reads when it computes max pods for a managed node group."""
 
     prefixes: bool = False
     custom: bool = False
 
     @classmethod
     def from_variables(cls, variables: Mapping[str, str]) -> Self:
-        """Of the aws-node DaemonSet's environment."""
+        """Read the aws-node DaemonSet's environment."""
         return cls(
             prefixes=variables.get("ENABLE_PREFIX_DELEGATION", "") in _TRUE,
             custom=variables.get("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "") in _TRUE,
@@ -39,8 +39,8 @@ PLAIN = Networking()
 
 
 def interface_pods(kind: InstanceType, networking: Networking = PLAIN) -> int:
-    """Pods that the type's interfaces can give an address: interfaces x (addresses - 1) + 2; 110 where EC2 tells no
-    limits. Under custom networking the first interface serves no pods; a prefix (Nitro only) is 16 addresses.
+    """Return how many pods the type's interfaces can give an address: interfaces x (addresses - 1) + 2; 110 where EC2
+    gives no limits. Under custom networking the first interface serves no pods; a prefix (Nitro only) is 16 addresses.
     """
     enis = kind.max_enis - (1 if networking.custom else 0)
     if enis < 1 or kind.ips_per_eni < 1:
@@ -52,9 +52,9 @@ def interface_pods(kind: InstanceType, networking: Networking = PLAIN) -> int:
 def max_pods(
     kinds: Sequence[InstanceType], settings: KubeletSettings, networking: Networking, *, computed_by_eks: bool
 ) -> int:
-    """Kubelet's max pods on a node of the first of `kinds`, which are all that the group can launch.
+    """Return kubelet's max pods on a node of the first of `kinds`, which are all that the group can launch.
 
-    What the user data says wins, else the interfaces are counted, uncapped. Where EKS chooses the image and writes the
+    The user data's value wins, else the interfaces are counted, uncapped. Where EKS chooses the image and writes the
     user data (`computed_by_eks`), at most 110, from 30 vCPUs on 250, and the fewest of all types stand for each.
     """
     first = kinds[0]
@@ -72,7 +72,7 @@ def _cap(kind: InstanceType) -> int:
 
 
 def reserved_pods(kind: InstanceType, settings: KubeletSettings, most: int) -> int:
-    """The pods for which kubelet's memory is reserved: Amazon Linux counts the interfaces whatever max pods says,
-    Bottlerocket takes max pods.
+    """Return the number of pods for which kubelet's memory is reserved: Amazon Linux counts the interfaces whatever max
+    pods is, Bottlerocket takes max pods.
     """
     return most if settings.family is Family.BOTTLEROCKET else interface_pods(kind)

@@ -1,8 +1,8 @@
-"""Which instance types meet InstanceRequirements (attribute-based selection).
+"""Instance types that meet InstanceRequirements (attribute-based selection).
 
-Source: EC2's API reference, InstanceRequirements. Not judged, because DescribeInstanceTypes does not tell enough: price
-protection, network bandwidth, hibernation, baseline performance. The list may therefore hold types that EC2 would leave
-out; whoever asks whether pods fit on every type of it errs on the safe side."""
+Source: EC2's API reference, InstanceRequirements. Not checked, because DescribeInstanceTypes does not give enough data:
+price protection, network bandwidth, hibernation, baseline performance. The list may therefore hold types that EC2 would
+leave out; a check that pods fit on every type of it errs on the safe side."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -23,8 +23,8 @@ _CHIP_MAKERS = {
 def matching(
     requirements: Mapping[str, Any], types: Iterable[InstanceType], architecture: str | None = None
 ) -> tuple[InstanceType, ...]:
-    """Those that meet them, the smallest first (vCPUs, memory, name). `architecture`: of the image, in Kubernetes'
-    word, any when None.
+    """Return the types that meet them, the smallest first (vCPUs, memory, name). `architecture`: of the image, in
+    Kubernetes' word, any when None.
     """
     found = [
         kind
@@ -36,14 +36,14 @@ def matching(
 
 
 def accelerators(kind: InstanceType) -> Mapping[str, Sequence[Accelerator]]:
-    """By EC2's word for their type; the chips of inference types are told in two places and counted once."""
+    """Return the accelerators by EC2's word for their type; chips of inference types are listed twice, counted once."""
     inference = kind.inference or kind.neurons
     found = {"gpu": kind.gpus, "inference": inference, "fpga": kind.fpgas, "media": kind.media}
     return {name: chips for name, chips in found.items() if chips}
 
 
 def _within(limits: Any, value: float) -> bool:
-    """Of {"Min", "Max"}; what is absent is no limit."""
+    """Return whether the value is within {"Min", "Max"}; an absent bound is no limit."""
     bounds = limits or {}
     low, high = bounds.get("Min"), bounds.get("Max")
     return (low is None or value >= low) and (high is None or value <= high)
@@ -61,7 +61,7 @@ def _sizes(kind: InstanceType, wanted: Mapping[str, Any]) -> bool:
 
 
 def _names(kind: InstanceType, wanted: Mapping[str, Any]) -> bool:
-    """Allowed and excluded types may be patterns: `m5.8xlarge`, `c5*.*`, `r*`."""
+    """Match the name. Allowed and excluded types may be patterns: `m5.8xlarge`, `c5*.*`, `r*`."""
     allowed, excluded = wanted.get("AllowedInstanceTypes"), wanted.get("ExcludedInstanceTypes") or ()
     if allowed and not any(fnmatchcase(kind.name, pattern) for pattern in allowed):
         return False
@@ -79,7 +79,7 @@ def _cpu(kind: InstanceType, wanted: Mapping[str, Any]) -> bool:
 
 
 def _kinds(kind: InstanceType, wanted: Mapping[str, Any]) -> bool:
-    """Bare metal and burstable types only where they are asked for; local disks make no difference unless told."""
+    """Match bare metal and burstable types only on request; local disks make no difference unless requested."""
     return (
         _switch(wanted.get("BareMetal", "excluded"), kind.bare_metal)
         and _switch(wanted.get("BurstablePerformance", "excluded"), kind.burstable)

@@ -1,4 +1,4 @@
-"""What a node of a type has, and what of it pods can have.
+"""Resources that a node of a type has, and the part of them that pods can have.
 
 Sources: Karpenter's instancetype/types.go (memory overhead, arm64's 64 MiB, names of the device plugins' resources);
 for what is kept back, `leeward.node_template.kubelet`."""
@@ -14,7 +14,7 @@ from leeward.node_template.kubelet import GIB, MIB, Family, KubeletSettings, wit
 from leeward.node_template.pods import Networking, max_pods, reserved_pods
 
 # EC2 advertises more memory than the kernel sees: Karpenter's default estimate (vmMemoryOverheadPercent) of the part
-# that hypervisor and firmware take. A node that is there tells the truth in its own capacity.
+# that hypervisor and firmware take. An existing node reports the true value in its own capacity.
 MEMORY_OVERHEAD = Fraction(75, 1000)
 ARM_RESERVED_MIB = 64
 DEFAULT_VOLUME_GIB, WINDOWS_VOLUME_GIB = 20, 50  # EKS' own default for diskSize
@@ -43,8 +43,8 @@ def resources_of(
     disk_gib: int | None = None,
     computed_by_eks: bool = False,
 ) -> Resources:
-    """Of a node of the first of `kinds`, which are all that the group can launch. What a type does not tell (memory 0)
-    is left out: nothing that asks for it then fits.
+    """Return the resources of a node of the first of `kinds`, which are all that the group can launch. A value that a
+    type does not give (memory 0) is left out: no pod that requests it then fits.
     """
     kind = kinds[0]
     most = max_pods(kinds, kubelet, networking, computed_by_eks=computed_by_eks)
@@ -64,8 +64,8 @@ def resources_of(
 
 
 def usable_memory(kind: InstanceType) -> int:
-    """Bytes that the kernel will see: what EC2 advertises less an estimate, rounded down to MiB; 0 when not known.
-    Requirements' minima, a type without a name, are shown as they are.
+    """Return the bytes that the kernel will see: what EC2 advertises less an estimate, rounded down to MiB; 0 when not
+    known. Requirements' minima, a type without a name, are shown as they are.
     """
     if not kind.name:
         return kind.memory_mib * MIB
@@ -74,8 +74,8 @@ def usable_memory(kind: InstanceType) -> int:
 
 
 def _storage(kind: InstanceType, kubelet: KubeletSettings, launch: LaunchSettings, disk_gib: int | None) -> int:
-    """Bytes of the volume that holds kubelet's files: local disks made into one, the volume of the launch template
-    (Bottlerocket: its data volume), the node group's diskSize, EKS' default.
+    """Return the bytes of the volume that holds kubelet's files: local disks made into one, the volume of the launch
+    template (Bottlerocket: its data volume), the node group's diskSize, EKS' default.
     """
     if kubelet.local_disks and kind.local_storage_gb:
         return kind.local_storage_gb * 10**9
@@ -86,7 +86,7 @@ def _storage(kind: InstanceType, kubelet: KubeletSettings, launch: LaunchSetting
 
 
 def _devices(kind: InstanceType) -> dict[str, int]:
-    """What device plugins will offer. The chips of inference types are told twice and counted once."""
+    """Return what device plugins will offer. The chips of inference types are listed twice and counted once."""
     found = {
         name: sum(gpu.count for gpu in kind.gpus if gpu.maker.lower() == maker.lower()) for maker, name in GPUS.items()
     }

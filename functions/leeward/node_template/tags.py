@@ -1,4 +1,4 @@
-"""What tags say about a group's nodes: `k8s.io/cluster-autoscaler/node-template/{label,taint,resources}/…`.
+"""Tags about a group's nodes: `k8s.io/cluster-autoscaler/node-template/{label,taint,resources}/…`.
 
 Source: Cluster Autoscaler, cloudprovider/aws/aws_manager.go (extractLabelsFromAsg, extractTaintsFromAsg,
 extractAllocatableResourcesFromTags); `autoscaling-options/…` and `csi-driver` are about something else."""
@@ -18,7 +18,7 @@ EKS_PREFIXES = ("eks:", "aws:eks:")  # eks:nodegroup-name becomes the label node
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagFacts:
-    """`remarks`: sentences about tags that say nothing that can be used."""
+    """Facts from tags. `remarks`: sentences about tags that cannot be used."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
@@ -27,8 +27,8 @@ class TagFacts:
 
 
 def tag_facts(tags: Mapping[str, str]) -> TagFacts:
-    """Of a group's tags. A taint is written `VALUE:EFFECT`; one without a known effect is passed over, as is a
-    resource whose quantity cannot be read.
+    """Read a group's tags. A taint is written `VALUE:EFFECT`; one without a known effect is skipped, as is a resource
+    whose quantity cannot be read.
     """
     labels, taints, remarks = {}, [], []
     for key, value in tags.items():
@@ -50,7 +50,7 @@ def tag_facts(tags: Mapping[str, str]) -> TagFacts:
 
 
 def resources(tags: Mapping[str, str]) -> dict[str, int]:
-    """The resource tags of a group or of a managed node group, as whole numbers."""
+    """Return the resource tags of a group or of a managed node group, as whole numbers."""
     found: dict[str, int] = {}
     for key, value in tags.items():
         name = key.removeprefix(RESOURCE)
@@ -58,7 +58,7 @@ def resources(tags: Mapping[str, str]) -> dict[str, int]:
             try:
                 told = amount(name, value, down=True)
             except InvalidInputError:
-                continue  # said by tag_facts
+                continue  # reported by tag_facts
             if told >= 0:
                 found[name] = told
     return found

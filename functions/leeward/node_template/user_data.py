@@ -1,9 +1,9 @@
-"""User data taken apart: which of it speaks to kubelet, and what it says.
+"""Parser of user data: the parts that concern kubelet, and their settings.
 
 Understands a NodeConfig (AL2023; alone or in MIME parts), a call of EKS' bootstrap.sh or any script with kubelet's
-flags (AL2), and Bottlerocket's TOML. What is not understood is a remark, never an error: the node then counts with EKS'
-own defaults. Sources: awslabs/amazon-eks-ami, nodeadm/api/v1alpha1/nodeconfig_types.go and files/bootstrap.sh;
-Bottlerocket's settings reference (settings.kubernetes)."""
+flags (AL2), and Bottlerocket's TOML. A part that cannot be parsed is a remark, never an error: the node then counts
+with EKS' own defaults. Sources: awslabs/amazon-eks-ami, nodeadm/api/v1alpha1/nodeconfig_types.go and
+files/bootstrap.sh; Bottlerocket's settings reference (settings.kubernetes)."""
 
 import base64
 import binascii
@@ -27,7 +27,7 @@ _NOT_TOLD = KubeletSettings()
 
 @lru_cache(maxsize=128)
 def kubelet_settings(encoded: str) -> KubeletSettings:
-    """From base64 user data as a launch template keeps it. Never raises; `remarks` say what was passed over."""
+    """Parse base64 user data as a launch template keeps it. Never raises; `remarks` name what was skipped."""
     try:
         text = _decoded(encoded)
         found = _NOT_TOLD
@@ -39,7 +39,7 @@ def kubelet_settings(encoded: str) -> KubeletSettings:
 
 
 def _decoded(encoded: str) -> str:
-    """Base64 and, where it is packed, gzip, which cloud-init unpacks too. Raises InvalidInputError."""
+    """Decode base64 and, where it is packed, gzip, which cloud-init unpacks too. Raises InvalidInputError."""
     if len(encoded) > 2 * LARGEST:
         raise InvalidInputError(f"found {len(encoded)} characters, expected at most {2 * LARGEST}")
     try:
@@ -54,8 +54,8 @@ def _decoded(encoded: str) -> str:
 
 
 def _parts(text: str) -> Iterator[tuple[str, str]]:
-    """(content type, text) of each MIME part, or the whole as one part of no type."""
-    from email import message_from_string  # late: few user data are MIME, and a cold start pays for the import
+    """Yield (content type, text) of each MIME part, or the whole as one part of no type."""
+    from email import message_from_string  # late: few user data are MIME, and the import lengthens a cold start
 
     if not text.lstrip().lower().startswith(("mime-version:", "content-type: multipart/")):
         yield "", text
@@ -102,7 +102,7 @@ def _of_node_config(text: str) -> KubeletSettings:
 
 
 def _of_toml(text: str) -> KubeletSettings:
-    import tomllib  # late: only Bottlerocket speaks it
+    import tomllib  # late: only Bottlerocket uses it
 
     try:
         document = tomllib.loads(text)
@@ -126,7 +126,7 @@ def _of_toml(text: str) -> KubeletSettings:
 
 
 def _bottlerocket_taints(key: str, values: Any) -> Iterator[Taint]:
-    """`key = "value:Effect"`, or a list of such."""
+    """Parse `key = "value:Effect"`, or a list of such."""
     for text in values if isinstance(values, list) else [values]:
         value, _, effect = str(text).rpartition(":")
         if effect in EFFECTS:
@@ -134,7 +134,7 @@ def _bottlerocket_taints(key: str, values: Any) -> Iterator[Taint]:
 
 
 def _taints(raw: Any) -> Iterator[Taint]:
-    """KubeletConfiguration's registerWithTaints."""
+    """Parse KubeletConfiguration's registerWithTaints."""
     for one in raw if isinstance(raw, list) else ():
         entry = _mapping(one)
         if entry.get("key") and entry.get("effect") in EFFECTS:

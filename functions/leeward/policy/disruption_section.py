@@ -1,6 +1,6 @@
-"""The keys of `spec.disruption` with Karpenter's older names, its budgets, and every recurring window.
+"""Keys of `spec.disruption` with Karpenter's older names, its budgets, and every recurring window.
 
-Decides what may be written; how many nodes a budget then allows is decided in `leeward.disruption.budgets`."""
+Decides what may be written; `leeward.disruption.budgets` decides how many nodes a budget then allows."""
 
 import re
 from datetime import timedelta
@@ -17,7 +17,7 @@ _SECOND = timedelta(seconds=1)
 
 
 def disruption(spec: Section) -> DisruptionPolicy:
-    """`spec.disruption`, with Karpenter's older names in seconds."""
+    """Read `spec.disruption`, with Karpenter's older names in seconds."""
     default = DisruptionPolicy()
     with spec.section("disruption") as section:
         policy = section.word("consolidationPolicy", default.consolidation_policy, CONSOLIDATION_POLICIES)
@@ -43,7 +43,7 @@ def disruption(spec: Section) -> DisruptionPolicy:
 
 
 def _with_alias(section: Section, key: str, alias: str, default: timedelta | None, low: int) -> timedelta | None:
-    """A duration or Never, or its older name in whole seconds; both at once contradict each other."""
+    """Read a duration or Never, or its older name in whole seconds; both at once contradict each other."""
     after = section.duration_or(key, default, NEVER, low * _SECOND)
     seconds = section.integer(alias, None, low, 9_000_000_000)
     if section.has(key) and section.has(alias):
@@ -87,7 +87,7 @@ def _budget(entered: Section) -> Budget:
 
 
 def windows(section: Section, key: str) -> tuple[Window, ...]:
-    """A list of spans of time, each with schedule and duration."""
+    """Read a list of spans of time, each with schedule and duration."""
     found: list[Window] = []
     for entered in section.sections(key) or ():
         with entered as item:
@@ -97,7 +97,7 @@ def windows(section: Section, key: str) -> tuple[Window, ...]:
 
 
 def _window(section: Section, *, needed: bool) -> Window | None:
-    """`schedule` and `duration` belong together; `timeZone` goes with them."""
+    """Read a window: `schedule` and `duration` belong together; `timeZone` goes with them."""
     cron_line = 'a cron line of five fields such as "0 9 * * mon-fri", or a macro such as @daily'
     schedule = section.read("schedule", None, parse_schedule, cron_line)
     duration = section.duration("duration", None, timedelta(microseconds=1))
@@ -118,7 +118,7 @@ def _window(section: Section, *, needed: bool) -> Window | None:
 
 
 def count_or_share(value: Any) -> tuple[int, bool]:
-    """`5`, `"5"` or `"10%"` as (number, whether it is a share). Raises ValueError."""
+    """Parse `5`, `"5"` or `"10%"` as (number, whether it is a share). Raises ValueError."""
     if not isinstance(value, str):
         return whole_number(value, 0, 999_999_999), False
     match = _COUNT_OR_SHARE.fullmatch(value)

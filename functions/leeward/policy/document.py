@@ -1,4 +1,4 @@
-"""The shape of `kind: NodePolicy` and `kind: ClusterSettings`, with every default.
+"""Shape of `kind: NodePolicy` and `kind: ClusterSettings`, with every default.
 
 Field names are the document's, in Python's spelling; durations are timedeltas, `None` stands for `Never`."""
 
@@ -8,12 +8,12 @@ from datetime import timedelta
 from enum import StrEnum
 from math import ceil
 
-SHORTEST_TIMEOUT = 300  # seconds: the drain heartbeats at half of it; a lost event costs one sweep, not the pods
+SHORTEST_TIMEOUT = 300  # seconds: the drain heartbeats at half of it; a lost event costs a reconciler run, not the pods
 MOST_TIMEOUTS = 100  # Auto Scaling ends a hook after so many time-outs, and after 48 hours
 
 
 class Rebalance(StrEnum):
-    """What a rebalance recommendation does."""
+    """Response to a rebalance recommendation."""
 
     IGNORE = "ignore"
     CORDON = "cordon"
@@ -21,7 +21,7 @@ class Rebalance(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a node is disrupted, as budgets name it. `Upgrade` is limited only by budgets that name it."""
+    """Reason of a disruption, as budgets name it. `Upgrade` is limited only by budgets that name it."""
 
     EMPTY = "Empty"
     DRIFTED = "Drifted"
@@ -32,7 +32,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selector:
-    """Groups are OR'ed globs, tags AND'ed (empty value: the key alone), both AND'ed."""
+    """Selector of groups. Groups are OR'ed globs, tags AND'ed (empty value: the key alone), both AND'ed."""
 
     groups: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Selector:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heartbeat:
-    """`interval` None is `auto` (half of the hook's own time-out)."""
+    """Heartbeat of hooks. `interval` None is `auto` (half of the hook's own time-out)."""
 
     interval: timedelta | None = None
     until: timedelta = timedelta(hours=48)
@@ -48,24 +48,24 @@ class Heartbeat:
     @property
     def timeout(self) -> timedelta:
         """HeartbeatTimeout of the hooks that sync puts on groups, in whole seconds. Auto Scaling ends a hook after a
-        hundred time-outs, whatever was heartbeaten: it has to be long enough that the group waits for `until`.
+        hundred time-outs, in spite of heartbeats: it has to be long enough that the group waits for `until`.
         """
         return timedelta(seconds=max(SHORTEST_TIMEOUT, ceil(self.until.total_seconds() / MOST_TIMEOUTS)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterruptionPolicy:
-    """Involuntary events."""
+    """Policy for involuntary events."""
 
     enabled: bool = True
     rebalance: Rebalance = Rebalance.REPLACE
     heartbeat: Heartbeat = Heartbeat()
-    hooks: tuple[str, ...] = ()  # existing hooks that are ours to answer
+    hooks: tuple[str, ...] = ()  # existing hooks that Leeward answers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainPolicy:
-    """How pods leave a node. The last three booleans are the document's evict|refuse, delete|refuse, evict|surge."""
+    """Drain of pods. The last three booleans are the document's evict|refuse, delete|refuse, evict|surge."""
 
     timeout: timedelta = timedelta(minutes=15)
     force: bool = False
@@ -80,7 +80,7 @@ class DrainPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """A recurring span of time: five-field cron `schedule` in `time_zone` (IANA), lasting `duration`."""
+    """Recurring span of time: five-field cron `schedule` in `time_zone` (IANA), lasting `duration`."""
 
     schedule: str
     duration: timedelta
@@ -89,7 +89,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Canary:
-    """The first `nodes` of an upgrade, then `bake`, while CloudWatch `alarms` stay quiet."""
+    """First `nodes` of an upgrade, then `bake`, while CloudWatch `alarms` stay quiet."""
 
     nodes: int = 0
     bake: timedelta = timedelta(minutes=10)
@@ -115,7 +115,7 @@ class UpdatePolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """How many nodes may be disrupted at once; `percent` tells whether `nodes` is a share (rounded up) or a count."""
+    """Number of nodes that may be disrupted at once; `percent`: `nodes` is a share (rounded up), else a count."""
 
     nodes: int = 10
     percent: bool = True
@@ -136,7 +136,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesiredTaint:
-    """A taint that nodes of the group should carry."""
+    """Taint that nodes of the group should carry."""
 
     key: str
     effect: str
@@ -145,7 +145,7 @@ class DesiredTaint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesiredNode:
-    """What drift compares nodes with."""
+    """Node properties with which drift compares nodes."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
@@ -172,7 +172,7 @@ class DisruptionPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairPolicy:
-    """Unhealthy nodes; `max_unhealthy`: nodes, or percent of the nodes, of the zone and of the cluster."""
+    """Repair of unhealthy nodes; `max_unhealthy`: nodes, or percent of the nodes, of the zone and of the cluster."""
 
     enabled: bool = True
     not_ready_after: timedelta = timedelta(minutes=30)
@@ -183,7 +183,7 @@ class RepairPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemplatePolicy:
-    """Where a node template's labels and taints come from when both sources name a key."""
+    """Source of a node template's labels and taints when both sources name a key."""
 
     precedence: str = "asg-tags"  # asg-tags | eks-api
     ttl: timedelta = timedelta(seconds=60)
@@ -224,7 +224,7 @@ class ClusterSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterPolicies:
-    """Everything that is written down for one cluster, policies in their order."""
+    """Settings and policies of one cluster, policies in their order."""
 
     settings: ClusterSettings
     policies: tuple[NodePolicy, ...] = ()

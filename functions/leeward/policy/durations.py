@@ -1,6 +1,6 @@
 """Durations as Kubernetes and Go write them: `15m`, `1h30m`, `60s`, `1.5h`, `500ms`.
 
-Decides what a duration may look like; ranges and the word `Never` belong to the keys that use it."""
+Decides the syntax of a duration; ranges and the word `Never` belong to the keys that use it."""
 
 import re
 from datetime import timedelta
@@ -14,7 +14,7 @@ _PART = re.compile(rf"({_NUMBER})(h|ms|m|us|µs|s)", re.ASCII)
 
 
 def parse_duration(text: object) -> timedelta:
-    """Go's time.ParseDuration without signs, down to microseconds. Raises ValueError, also past 290 years."""
+    """Parse as Go's time.ParseDuration without signs, down to microseconds. Raises ValueError, also past 290 years."""
     if not isinstance(text, str):
         raise ValueError("not text")
     if text == "0":
@@ -28,7 +28,7 @@ def parse_duration(text: object) -> timedelta:
 
 
 def format_duration(duration: timedelta) -> str:
-    """The shortest spelling in hours, minutes and seconds that `parse_duration` reads back exactly: `1h30m`."""
+    """Return the shortest spelling in hours, minutes and seconds that `parse_duration` reads back exactly: `1h30m`."""
     micros = duration // timedelta(microseconds=1)
     minutes, micros = divmod(micros, 60_000_000)
     hours, minutes = divmod(minutes, 60)

@@ -1,6 +1,6 @@
-"""Reading one mapping of a document key by key: types, ranges, and every problem collected with its path.
+"""Reader of one mapping of a document, key by key: types, ranges, and every problem collected with its path.
 
-Decides how a problem is worded; which keys there are, and what they default to, is said in `sections.py`."""
+Decides how a problem is worded; `sections.py` has the keys and their defaults."""
 
 import json
 import re
@@ -21,18 +21,18 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problems:
-    """What is wrong with one document, a line each. `source` is the file (and document number) it came from."""
+    """Errors of one document, a line each. `source` is the file (and document number) it came from."""
 
     source: str
     lines: list[str] = field(default_factory=list)
 
     def add(self, path: str, found: str, expected: str) -> None:
-        """One problem, in the wording that every refusal shares."""
+        """Add one problem, in the wording that every refusal shares."""
         self.lines.append(f"{self.source}: {path or 'document'}: found {found}, expected {expected}")
 
 
 class Section:
-    """One mapping of a document. As a context manager it reports, at its end, the keys that nobody read."""
+    """One mapping of a document. As a context manager it reports, at its end, the keys that were not read."""
 
     def __init__(self, value: Any, path: str, problems: Problems) -> None:
         self.path = path
@@ -56,22 +56,22 @@ class Section:
                     self.problems.add(self.at(key), "an unknown key", f"one of {', '.join(self._read)}")
 
     def seal(self) -> None:
-        """Give up on the unknown keys: what the mapping is meant to be cannot be told."""
+        """Do not report unknown keys: the kind of the mapping is not known."""
         self._sealed = True
 
     def at(self, key: object) -> str:
-        """The path of a key: `spec.drain.timeout`, `spec.selector.tags["k8s.io/x"]`."""
+        """Return the path of a key: `spec.drain.timeout`, `spec.selector.tags["k8s.io/x"]`."""
         name = str(key)
         if not _PLAIN_KEY.fullmatch(name):
             return f"{self.path}[{_quoted(name)}]"
         return f"{self.path}.{name}" if self.path else name
 
     def has(self, key: str) -> bool:
-        """Whether the key is set; null counts as absent, as in Kubernetes."""
+        """Return whether the key is set; null counts as absent, as in Kubernetes."""
         return self.raw(key) is not None
 
     def raw(self, key: str) -> Any:
-        """The value as it stands, None when it is absent or null."""
+        """Return the value unparsed, or None when it is absent or null."""
         self._read[key] = None
         return self._raw.get(key)
 
@@ -80,7 +80,7 @@ class Section:
         self.problems.add(self.at(key), found or (shown(self.raw(key)) if self.has(key) else "nothing"), expected)
 
     def read(self, key: str, default: D, parse: Callable[[Any], T], expected: str) -> T | D:
-        """The parsed value, the default when it is absent, or after `parse` raised ValueError (then recorded)."""
+        """Return the parsed value, the default when it is absent or `parse` raised ValueError (then recorded)."""
         value = self.raw(key)
         if value is None:
             return default
@@ -91,11 +91,11 @@ class Section:
             return default
 
     def section(self, key: str) -> "Section":
-        """The mapping under the key, an empty one when it is absent."""
+        """Return the mapping under the key, an empty one when it is absent."""
         return Section(self.raw(key), self.at(key), self.problems)
 
     def sections(self, key: str) -> "list[Section] | None":
-        """The mappings in the list under the key, None when it is absent or no list; what is neither is recorded."""
+        """Return the mappings in the list under the key, None when absent or no list; other values are recorded."""
         items = self.items(key, "a list of mappings")
         if items is None:
             return None
@@ -105,7 +105,7 @@ class Section:
         return [Section(item, path, self.problems) for path, item in items if isinstance(item, Mapping)]
 
     def items(self, key: str, expected: str) -> list[tuple[str, Any]] | None:
-        """The elements under the key, each with its path; None when it is absent or no list (then recorded)."""
+        """Return the elements under the key, each with its path; None when it is absent or no list (then recorded)."""
         value = self.raw(key)
         if value is None:
             return None
@@ -115,45 +115,45 @@ class Section:
         return [(f"{self.at(key)}[{index}]", item) for index, item in enumerate(value)]
 
     def boolean(self, key: str, default: bool) -> bool:
-        """true or false."""
+        """Read true or false."""
         return self.read(key, default, _boolean, "true or false")
 
     def integer(self, key: str, default: D, low: int, high: int | None = None) -> int | D:
-        """A whole number in a range, both ends included."""
+        """Read a whole number in a range, both ends included."""
         expected = f"a whole number of at least {low}" if high is None else f"a whole number from {low} to {high}"
         return self.read(key, default, lambda value: whole_number(value, low, high), expected)
 
     def number(self, key: str, default: float, low: float, high: float | None = None) -> float:
-        """A number in a range, both ends included."""
+        """Read a number in a range, both ends included."""
         expected = f"a number of at least {low:g}" if high is None else f"a number from {low:g} to {high:g}"
         return self.read(key, default, lambda value: _number(value, low, high), expected)
 
     def text(self, key: str, default: D) -> str | D:
-        """Text that is not empty."""
+        """Read text that is not empty."""
         return self.read(key, default, _text, "text that is not empty (in quotes, where YAML reads another type)")
 
     def word(self, key: str, default: str, words: Iterable[str]) -> str:
-        """One of a closed set."""
+        """Read one of a closed set."""
         allowed = tuple(words)
         return self.read(key, default, lambda value: _one_of(value, allowed), f"one of {', '.join(allowed)}")
 
     def choice(self, key: str, default: bool, *, yes: str, no: str) -> bool:
-        """Two words that stand for true and false."""
+        """Read one of two words that stand for true and false."""
         return self.word(key, yes if default else no, (yes, no)) == yes
 
     def duration(self, key: str, default: D, low: timedelta = timedelta(), high: timedelta = LONGEST) -> timedelta | D:
-        """A duration in a range, both ends included."""
+        """Read a duration in a range, both ends included."""
         return self.read(key, default, lambda value: _duration(value, low, high), duration_expected(low, high))
 
     def duration_or(
         self, key: str, default: timedelta | None, word: str, low: timedelta, high: timedelta = LONGEST
     ) -> timedelta | None:
-        """A duration, or the word that stands for None."""
+        """Read a duration, or the word that stands for None."""
         expected = f"{word} or {duration_expected(low, high)}"
         return self.read(key, default, lambda value: None if value == word else _duration(value, low, high), expected)
 
     def texts(self, key: str, words: Iterable[str] | None = None) -> tuple[str, ...]:
-        """A list of texts, none empty, none twice, each one of `words` where they are given."""
+        """Read a list of texts, none empty, none twice, each one of `words` where they are given."""
         allowed = None if words is None else tuple(words)
         expected = f"one of {', '.join(allowed)}" if allowed else "text that is not empty"
         taken: list[str] = []
@@ -167,7 +167,7 @@ class Section:
         return tuple(taken)
 
     def text_map(self, key: str) -> dict[str, str]:
-        """A mapping of texts to texts; values may be empty."""
+        """Read a mapping of texts to texts; values may be empty."""
         section = self.section(key)
         for name, value in section._raw.items():
             if not isinstance(name, str) or not name:
@@ -178,7 +178,7 @@ class Section:
 
 
 def shown(value: Any) -> str:
-    """A value as a message shows it: short, on one line, in the document's own spelling."""
+    """Return a value as a message shows it: short, on one line, in the document's own spelling."""
     if isinstance(value, Mapping):
         return "a mapping"
     if isinstance(value, list | tuple):
@@ -193,13 +193,13 @@ def shown(value: Any) -> str:
 
 
 def _quoted(value: Any) -> str:
-    """JSON in which people's letters stay, and whatever would break or disguise the line is escaped."""
+    """Return JSON that keeps non-ASCII letters, and escapes characters that would break or disguise the line."""
     text = json.dumps(value, ensure_ascii=False)
     return text if text.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
 def duration_expected(low: timedelta, high: timedelta) -> str:
-    """How a refusal describes the durations that are allowed."""
+    """Describe the allowed durations for a refusal."""
     example = "a duration such as 15m or 1h30m"
     if high < LONGEST:
         return f"{example}, from {format_duration(low)} to {format_duration(high)}"
@@ -207,7 +207,7 @@ def duration_expected(low: timedelta, high: timedelta) -> str:
 
 
 def whole_number(value: Any, low: int, high: int | None) -> int:
-    """A whole number in the range; true and false are none. Raises ValueError."""
+    """Check for a whole number in the range; true and false are none. Raises ValueError."""
     if isinstance(value, bool) or not isinstance(value, int) or value < low or (high is not None and value > high):
         raise ValueError("no such whole number")
     return value

@@ -1,4 +1,4 @@
-"""From parsed JSON or YAML objects to the policies of one cluster, or one refusal that names everything wrong.
+"""Parser of JSON or YAML objects into the policies of one cluster, or one refusal that names every error.
 
 Decides which documents there may be; their keys are in `sections.py`, their defaults in `document.py`."""
 
@@ -21,11 +21,11 @@ Document = NodePolicy | ClusterSettings
 
 
 def parse_documents(documents: Sequence[tuple[str, Any]], *, cluster: str) -> ClusterPolicies:
-    """The policies of a cluster in their order, and its settings.
+    """Return the policies of a cluster in their order, and its settings.
 
-    `documents`: (where it came from, parsed object) each. `cluster` may be empty where its name is not known
-    (offline): then settings of any name are taken. Raises InvalidPolicyError with one line for each problem of
-    all documents: source, path, found, expected.
+    `documents`: (source, parsed object) each. `cluster` may be empty where its name is not known (offline): then
+    settings of any name are taken. Raises InvalidPolicyError with one line for each problem of all documents: source,
+    path, found, expected.
     """
     lines: list[str] = []
     parsed: list[tuple[str, Document]] = []
@@ -46,7 +46,7 @@ def parse_documents(documents: Sequence[tuple[str, Any]], *, cluster: str) -> Cl
 
 
 def _document(raw: Any, problems: Problems) -> Document | None:
-    """One document; None when what it is cannot be told."""
+    """Parse one document; None when its kind is not known."""
     with Section({} if raw is None else raw, "", problems) as root:
         if problems.lines:
             return None
@@ -110,7 +110,7 @@ def _url(value: Any) -> str:
 
 
 def _conflicts(parsed: Sequence[tuple[str, Document]], cluster: str) -> list[str]:
-    """What only shows when all documents lie side by side."""
+    """Return the conflicts between documents."""
     lines: list[str] = []
     first: dict[str, str] = {}  # kind and name -> source
     for source, document in parsed:

@@ -1,6 +1,6 @@
 """Recurring windows: a cron line in an IANA time zone, and how long each one lasts.
 
-Decides whether a window is open at a moment; what an open or closed window means belongs to the budgets and rooms.
+Decides whether a window is open at a moment; budgets and other packages decide what an open or closed window means.
 Where clocks change, Debian cron's rules hold: a start in the skipped hour comes at its end, one in the repeated hour
 comes once, in its first pass; lines with `*` in minute or hour follow real time. The duration is elapsed time."""
 
@@ -25,13 +25,13 @@ MACROS = {
     "@hourly": "0 * * * *",
 }
 _ZONE_NAME = re.compile(r"[A-Z][A-Za-z0-9_+/-]*", re.ASCII)  # keeps out localtime, posixrules and right/…
-_EARLIEST = datetime(2, 1, 1, tzinfo=UTC)  # local times below the year 1 cannot be told
+_EARLIEST = datetime(2, 1, 1, tzinfo=UTC)  # local times below the year 1 cannot be represented
 _SAMPLE = datetime(2024, 1, 1, tzinfo=UTC)
 _MOST_REPEATED = 24 * 60  # starts that one repeated span of wall time can hold
 
 
 def is_active(window: Window, now: datetime) -> bool:
-    """Whether a start of the window lies in (now - duration, now]: open from its start, closed at its end."""
+    """Return whether a start of the window lies in (now - duration, now]: open from its start, closed at its end."""
     before = now - window.duration if now - _EARLIEST > window.duration else _EARLIEST
     starts = CronSim(MACROS.get(window.schedule, window.schedule), before.astimezone(zone(window.time_zone)))
     # Within a repeated hour cronsim may first name starts that lie before `before`: those are over.
@@ -41,13 +41,13 @@ def is_active(window: Window, now: datetime) -> bool:
 
 
 def any_active(windows: Iterable[Window], now: datetime) -> bool:
-    """Whether at least one of the windows is open; no windows, none open."""
+    """Return whether at least one of the windows is open; no windows, none open."""
     return any(is_active(window, now) for window in windows)
 
 
 @lru_cache(maxsize=256)
 def zone(name: str) -> tzinfo:
-    """The time zone of an IANA name. Raises ValueError for anything else."""
+    """Return the time zone of an IANA name. Raises ValueError for anything else."""
     if name == "UTC":
         return UTC  # needs no time zone database
     if not _ZONE_NAME.fullmatch(name):
@@ -59,7 +59,7 @@ def zone(name: str) -> tzinfo:
 
 
 def parse_schedule(text: object) -> str:
-    """A cron line of five fields or one of cron's macros, spaces made even, `?` written as `*`. Raises ValueError."""
+    """Parse a cron line of five fields or a macro of cron; even out spaces, write `?` as `*`. Raises ValueError."""
     if not isinstance(text, str) or len(text) > 200:
         raise ValueError("not a cron line")
     line = " ".join("*" if field == "?" else field for field in text.split())

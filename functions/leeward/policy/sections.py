@@ -1,7 +1,7 @@
-"""The keys of `kind: NodePolicy` under `spec`: names, ranges and contradictions, section by section.
+"""Keys of `kind: NodePolicy` under `spec`: names, ranges and contradictions, section by section.
 
-Defaults come from the dataclasses in `document.py`; whole documents are taken apart in `parse.py`, and
-`spec.disruption` with its budgets and windows in `disruption_section.py`."""
+Defaults come from the dataclasses in `document.py`; `parse.py` splits whole documents, and `disruption_section.py` has
+`spec.disruption` with its budgets and windows."""
 
 import re
 from datetime import timedelta
@@ -24,7 +24,7 @@ from leeward.policy.document import (
 )
 from leeward.policy.fields import Section, shown
 
-CNI_VARIABLES = (  # what decides how many IPs a node takes, and whether that can be counted at all
+CNI_VARIABLES = (  # variables that decide how many IPs a node takes, and whether that can be counted at all
     "WARM_ENI_TARGET",
     "WARM_IP_TARGET",
     "MINIMUM_IP_TARGET",
@@ -47,7 +47,7 @@ _SECOND = timedelta(seconds=1)
 
 
 def selector(spec: Section) -> Selector:
-    """Which groups the policy is for; an empty selector would take every group, so it is refused."""
+    """Read the selector; an empty selector would take every group, so it is refused."""
     problems_before = len(spec.problems.lines)
     with spec.section("selector") as section:
         groups, tags = section.texts("groups"), section.text_map("tags")
@@ -57,7 +57,7 @@ def selector(spec: Section) -> Selector:
 
 
 def interruption(spec: Section) -> InterruptionPolicy:
-    """`spec.interruption`."""
+    """Read `spec.interruption`."""
     default = InterruptionPolicy()
     with spec.section("interruption") as section:
         return InterruptionPolicy(
@@ -69,7 +69,7 @@ def interruption(spec: Section) -> InterruptionPolicy:
 
 
 def _heartbeat(interruption_section: Section) -> Heartbeat:
-    """An interval past half of the time-out that our hooks get loses one with the first heartbeat that is lost."""
+    """Read the heartbeat. An interval past half of Leeward's hooks' time-out loses a hook with one lost heartbeat."""
     with interruption_section.section("heartbeat") as section:
         heartbeat = Heartbeat(
             interval=section.duration_or("interval", None, "auto", 30 * _SECOND, 3600 * _SECOND),
@@ -82,7 +82,7 @@ def _heartbeat(interruption_section: Section) -> Heartbeat:
 
 
 def drain(spec: Section) -> DrainPolicy:
-    """`spec.drain`."""
+    """Read `spec.drain`."""
     default = DrainPolicy()
     with spec.section("drain") as section:
         return DrainPolicy(
@@ -101,7 +101,7 @@ def drain(spec: Section) -> DrainPolicy:
 
 
 def update(spec: Section) -> UpdatePolicy:
-    """`spec.update`; of the two maxima at most one may be set."""
+    """Read `spec.update`; of the two maxima at most one may be set."""
     default = UpdatePolicy()
     with spec.section("update") as section:
         percentage = section.integer("maxUnavailablePercentage", None, 1, 100)
@@ -144,7 +144,7 @@ def _canary(update_section: Section) -> Canary:
 
 
 def requirements(spec: Section) -> tuple[Requirement, ...]:
-    """`spec.requirements`, with what each operator asks of its values."""
+    """Read `spec.requirements`, and check the values that each operator takes."""
     return tuple(_requirement(section) for section in spec.sections("requirements") or ())
 
 
@@ -174,7 +174,7 @@ def _check_values(section: Section, operator: str, values: tuple[str, ...]) -> N
 
 
 def node(spec: Section) -> DesiredNode:
-    """`spec.node`, what drift compares with."""
+    """Read `spec.node`, with which drift compares."""
     with spec.section("node") as section:
         return DesiredNode(
             labels=section.text_map("labels"),
@@ -204,7 +204,7 @@ def _taints(node_section: Section, key: str) -> tuple[DesiredTaint, ...]:
 
 
 def repair(spec: Section) -> RepairPolicy:
-    """`spec.repair`."""
+    """Read `spec.repair`."""
     default = RepairPolicy()
     with spec.section("repair") as section:
         share = (default.max_unhealthy, default.max_unhealthy_percent)
@@ -219,7 +219,7 @@ def repair(spec: Section) -> RepairPolicy:
 
 
 def cni(spec: Section) -> dict[str, str]:
-    """`spec.placement.cni`: variables of the aws-node DaemonSet. Their values are judged as the CNI judges them."""
+    """Read `spec.placement.cni`: variables of the aws-node DaemonSet, whose values are judged as the CNI does."""
     expected = "text, a whole number, or true or false"
     with spec.section("placement") as placement, placement.section("cni") as section:
         values = {name: section.read(name, None, _variable, expected) for name in CNI_VARIABLES}
@@ -227,7 +227,7 @@ def cni(spec: Section) -> dict[str, str]:
 
 
 def template(spec: Section) -> TemplatePolicy:
-    """`spec.template`."""
+    """Read `spec.template`."""
     default = TemplatePolicy()
     with spec.section("template") as section:
         return TemplatePolicy(

@@ -1,4 +1,4 @@
-"""Which policy a group falls under, and which lifecycle hooks are ours."""
+"""Selection of a group's policy, and of the lifecycle hooks that are Leeward's."""
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -10,25 +10,27 @@ from leeward.policy.document import NodePolicy, Selector
 
 
 def selects(selector: Selector, group: str, tags: Mapping[str, str]) -> bool:
-    """Group globs are OR'ed, tags AND'ed (an empty value asks for the key alone), both AND'ed (docs/policy.md)."""
+    """Return whether the selector matches: group globs are OR'ed, tags AND'ed (an empty value matches the key alone),
+    both AND'ed (docs/policy.md).
+    """
     return named_by(selector, group) and all(
         key in tags and value in {"", tags[key]} for key, value in selector.tags.items()
     )
 
 
 def named_by(selector: Selector, group: str) -> bool:
-    """Whether its group globs match, or it has none."""
+    """Return whether its group globs match, or it has none."""
     return not selector.groups or any(group == pattern or fnmatchcase(group, pattern) for pattern in selector.groups)
 
 
 def policy_for(policies: Sequence[NodePolicy], group: str, tags: Mapping[str, str]) -> NodePolicy | None:
-    """The first policy whose selector matches; None: the group is not selected, Leeward leaves it alone."""
+    """Return the first policy whose selector matches; None: the group is not selected, Leeward leaves it alone."""
     return next((policy for policy in policies if selects(policy.selector, group, tags)), None)
 
 
 def is_ours(hook: LifecycleHook, policy: NodePolicy | None, queue_arns: frozenset[str]) -> bool:
-    """A hook is ours when fn sync put it there, when it notifies our queue or topic directly, or when the policy
-    of its (selected) group names it. Any other is another team's, or EKS's: never heartbeaten, never completed.
+    """Return whether a hook is Leeward's: fn sync created it, it notifies Leeward's queue or topic directly, or the
+    policy of its (selected) group names it. Any other is another team's, or EKS's: never heartbeaten, never completed.
     """
     if hook.target_arn and hook.target_arn in queue_arns:
         return True

@@ -1,4 +1,4 @@
-"""Policies back to JSON: whole, for people, and canonical, as they are stored.
+"""Policies written back to JSON: whole, for people, and canonical, as they are stored.
 
 Decides the stored spelling: sorted keys, no spaces, defaults left out. Leaving them out keeps the parameter small and
 lets an older reader take a document that a newer writer made, as long as it uses no newer key."""
@@ -27,14 +27,14 @@ MOST = 99  # documents of one cluster: their order is two digits
 
 
 def to_json(document: NodePolicy | ClusterSettings) -> dict[str, Any]:
-    """The whole document with every default written out; parsing it gives the same document."""
+    """Return the whole document with every default written out; parsing it gives the same document."""
     kind = NODE_POLICY if isinstance(document, NodePolicy) else CLUSTER_SETTINGS
     spec = _policy_spec(document) if isinstance(document, NodePolicy) else _settings_spec(document)
     return {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": document.name}, "spec": spec}
 
 
 def canonical(document: NodePolicy | ClusterSettings) -> str:
-    """The one spelling of a document: parsing it gives the same document, and equal documents the same text."""
+    """Return the one spelling of a document: parsing it gives the same document, and equal documents the same text."""
     if isinstance(document, NodePolicy):
         default = to_json(NodePolicy(name="", selector=Selector()))
     else:
@@ -45,8 +45,8 @@ def canonical(document: NodePolicy | ClusterSettings) -> str:
 
 
 def parameters(policies: ClusterPolicies) -> list[tuple[str, str]]:
-    """`NN-NAME` and canonical JSON of each document, in the order in which policies are tried; settings come first,
-    where they say anything. Raises InvalidPolicyError over 8 KB or 99 documents.
+    """Return `NN-NAME` and canonical JSON of each document, in the order in which policies are tried; settings come
+    first, if they differ from the defaults. Raises InvalidPolicyError over 8 KB or 99 documents.
     """
     settings = policies.settings
     named = {f"{number:02d}-{policy.name}": canonical(policy) for number, policy in enumerate(policies.policies, 1)}
@@ -65,7 +65,7 @@ def parameters(policies: ClusterPolicies) -> list[tuple[str, str]]:
 
 
 def size(canonical_json: str) -> int:
-    """Bytes that the parameter takes."""
+    """Return the bytes that the parameter takes."""
     return len(canonical_json.encode())
 
 

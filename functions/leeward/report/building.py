@@ -1,5 +1,5 @@
-"""The record of an execution, from what was read of it. Decides from when to when it is drawn, and what has to be said
-beside the picture."""
+"""Run record of an execution, built from its facts. Decides the period that is drawn, and the notes beside the
+chart."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -11,8 +11,8 @@ from leeward.report.facts import Facts
 from leeward.report.lanes import guessed, node_lanes
 from leeward.report.record import RunRecord, Source
 
-EARLIER = timedelta(minutes=10)  # a cause that came before that is not what the picture is about
-LEAD = timedelta(seconds=2)  # before the first moment, so that one sees what was
+EARLIER = timedelta(minutes=10)  # a cause before that is not part of what the chart shows
+LEAD = timedelta(seconds=2)  # before the first moment, so that the state before it is visible
 _WORDS = {
     ExecutionStatus.RUNNING: "still running",
     ExecutionStatus.SUCCEEDED: "succeeded",
@@ -27,7 +27,7 @@ NO_WORKLOADS = (
 
 
 def build(facts: Facts) -> RunRecord:
-    """Up to its end; up to now while it runs."""
+    """Build the record up to the execution's end, or up to now while it runs."""
     start = _start(facts)
     return RunRecord(
         source=Source.EXECUTION,
@@ -41,7 +41,7 @@ def build(facts: Facts) -> RunRecord:
 
 
 def _start(facts: Facts) -> datetime:
-    """What brought a termination is a moment older than its execution."""
+    """Return the start of the chart: the cause of a termination is a moment older than its execution."""
     begin = facts.execution.started
     if facts.execution.machine is Machine.TERMINATION:
         ats = [cause.at for record in facts.terminations.values() for cause in record.all_causes]

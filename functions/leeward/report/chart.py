@@ -1,4 +1,4 @@
-"""The picture: the axis of time, the run's marks, a lane per node in its zone, a lane per workload. One SVG."""
+"""Chart of a run: the axis of time, the run's marks, a lane per node in its zone, a lane per workload. One SVG."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
@@ -18,7 +18,7 @@ _PLOT = 46.0  # height of a workload's curve
 
 
 def chart(record: RunRecord) -> str:
-    """The whole SVG element."""
+    """Return the whole SVG element."""
     scale, drawn = Scale.of(record), lanes(record)
     body: list[str] = []
     y = 30.0
@@ -42,7 +42,7 @@ def _axis(scale: Scale, bottom: float) -> str:
 
 
 def _lanes(drawn: Lanes, scale: Scale, *, low: bool) -> Iterator[tuple[str, float]]:
-    """Every lane with its height, from above."""
+    """Yield every lane with its height, from above."""
     if drawn.run:
         yield (
             f'<g class="lane run">{_name("the run", "marks of no single node")}{_marks(drawn.run, scale, 14)}</g>',
@@ -75,7 +75,7 @@ def _marks(marks: Sequence[Numbered], scale: Scale, y: float) -> str:
 
 
 def _node(node: NodeLane, marks: Sequence[Numbered], scale: Scale, *, low: bool) -> tuple[str, float]:
-    """With marks they stand above the bar; many nodes without marks stand close together."""
+    """Draw a node: its marks stand above the bar; many nodes without marks stand close together."""
     facts = " · ".join(word for word in (node.group, node.capacity_type) if word)
     top = 19.0 if marks else (0.0 if low else 7.0)
     bars = "".join(_span(node, span, scale, top) for span in node.spans)
@@ -142,7 +142,7 @@ def _workload(workload: WorkloadLane, marks: Sequence[Numbered], scale: Scale) -
 
 
 def _steps(workload: WorkloadLane, scale: Scale) -> list[tuple[float, float, int, datetime]]:
-    """(left, right, ready, since) of what the picture shows."""
+    """Return (left, right, ready, since) of the samples within the chart."""
     samples = [sample for sample in workload.held if sample.at <= scale.end]
     ends = [later.at for _, later in pairwise(samples)] + [scale.end]
     return [
@@ -161,7 +161,7 @@ def _curve(steps: Sequence[tuple[float, float, float]], base: float) -> str:
 
 
 def _below(workload: WorkloadLane, scale: Scale, y: Callable[[int], float]) -> str:
-    """Where it was under its floor, once it had been up to it."""
+    """Shade where the workload was under its floor, once it had been up to it."""
     boxes = []
     for left, right, ready, since in _steps(workload, scale):
         if workload.floor is not None and since in workload.under:

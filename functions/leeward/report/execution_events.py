@@ -1,5 +1,5 @@
-"""The moments that a person would want to see: why it began, who blocked whom and until when, what was decided, what
-failed and how it ended; not each of a thousand state transitions."""
+"""Moments of an execution that matter to a person: its cause, what blocked what and until when, the decisions, the
+failures and the end; not each of a thousand state transitions."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -12,7 +12,7 @@ from leeward.report.facts import Facts
 from leeward.report.node_markers import cut_short, failures_of, message_of, of_node, shape
 from leeward.report.record import Mark, MarkKind
 
-LOOPS = frozenset({"wait", "follow", "boot"})  # said again and again while nothing changes
+LOOPS = frozenset({"wait", "follow", "boot"})  # repeated while nothing changes
 _BLOCKED = frozenset({"blocked", "paused", "window", "bake", "eviction-failure", "give-up"})
 _FAULTS = frozenset({"failed", "creation-failure", "canary-failure", "update-failure"})
 _TOLD_BY_STEPS = frozenset({"DrainBlocked", "PodEvictionFailure", "TerminationCalledOff"})
@@ -42,7 +42,7 @@ _FROM_OUTSIDE = frozenset(
 
 
 def marks_of(facts: Facts, start: datetime) -> tuple[Mark, ...]:
-    """In the order of time, all within the time that is drawn."""
+    """Return the marks in the order of time, all within the period that is drawn."""
     found = [
         *(mark for name, stories in facts.stories.items() for mark in of_node(name, stories, facts)),
         *(_of_machine(facts) if facts.execution.machine is not Machine.TERMINATION else ()),
@@ -55,8 +55,8 @@ def marks_of(facts: Facts, start: datetime) -> tuple[Mark, ...]:
 
 
 def _causes(facts: Facts, start: datetime) -> Iterator[Mark]:
-    """Why nodes go, of a termination also what came long before it; not that an upgrade or a round of ours wants it:
-    that is what is drawn.
+    """Yield the causes for which nodes are terminated; for a termination also those long before it. The own cause of an
+    upgrade or round is left out: the chart shows that itself.
     """
     alone = facts.execution.machine is Machine.TERMINATION
     where = (facts.group, facts.cluster, facts.number)
@@ -72,12 +72,12 @@ def _causes(facts: Facts, start: datetime) -> Iterator[Mark]:
 
 
 def _pays_for_its_own(cause: Cause, facts: Facts) -> bool:
-    """That an old node's end pays for a new one is the books of an upgrade or round, not news."""
+    """Return whether an old node's end offsets a new one of the upgrade or round: bookkeeping, not news."""
     return cause.kind is CauseKind.SURPLUS and facts.execution.machine is not Machine.TERMINATION
 
 
 def _follows(cause: Cause, record: TerminationRecord) -> bool:
-    """The group and EC2 announce what we have just asked them for; their clocks tell whole seconds."""
+    """Return whether the group or EC2 announces Leeward's own request; their times are in whole seconds."""
     asked = record.times.get("terminating")
     echoes = cause.kind in {CauseKind.ASG_TERMINATE, CauseKind.STATE_CHANGE}
     return echoes and asked is not None and cause.at >= asked.replace(microsecond=0)
@@ -90,7 +90,7 @@ def _said(cause: Cause) -> str:
 
 
 def _of_machine(facts: Facts) -> Iterator[Mark]:
-    """The steps of an upgrade or a round: whenever one of them says something else than it has said before."""
+    """Yield the steps of an upgrade or a round, whenever one of them reports something new."""
     last: dict[str, str] = {}
     known: set[tuple[str, str]] = set()
     for step in facts.steps:
@@ -113,7 +113,7 @@ def _kind(onward: str) -> MarkKind:
 
 
 def _failed_launches(facts: Facts) -> Iterator[Mark]:
-    """Once for each reason that Auto Scaling gave: it tries again every few minutes."""
+    """Yield one mark for each reason that Auto Scaling gave: it retries every few minutes."""
     known: dict[tuple[str, str], datetime] = {}
     for group, activities in facts.activities.items():
         for one in sorted(activities, key=lambda activity: activity.at):
@@ -124,7 +124,7 @@ def _failed_launches(facts: Facts) -> Iterator[Mark]:
 
 
 def _events(facts: Facts) -> Iterator[Mark]:
-    """What Leeward told Kubernetes of the nodes drawn, as far as nothing above tells it more exactly."""
+    """Yield the Events that Leeward wrote about the drawn nodes, unless another mark shows the same more exactly."""
     drawn = {facts.name_of(name): name for name in facts.touched}
     for event in facts.told:
         name = drawn.get(event.about)
@@ -142,7 +142,7 @@ def _events(facts: Facts) -> Iterator[Mark]:
 
 
 def _ending(facts: Facts) -> Iterator[Mark]:
-    """How the execution ended, in the words of its last state."""
+    """Yield how the execution ended, in the words of its last state."""
     one = facts.execution
     if one.stopped is None:
         return

@@ -1,6 +1,6 @@
-"""What was read of one execution, from wherever facts really are: all that a report may draw.
+"""Facts of one execution, read from their sources: everything that a report may draw.
 
-Nothing here decides anything; what could not be read, or is not kept for so long, is a sentence in `missing`."""
+Decides nothing; a fact that could not be read, or that is no longer kept, is a sentence in `missing`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from leeward.upgrade.record import UpgradeRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenNode:
-    """A Node that is still there. `ready`: since when it is, None while it is not; `cordoned_for`: by which upgrade."""
+    """Node that still exists. `ready`: since when, None while it is not; `cordoned_for`: the upgrade that did it."""
 
     name: str
     instance: str
@@ -30,7 +30,7 @@ class SeenNode:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """From a Node of the API."""
+        """Read a Node of the API."""
         meta, spec = raw["metadata"], raw.get("spec") or {}
         conditions = (raw.get("status") or {}).get("conditions") or ()
         ready: Mapping[str, Any] = next((one for one in conditions if _is_ready(one)), {})
@@ -50,7 +50,7 @@ def _is_ready(condition: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenEvent:
-    """A Kubernetes Event that is still kept. `about`: the name of the Node or, with its namespace, of anything else."""
+    """Kubernetes Event that is still kept. `about`: name of the Node or, with its namespace, of any other object."""
 
     at: datetime
     about: str
@@ -59,7 +59,7 @@ class SeenEvent:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """From an Event of the API; its first time, as repeats only say that it still is so."""
+        """Read an Event of the API, with its first time: repeats only report that the state persists."""
         about, meta = raw["involvedObject"], raw["metadata"]
         at = raw.get("firstTimestamp") or raw.get("eventTime") or meta["creationTimestamp"]
         namespace = about.get("namespace") if about.get("kind") != "Node" else ""
@@ -73,7 +73,7 @@ class SeenEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """What one execution of an instance's own termination went through."""
+    """Steps of one execution of an instance's own termination."""
 
     attempt: int
     steps: Sequence[Step]
@@ -81,9 +81,9 @@ class Story:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """Of one execution. `touched`: the instances that it drew, in the order in which they were found; `terminations`,
+    """Facts of one execution. `touched`: the affected instances, in the order in which they were found; `terminations`,
     `stories`, `instances` and `nodes` by instance, `activities` by group; `told`: Events of Leeward, `joined`: when
-    kubelets first said NodeReady, by node. `upgrade`, `round`: the record, where it still is this execution's.
+    kubelets first reported NodeReady, by node. `upgrade`, `round`: the record, where it is still this execution's.
     """
 
     execution: Execution
@@ -106,15 +106,15 @@ class Facts:
 
     @property
     def end(self) -> datetime:
-        """When it ended; now, while it runs."""
+        """Time when it ended; now, while it runs."""
         return max(self.execution.stopped or self.now, self.execution.started)
 
     @property
     def ended(self) -> bool:
-        """It does not run any more."""
+        """True if it no longer runs."""
         return self.execution.stopped is not None
 
     def name_of(self, instance: str) -> str:
-        """Of its Node, where one is known; else its own."""
+        """Return the name of the instance's Node if one is known, else the instance id."""
         record, node = self.terminations.get(instance), self.nodes.get(instance)
         return (record.subject.node if record else None) or (node.name if node else "") or instance

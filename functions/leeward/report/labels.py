@@ -1,4 +1,4 @@
-"""How facts are written on the page: escaped, cut, and times and lengths as people read them."""
+"""Labels of the page: escaped and cut text, and times and lengths as people read them."""
 
 import re
 from datetime import datetime, timedelta
@@ -10,12 +10,12 @@ _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def safe(text: str) -> str:
-    """Text for HTML, between tags or in an attribute; what no page can hold becomes a replacement character."""
+    """Escape text for HTML, in tags or attributes; characters that no page can hold become a replacement character."""
     return escape(_UNPRINTABLE.sub("\ufffd", text), quote=True)
 
 
 def cut(text: str, most: int) -> str:
-    """At most so many characters, with an ellipsis in the middle: names differ at both ends."""
+    """Cut text to at most `most` characters, with an ellipsis in the middle: names differ at both ends."""
     if len(text) <= most:
         return text
     head = (most - 1) * 2 // 3
@@ -23,7 +23,7 @@ def cut(text: str, most: int) -> str:
 
 
 def length(span: timedelta) -> str:
-    """Such as 3.2 s, 4 min 05 s, 2 h 10 min, 3 d 04 h."""
+    """Format a length such as 3.2 s, 4 min 05 s, 2 h 10 min, 3 d 04 h."""
     seconds = span.total_seconds()
     if seconds < 10:
         return f"{seconds:.1f} s"
@@ -38,20 +38,20 @@ def length(span: timedelta) -> str:
 
 
 def day(at: datetime) -> str:
-    """The date."""
+    """Format the date."""
     return format_instant(at)[:10]
 
 
 def clock(at: datetime) -> str:
-    """The time of day in UTC, to the millisecond where there is one."""
+    """Format the time of day in UTC, to the millisecond where there is one."""
     return format_instant(at)[11:-1]
 
 
 def moment(at: datetime) -> str:
-    """Date and time of day."""
+    """Format date and time of day."""
     return f"{day(at)} {clock(at)}"
 
 
 def count(number: int, noun: str) -> str:
-    """Such as `1 node`, `3 nodes`."""
+    """Format a count such as `1 node`, `3 nodes`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,7 +1,7 @@
-"""What each node went through, from what is known of it: its launch, its life in service, its terminations.
+"""Lanes of the nodes: the known phases of each, its launch, its time in service, its terminations.
 
-A moment that nobody wrote down is not drawn: then the phase is left out, or goes by the nearest moment that somebody
-did write down, and `guessed` names the node so that the page can say so."""
+A moment that no source recorded is not drawn: the phase is left out, or uses the nearest recorded moment, and `guessed`
+names the node so that the page can say so."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,31 +16,31 @@ from leeward.report.record import NodeLane, Phase, Span
 from leeward.report.spans import PHASES_OF_TIMES, spans_of
 
 _NO_DATE = datetime.min.replace(tzinfo=UTC)
-_OUT_OF_SERVICE = frozenset({CauseKind.UNHEALTHY, CauseKind.STATE_CHANGE})  # before any of ours
+_OUT_OF_SERVICE = frozenset({CauseKind.UNHEALTHY, CauseKind.STATE_CHANGE})  # before any of Leeward's
 _CORDONS = {Machine.UPGRADE: "CordonOldNodes", Machine.ROUND: "MarkNodes"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaving:
-    """One termination of a node. `back`: when it was given back into service, None where it was not."""
+    """One termination of a node. `back`: when it was returned to service, None where it was not."""
 
     times: Mapping[Phase, datetime]
     back: datetime | None = None
 
     @property
     def begin(self) -> datetime | None:
-        """Its first moment."""
+        """First moment of the termination."""
         return min(self.times.values(), default=None)
 
 
 def node_lanes(facts: Facts, start: datetime) -> tuple[NodeLane, ...]:
-    """One for each instance that was touched, of those of which anything is known within the time that is drawn."""
+    """Return one lane for each affected instance, from the facts within the period that is drawn."""
     return tuple(_lane(name, facts, start) for name in facts.touched)
 
 
 def guessed(facts: Facts, start: datetime) -> tuple[str, ...]:
-    """Nodes that came meanwhile, and of which nothing tells any more when they became Ready: Auto Scaling's word that
-    they are in service stands for it.
+    """Return the nodes that were launched in that time and whose Ready time no source has any more: the time at which
+    Auto Scaling reported them in service stands for it.
     """
     came = [name for name in facts.touched if (birth := _birth(name, facts)) is not None and birth >= start]
     return tuple(facts.name_of(name) for name in came if _ready(name, facts) is None and _in_service(name, facts))
@@ -61,7 +61,7 @@ def _lane(name: str, facts: Facts, start: datetime) -> NodeLane:
 
 
 def _spans(name: str, facts: Facts, start: datetime) -> Iterator[Span]:
-    """Its life up to its first termination, then each of those; between them it serves."""
+    """Yield its phases up to its first termination, then each termination; between them it is in service."""
     ends = _terminations(name, facts)
     begins = [one.begin for one in ends if one.begin is not None]
     until = [*begins, facts.end]
@@ -74,7 +74,7 @@ def _spans(name: str, facts: Facts, start: datetime) -> Iterator[Span]:
 
 
 def _coming(name: str, facts: Facts, start: datetime) -> dict[Phase, datetime]:
-    """Launched meanwhile, or in service since before; where neither is known, nothing."""
+    """Return the launch within the period, or service since before; an empty mapping where neither is known."""
     birth = _birth(name, facts)
     if birth is not None and birth >= start:
         ready = _ready(name, facts) or _in_service(name, facts)
@@ -83,7 +83,7 @@ def _coming(name: str, facts: Facts, start: datetime) -> dict[Phase, datetime]:
 
 
 def _birth(name: str, facts: Facts) -> datetime | None:
-    """When it was asked for: as whoever asked wrote down, else by its group's history, else EC2's launch time."""
+    """Return when it was requested: as the requester recorded, else by the group's history, else EC2's launch time."""
     asked = [
         record.times["replacement"]
         for record in facts.terminations.values()
@@ -96,8 +96,8 @@ def _birth(name: str, facts: Facts) -> datetime | None:
 
 
 def _ready(name: str, facts: Facts) -> datetime | None:
-    """When its Node first became Ready, where that is still told: by its kubelet's Event, or by its condition, which
-    knows the last time alone.
+    """Return when its Node first became Ready, if a source still has it: its kubelet's Event, or its condition, which
+    holds only the last time.
     """
     node = facts.nodes.get(name)
     known = [facts.joined.get(facts.name_of(name)), node.ready if node else None]
@@ -111,7 +111,9 @@ def _in_service(name: str, facts: Facts) -> datetime | None:
 
 
 def _served(name: str, facts: Facts) -> bool:
-    """It had joined before, nobody found it unhealthy, and no earlier execution of the upgrade may have cordoned it."""
+    """Return whether it was in service: it had joined before, was not found unhealthy, and no earlier execution of the
+    upgrade may have cordoned it.
+    """
     record, node = facts.terminations.get(name), facts.nodes.get(name)
     if record is not None and record.causes and record.causes[0].kind in _OUT_OF_SERVICE:
         return False
@@ -125,8 +127,8 @@ def _attempt(steps: Sequence[Step]) -> int:
 
 
 def _terminations(name: str, facts: Facts) -> list[Leaving]:
-    """By the histories of its executions, the record filling in for the attempt that it is of; without either by its
-    group's history alone.
+    """Return its terminations from the histories of its executions; the record completes the attempt that it belongs
+    to. Without either, from its group's history alone.
     """
     record, stories = facts.terminations.get(name), facts.stories.get(name, ())
     found = [_of_story(story.steps) for story in stories]
@@ -144,7 +146,7 @@ def _terminations(name: str, facts: Facts) -> list[Leaving]:
 
 
 def _within(record: TerminationRecord, facts: Facts) -> bool:
-    """A record that was opened again later says nothing of this time."""
+    """Return whether the record covers this period: one that was reopened later does not."""
     claimed = record.times.get("claimed")
     return claimed is None or claimed <= facts.end
 
@@ -158,7 +160,7 @@ def _of_record(record: TerminationRecord) -> Leaving:
 
 
 def _of_story(steps: Sequence[Step]) -> Leaving:
-    """As states were entered and left: a step's own clock runs within its stay."""
+    """Read the phases as states were entered and left: a step's own clock runs within its stay."""
     times: dict[Phase, datetime] = {}
     back = None
     for step in steps:
@@ -176,7 +178,7 @@ def _of_story(steps: Sequence[Step]) -> Leaving:
 
 
 def _cordoned(name: str, facts: Facts, found: list[Leaving]) -> list[Leaving]:
-    """Upgrades and rounds cordon their nodes long before these drain."""
+    """Add the cordon: upgrades and rounds cordon their nodes long before these drain."""
     state = _CORDONS.get(facts.execution.machine)
     at = next((step.left for step in facts.steps if step.state == state and step.left), None)
     if at is None or not _was_cordoned(name, facts):

@@ -1,6 +1,6 @@
-"""Where things stand on the page: the scale of time, its ticks, the order of lanes, marks that would cover each other.
+"""Layout of the page: the scale of time, its ticks, the order of lanes, marks that would cover each other.
 
-Pure geometry, in SVG units; it knows no colour and no HTML."""
+Pure geometry, in SVG units, without colours and HTML."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,14 +26,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """Time to x. A run without length is drawn as one second."""
+    """Scale from time to x. A run without length is drawn as one second."""
 
     start: datetime
     end: datetime
 
     @classmethod
     def of(cls, record: RunRecord) -> "Scale":
-        """The scale on which all of the run fits."""
+        """Return the scale on which all of the run fits."""
         seconds = max((record.end - record.start).total_seconds(), 0.0)
         if seconds:
             return cls(start=record.start, end=record.end)
@@ -42,25 +42,25 @@ class Scale:
         return cls(start=start, end=start + timedelta(seconds=1))
 
     def shows(self, begin: datetime, end: datetime) -> bool:
-        """Whether something of it is within the run; a moment at the edge is, a longer time that ends there is not."""
+        """Return whether part of it is within the run; a moment at the edge is, a longer period ending there is not."""
         return begin <= self.end and end >= self.start and (end > self.start or begin == end)
 
     def x(self, at: datetime) -> float:
-        """What lies outside of the run stands at its edge."""
+        """Return the x of a moment; a moment outside of the run stands at its edge."""
         share = (at - self.start) / (self.end - self.start)
         return round(LEFT + WIDTH * min(max(share, 0.0), 1.0), 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
-    """A labelled line of the time axis."""
+    """Labelled line of the time axis."""
 
     x: float
     label: str
 
 
 def ticks(scale: Scale) -> tuple[Tick, ...]:
-    """At most TICKS + 1 round moments, in UTC."""
+    """Return at most TICKS + 1 round moments, in UTC."""
     length = scale.end - scale.start
     step = next((step for step in _STEPS if length / step <= TICKS), None)
     if step is None:  # longer than ten years
@@ -86,7 +86,7 @@ def _label(at: datetime, step: timedelta) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbered:
-    """A mark and the number that the page and its table give it."""
+    """Mark with the number that the page and its table give it."""
 
     number: int
     mark: Mark
@@ -101,7 +101,7 @@ class Cluster:
 
 
 def clusters(marks: Sequence[Numbered], scale: Scale) -> tuple[Cluster, ...]:
-    """In the order of time. Each cluster is wide enough for its label."""
+    """Return the clusters in the order of time. Each cluster is wide enough for its label."""
     found: list[list[Numbered]] = []
     for numbered in marks:
         if found and scale.x(numbered.mark.at) - scale.x(found[-1][0].mark.at) < _reach(found[-1]):
@@ -112,7 +112,7 @@ def clusters(marks: Sequence[Numbered], scale: Scale) -> tuple[Cluster, ...]:
 
 
 def _reach(group: Sequence[Numbered]) -> float:
-    return MARK_GAP if len(group) == 1 else MARK_GAP + 14.0  # room for "+2"
+    return MARK_GAP if len(group) == 1 else MARK_GAP + 14.0  # space for "+2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +125,7 @@ class Zone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lanes:
-    """Everything that gets a lane. `run` are marks that no node and no workload of the record takes."""
+    """Every object that gets a lane. `run` are marks that no node and no workload of the record takes."""
 
     run: tuple[Numbered, ...]
     zones: tuple[Zone, ...]
@@ -133,7 +133,7 @@ class Lanes:
 
 
 def lanes(record: RunRecord) -> Lanes:
-    """Every mark in exactly one lane: its node's, else its workload's, else the run's."""
+    """Put every mark in exactly one lane: its node's, else its workload's, else the run's."""
     nodes = sorted(record.nodes, key=lambda node: (node.zone, node.group, _first(node, record), node.name))
     of_node: dict[int, list[Numbered]] = {id(node): [] for node in nodes}
     of_workload: dict[str, list[Numbered]] = {workload.name: [] for workload in record.workloads}
@@ -153,7 +153,7 @@ def lanes(record: RunRecord) -> Lanes:
 
 
 def numbered_marks(record: RunRecord) -> Iterator[Numbered]:
-    """The marks with their numbers, from 1."""
+    """Yield the marks with their numbers, from 1."""
     for number, mark in enumerate(record.marks, start=1):
         yield Numbered(number=number, mark=mark)
 
@@ -163,7 +163,7 @@ def _first(node: NodeLane, record: RunRecord) -> datetime:
 
 
 def _node_of(mark: Mark, nodes: Sequence[NodeLane]) -> NodeLane | None:
-    """By name; of several with one name, the one that had begun last by then."""
+    """Return the node by name; of several with one name, the one that had begun last by then."""
     named = [node for node in nodes if node.name == mark.node]
     begun = [node for node in named if any(span.begin <= mark.at for span in node.spans)]
     latest = max(begun, key=lambda node: max(s.begin for s in node.spans if s.begin <= mark.at), default=None)

@@ -5,12 +5,12 @@ from leeward.report.layout import Cluster, Numbered
 from leeward.report.record import MarkKind
 from leeward.report.style import MARK_COLOURS
 
-# What deserves attention first gives a shared glyph its shape.
+# The most important kind gives a shared glyph its shape.
 _WEIGHT = (MarkKind.FAULT, MarkKind.BLOCKED, MarkKind.EVENT, MarkKind.DECISION)
 
 
 def glyph(cluster: Cluster, y: float) -> str:
-    """The glyph of a cluster, centred at `y`; it leads to its first row in the table."""
+    """Draw the glyph of a cluster, centred at `y`; it links to its first row in the table."""
     first = cluster.marks[0]
     kind = min((numbered.mark.kind for numbered in cluster.marks), key=_WEIGHT.index)
     more = ""
@@ -23,7 +23,7 @@ def glyph(cluster: Cluster, y: float) -> str:
 
 
 def shape(kind: MarkKind, x: float, y: float) -> str:
-    """Circle, square, triangle, diamond: told apart without colour."""
+    """Draw a circle, square, triangle or diamond: shapes can be distinguished without colour."""
     fill = f'class="shape" fill="{MARK_COLOURS[kind]}"'
     match kind:
         case MarkKind.EVENT:

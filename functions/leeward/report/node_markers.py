@@ -1,4 +1,4 @@
-"""What the steps of one node's own termination say: who blocked it and until when, what was waited for, what failed."""
+"""Marks from the steps of one node's own termination: what blocked it and until when, the waits and the failures."""
 
 import json
 import re
@@ -20,7 +20,7 @@ _VARIES = re.compile(r"i-[0-9a-f]+|\d+")
 
 
 def of_node(name: str, stories: Sequence[Story], facts: Facts) -> Iterator[Mark]:
-    """Of a termination all, of an upgrade's or a round's what it does not decide itself."""
+    """Yield all marks of a termination; for an upgrade or a round only those that it does not decide itself."""
     record, node = facts.terminations.get(name), facts.name_of(name)
     for story in stories:
         gives_up = None
@@ -36,7 +36,7 @@ def of_node(name: str, stories: Sequence[Story], facts: Facts) -> Iterator[Mark]
 
 
 def _blocks(steps: Sequence[Step], node: str, gives_up: datetime | None, end: datetime) -> Iterator[Mark]:
-    """Once for each time that pods do not leave: who forbids it, until when that is borne, how long it lasted."""
+    """Yield a mark each time that pods do not leave: the cause, until when the drain waits, how long it lasted."""
     together: dict[tuple[datetime, datetime, str], list[BlockedLine]] = {}
     for since, over, line in _stays(steps, end):
         together.setdefault((since, over, line.why), []).append(line)
@@ -50,8 +50,8 @@ def _blocks(steps: Sequence[Step], node: str, gives_up: datetime | None, end: da
 
 
 def _stays(steps: Sequence[Step], end: datetime) -> Iterator[tuple[datetime, datetime, BlockedLine]]:
-    """(since, until, line) of each stay of a pod in what drains say: until the first that does not name it, or the
-    first step after them, or now.
+    """Yield (since, until, line) of each stay of a pod in the reports of drains: until the first report that does not
+    name it, or the first step after them, or now.
     """
     drains = [(step.left, step.why) for step in steps if step.state == "Drain" and step.left is not None]
     open_: dict[str, tuple[datetime, BlockedLine]] = {}
@@ -71,7 +71,7 @@ def _stays(steps: Sequence[Step], end: datetime) -> Iterator[tuple[datetime, dat
 
 
 def _waits(steps: Iterable[Step], node: str) -> Iterator[Mark]:
-    """What a drain or an end waited for beside pods that are blocked: each thing once."""
+    """Yield what a drain or an end waited for besides blocked pods: each reason once."""
     known: set[str] = set()
     for step in steps:
         waiting = step.state in {"Drain", "AnswerHooks", "RemoveNode", "Finish"} and step.next in {
@@ -89,7 +89,7 @@ def _waits(steps: Iterable[Step], node: str) -> Iterator[Mark]:
 
 
 def _usual(step: Step) -> bool:
-    """What every termination says, and the phases show."""
+    """Return whether every termination reports it: the phases show it already."""
     return step.why.startswith(("every pod that has to leave", "the group says", "EC2 says"))
 
 
@@ -102,7 +102,7 @@ def _decisions(steps: Iterable[Step], node: str) -> Iterator[Mark]:
 
 
 def _given_back(steps: Iterable[Step], node: str, record: TerminationRecord | None) -> Iterator[Mark]:
-    """What an upgrade or a round does not decide itself."""
+    """Yield the returns to service: an upgrade or a round does not decide them itself."""
     for step in steps:
         if step.left is not None and step.state == "ReturnNodeToService":
             why = step.why or (record.failure if record else "")
@@ -110,7 +110,7 @@ def _given_back(steps: Iterable[Step], node: str, record: TerminationRecord | No
 
 
 def failures_of(steps: Iterable[Step], node: str | None) -> Iterator[Mark]:
-    """Tries that failed, with their cause; the same one again in the same stay is counted. A pause ends by failing."""
+    """Yield failed tries with their cause; the same one again in a stay is counted. A pause ends by failing."""
     for step in steps:
         tries: dict[str, list[Failure]] = {}
         for failure in step.failures:
@@ -127,7 +127,7 @@ def _ends_a_pause(failure: Failure) -> bool:
 
 
 def message_of(cause: str) -> str:
-    """A function's error comes as JSON with a traceback, of which the message is the sentence."""
+    """Return the message of a function's error, which is JSON with a traceback; other text is returned unchanged."""
     try:
         found = json.loads(cause)
     except ValueError:
@@ -137,10 +137,10 @@ def message_of(cause: str) -> str:
 
 
 def shape(why: str) -> str:
-    """A sentence without what varies: numbers, ids, times; up to its first comma or colon."""
+    """Return a sentence without its variable parts: numbers, ids, times; up to its first comma or colon."""
     return _VARIES.sub("#", re.split(r"[,:]", why, maxsplit=1)[0])
 
 
 def cut_short(text: str) -> str:
-    """Nobody reads more at a mark."""
+    """Cut the text to the length that a mark can show."""
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

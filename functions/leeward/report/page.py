@@ -1,6 +1,6 @@
-"""The page: what was found in a few figures, the picture, and a table of every mark, span and workload beneath.
+"""Page of a run: a few figures, the chart, and a table of every mark, span and workload beneath.
 
-One file that loads nothing: style and picture are in it, and there is no script."""
+One file that loads nothing: style and chart are in it, and there is no script."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -17,14 +17,14 @@ _SOURCES = {
     Source.LOCAL: "a run on the local stack",
     Source.EXECUTION: "an execution's history",
 }
-# Nothing is loaded and nothing runs, whatever a record's texts hold.
+# The page loads nothing and runs nothing, whatever a record's texts hold.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 Row = tuple[str, ...]
 RIGHT, STILL, NAME = "right", "still", "name"  # figures, times that do not wrap, names that seldom do
 
 
 def page(record: RunRecord) -> str:
-    """The whole HTML document."""
+    """Return the whole HTML document."""
     same_day = day(record.start) == day(record.end)
     end = clock(record.end) if same_day else moment(record.end)
     when = f"{moment(record.start)} to {end} UTC, {length(record.end - record.start)}"
@@ -61,7 +61,7 @@ def page(record: RunRecord) -> str:
 
 
 def _verdict(record: RunRecord) -> str:
-    """The first thing that somebody wants to know: did workloads suffer?"""
+    """Return the answer to the first question of a reader: did workloads suffer?"""
     broken = [workload.name for workload in record.workloads if workload.under]
     went = count(_reached(record, Phase.TERMINATED), "node") + " went"
     if broken:
@@ -72,7 +72,7 @@ def _verdict(record: RunRecord) -> str:
 
 
 def _watched(record: RunRecord) -> bool:
-    """Nobody counts replicas while an execution runs: then none were seen, which is not the same as none."""
+    """Return whether replicas were counted: they are not while an execution runs, which differs from no workloads."""
     return bool(record.workloads) or record.source is not Source.EXECUTION
 
 
@@ -99,13 +99,13 @@ def _facts(record: RunRecord) -> str:
 
 
 def _notes(record: RunRecord) -> str:
-    """What cannot be seen above, and why."""
+    """List what the chart cannot show, and why."""
     items = "".join(f"<li>{safe(note)}</li>" for note in record.notes)
     return f'<ul class="notes">{items}</ul>' if items else ""
 
 
 def _key(record: RunRecord) -> str:
-    """What patterns and shapes mean; only those that the picture has."""
+    """Explain patterns and shapes; only those that the chart has."""
     phases = {span.phase for node in record.nodes for span in node.spans}
     kinds = {mark.kind for mark in record.marks}
     items = [_key_item(_swatch(phase), phase.value, PHASE_WORDS[phase]) for phase in Phase if phase in phases]
@@ -199,7 +199,7 @@ def _since(record: RunRecord, at: datetime) -> str:
 
 
 def _table(heads: Sequence[str], rows: Iterable[tuple[str, Row]], columns: Mapping[int, str], *, none: str) -> str:
-    """`columns`: how the cells of some stand. Each row is (its id, its cells)."""
+    """Build a table. Each row is (its id, its cells); `columns` gives the alignment class of some columns."""
     lines = [f'<tr id="{name}">{_cells("td", cells, columns)}</tr>' for name, cells in rows]
     if not lines:
         return f'<p class="quiet">{none}</p>'

@@ -1,4 +1,4 @@
-"""Reads a parsed JSON document piece by piece; what is wrong is told by path, as found and expected."""
+"""Reader of a parsed JSON document, piece by piece; errors name the path, the value found and the value expected."""
 
 import re
 from collections.abc import Iterator
@@ -16,13 +16,13 @@ _SHOWN = 60  # characters of a value in a message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """One value and where it stands. Every method raises InvalidInputError when the value is of another kind."""
+    """One value and its path. Every method raises InvalidInputError when the value is of another kind."""
 
     path: str
     value: Any
 
     def has_only(self, *keys: str, may: tuple[str, ...] = ()) -> None:
-        """An object with all of these keys, perhaps those of `may`, and no other."""
+        """Check for an object with all of these keys, perhaps those of `may`, and no other."""
         if not isinstance(self.value, dict):
             raise self._wrong("an object")
         for key in keys:
@@ -37,30 +37,30 @@ class Reader:
         return Reader(path=self._below(key), value=self.value[key])
 
     def holds(self, key: str) -> bool:
-        """Whether the object has it."""
+        """Return whether the object has the key."""
         return isinstance(self.value, dict) and key in self.value
 
     def entries(self) -> Iterator["Reader"]:
-        """The entries of a list."""
+        """Yield the entries of a list."""
         if not isinstance(self.value, list):
             raise self._wrong("a list")
         for index, entry in enumerate(self.value):
             yield Reader(path=f"{self.path}[{index}]", value=entry)
 
     def text(self) -> str:
-        """Any text."""
+        """Return any text."""
         if not isinstance(self.value, str):
             raise self._wrong("text")
         return self.value
 
     def name(self) -> str:
-        """Text that is not empty."""
+        """Return text that is not empty."""
         if not isinstance(self.value, str) or not self.value:
             raise self._wrong("a name")
         return self.value
 
     def count(self) -> int:
-        """A whole number, zero or more; 4.0 is one too, as in JSON Schema."""
+        """Return a whole number, zero or more; 4.0 is one too, as in JSON Schema."""
         value = self.value
         whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
         if isinstance(value, bool) or not whole or value < 0:
@@ -68,7 +68,7 @@ class Reader:
         return int(value)
 
     def instant(self) -> datetime:
-        """An RFC 3339 time in UTC with Z."""
+        """Return an RFC 3339 time in UTC with Z."""
         expected = "an RFC 3339 time such as 2024-05-01T12:00:00Z"
         if not isinstance(self.value, str) or not _INSTANT.fullmatch(self.value):
             raise self._wrong(expected)
@@ -78,7 +78,7 @@ class Reader:
             raise self._wrong(expected) from None
 
     def one_of(self, words: type[StrEnum]) -> str:
-        """A word of a closed set."""
+        """Return a word of a closed set."""
         allowed = [word.value for word in words]
         if self.value not in allowed:
             raise self._wrong(f"one of {', '.join(allowed)}")

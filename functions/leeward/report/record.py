@@ -1,6 +1,6 @@
-"""The record of a run: what `docs/schema/run-record.json` describes, checked once on its way in.
+"""Record of a run, as `docs/schema/run-record.json` describes it, checked once when it is read.
 
-Decides what a record may say. What is drawn of it, and how, is the page's business."""
+Decides what a record may contain; the page decides what is drawn of it, and how."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ VERSION = 1
 
 
 class Source(StrEnum):
-    """Where the run took place."""
+    """Place where the run took place."""
 
     SIMULATION = "simulation"
     LOCAL = "local"
@@ -24,7 +24,7 @@ class Source(StrEnum):
 
 
 class Phase(StrEnum):
-    """What a node goes through, in this order; most nodes skip some."""
+    """Phases of a node, in this order; most nodes skip some."""
 
     LAUNCHING = "launching"
     READY = "ready"
@@ -35,7 +35,7 @@ class Phase(StrEnum):
 
 
 class MarkKind(StrEnum):
-    """`event`: came from outside. `blocked`: an API refused for now. `fault`: injected or found. `decision`: ours."""
+    """Kinds of marks. `event`: external. `blocked`: not now. `fault`: injected or found. `decision`: Leeward's."""
 
     EVENT = "event"
     BLOCKED = "blocked"
@@ -45,7 +45,7 @@ class MarkKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """A node's phase from `begin` until `end`."""
+    """Phase of a node from `begin` until `end`."""
 
     phase: Phase
     begin: datetime
@@ -54,7 +54,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeLane:
-    """One node; two nodes may have the same name one after the other, as addresses come back."""
+    """One node; two nodes may have the same name one after the other, as addresses are reused."""
 
     name: str
     instance: str
@@ -66,7 +66,7 @@ class NodeLane:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """How many replicas are ready from `at` until the next sample."""
+    """Number of replicas that are ready from `at` until the next sample."""
 
     at: datetime
     ready: int
@@ -83,18 +83,18 @@ class WorkloadLane:
 
     @property
     def held(self) -> tuple[Sample, ...]:
-        """The samples that held for a while: the last of several at one moment."""
+        """Samples that held for a while: the last of several at one moment."""
         last = {sample.at: sample for sample in self.samples}
         return tuple(last.values())
 
     @property
     def lowest(self) -> int | None:
-        """The fewest ready replicas after all had come up; None when they never did."""
+        """Fewest ready replicas after all had come up; None when they never did."""
         return min((sample.ready for sample in self._since(self.desired)), default=None)
 
     @property
     def under(self) -> frozenset[datetime]:
-        """Since when it was below its floor, each time; a workload that has not yet come up to it does not count."""
+        """Times of the samples below its floor; a workload that has not yet come up to it does not count."""
         floor = self.floor or 0
         return frozenset(sample.at for sample in self._since(floor) if sample.ready < floor)
 
@@ -105,7 +105,7 @@ class WorkloadLane:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """A moment worth a word, at a node, a workload, or the run as a whole."""
+    """Notable moment, at a node, a workload, or the run as a whole."""
 
     at: datetime
     kind: MarkKind
@@ -131,7 +131,7 @@ class RunRecord:
 
     @classmethod
     def from_json(cls, document: Any) -> "RunRecord":
-        """A parsed JSON document. Raises InvalidInputError naming the path, what was found and what was expected."""
+        """Read parsed JSON. Raises InvalidInputError naming the path, what was found and what was expected."""
         top = Reader(path="", value=document)
         top.has_only("version", "source", "start", "end", "nodes", "workloads", "marks", may=("about", "notes"))
         version = top["version"].count()
@@ -150,7 +150,7 @@ class RunRecord:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The document, as `from_json` takes it; times to the millisecond."""
+        """Return the document, as `from_json` takes it; times to the millisecond."""
         told = {"about": self.about, "notes": list(self.notes)}
         return {
             "version": VERSION,

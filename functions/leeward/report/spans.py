@@ -1,4 +1,4 @@
-"""A node's phases from the moments at which they began; the order of phases is that of `Phase`."""
+"""Phases of a node from the moments at which they began; the order of phases is that of `Phase`."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from leeward.report.record import Phase, Span
 
-# Of a termination record's times those with which a phase begins: the first eviction, the last pod, EC2's word.
+# Times of a termination record at which a phase begins: the first eviction, the last pod, EC2's confirmation.
 PHASES_OF_TIMES: Mapping[str, Phase] = MappingProxyType(
     {
         "draining": Phase.DRAINING,
@@ -17,8 +17,8 @@ PHASES_OF_TIMES: Mapping[str, Phase] = MappingProxyType(
 
 
 def spans_of(times: Mapping[Phase, datetime], end: datetime) -> tuple[Span, ...]:
-    """Each phase lasts until the next; a phase that came after a later one is left out, as the later one holds. What
-    would begin after the end has not been.
+    """Return the phases, each up to the next; a phase that began after a later one is left out, as the later one holds.
+    A phase that would begin after the end is left out too.
     """
     known = [(phase, times[phase]) for phase in Phase if phase in times and times[phase] <= end]
     kept: list[tuple[Phase, datetime]] = []

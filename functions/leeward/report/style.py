@@ -1,10 +1,11 @@
-"""The page's look: one style sheet and the patterns of the phases, in the Okabe-Ito colours.
+"""Style of the page: one style sheet and the patterns of the phases, in the Okabe-Ito colours.
 
-No phase is told by colour alone: each has a pattern and, where there is room, its name; marks have shapes, numbers."""
+No phase is distinguished by colour alone: each has a pattern and, where it fits, its name; marks have shapes, numbers.
+"""
 
 from leeward.report.record import MarkKind, Phase
 
-# Okabe and Ito's palette, which people of all kinds of colour vision tell apart.
+# Okabe and Ito's palette, which people with all kinds of colour vision can distinguish.
 ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = "#e69f00", "#56b4e9", "#009e73", "#0072b2", "#d55e00", "#cc79a7"
 INK, QUIET, LINE, PAPER = "#1d2733", "#5d6b7a", "#d9dfe6", "#ffffff"
 

@@ -24,20 +24,20 @@ class Grant:
     expires: datetime | None = None
 
     def __repr__(self) -> str:
-        """Never the secret: this ends up in tracebacks."""
+        """Return a text without the secret: it ends up in tracebacks."""
         return f"Grant(access_key={self.access_key!r}, expires={self.expires})"
 
 
 class Access(Protocol):
-    """Where a cluster's credentials come from."""
+    """Source of a cluster's credentials."""
 
     def grant(self, *, fresh: bool = False) -> Grant:
-        """Credentials that hold for some minutes yet; `fresh`: not the kept ones, they were refused."""
+        """Return credentials that are valid for some more minutes; `fresh`: not the cached ones, which were refused."""
         ...
 
 
 class AssumedRole:
-    """One role, assumed again five minutes before its session ends."""
+    """Session of one role, which is assumed again five minutes before the session ends."""
 
     def __init__(self, clients: AwsClients, clock: Clock, *, role: str, region: str) -> None:
         self._clients = clients
@@ -47,7 +47,7 @@ class AssumedRole:
         self._kept: Grant | None = None
 
     def grant(self, *, fresh: bool = False) -> Grant:
-        """At most one sts:AssumeRole per session; the regional endpoint of the cluster's Region."""
+        """Call sts:AssumeRole at most once per session, on the regional endpoint of the cluster's Region."""
         kept = self._kept
         if fresh or kept is None or kept.expires is None or self._clock.now() >= kept.expires - RENEW_BEFORE:
             kept = self._kept = self._assume()
@@ -68,14 +68,14 @@ class AssumedRole:
 
 
 class OwnCredentials:
-    """The process's own, renewed by botocore: how the command line reaches a cluster."""
+    """Credentials of the process itself, renewed by botocore: the command line's access to a cluster."""
 
     def __init__(self, clients: AwsClients) -> None:
         self._clients = clients
 
     def grant(self, *, fresh: bool = False) -> Grant:
-        """A frozen copy. Raises AccessDeniedError where there are none."""
-        del fresh  # botocore knows itself when to renew them
+        """Return a frozen copy. Raises AccessDeniedError where there are no credentials."""
+        del fresh  # botocore itself decides when to renew them
         frozen = self._clients.credentials()
         if frozen is None:
             raise AccessDeniedError("no AWS credentials: found none in the environment, the profile or the instance")
@@ -83,9 +83,9 @@ class OwnCredentials:
 
 
 class NoAccess:
-    """For functions that have no business with any cluster."""
+    """Access of functions that call no cluster."""
 
     def grant(self, *, fresh: bool = False) -> Grant:
-        """Raises AccessDeniedError."""
+        """Raise AccessDeniedError."""
         del fresh
         raise AccessDeniedError('KUBERNETES_ACCESS is "none": this function speaks to no cluster')

@@ -7,17 +7,19 @@ from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import aws_call
 
 NAMES_PER_CALL = 100  # DescribeAlarms takes at most 100 names
-KINDS = ["MetricAlarm", "CompositeAlarm"]  # without them it tells of metric alarms alone
+KINDS = ["MetricAlarm", "CompositeAlarm"]  # without them it returns metric alarms only
 
 
 class CloudWatchAlarms:
-    """DescribeAlarms by name."""
+    """Alarms that DescribeAlarms returns by name."""
 
     def __init__(self, clients: AwsClients) -> None:
         self._clients = clients
 
     def ringing(self, names: Iterable[str]) -> tuple[str, ...]:
-        """In the names' order. INSUFFICIENT_DATA does not ring: an alarm on errors has none while there are none."""
+        """Return the alarms that ring, in the names' order. INSUFFICIENT_DATA does not ring: an alarm on errors has no
+        data while there are no errors.
+        """
         wanted = tuple(dict.fromkeys(names))
         quiet: set[str] = set()
         for chunk in chunks(wanted, NAMES_PER_CALL):

@@ -1,6 +1,7 @@
-"""`ports.Catalog` on DynamoDB: one item per cluster and kind, its content as compressed JSON, and one with promises.
+"""`ports.Catalog` on DynamoDB: one item per cluster and kind, its content as compressed JSON, and one with IP
+reservations.
 
-The facts of 500 instance types are about 15 KB so, far from the 400 KB of an item."""
+The facts of 500 instance types are about 15 KB in this form, far from the 400 KB of an item."""
 
 import base64
 import json
@@ -16,8 +17,8 @@ from leeward.model.reservation import IpReservation, Pool, Promises
 from leeward.model.times import format_instant, parse_instant
 
 FACTS = "facts"
-KEPT = timedelta(days=7)  # of a cluster that is served no more
-RACES = 3  # of putting the map of pools there
+KEPT = timedelta(days=7)  # for a cluster that is no longer served
+RACES = 3  # attempts to create the map of pools
 
 
 class DynamoCatalog:
@@ -27,12 +28,12 @@ class DynamoCatalog:
         self._table = table
 
     def read(self, cluster: str) -> Mapping[FactKind, Sheet]:
-        """All sheets of the cluster with one BatchGetItem."""
+        """Read all sheets of the cluster with one BatchGetItem."""
         kinds = {facts_key(cluster, kind): kind for kind in FactKind}
         return {kinds[item["pk"]]: _sheet(item) for item in self._table.get_all(kinds)}
 
     def keep(self, cluster: str, kind: FactKind, sheet: Sheet) -> None:
-        """Overwrite, unless a later look is there already: of two syncs at once the later one stays."""
+        """Overwrite the sheet, unless a later one is there already: of two syncs at once the later one stays."""
         synced = format_instant(sheet.synced)
         self._table.put(
             {
@@ -46,7 +47,7 @@ class DynamoCatalog:
         )
 
     def promises(self, cluster: str) -> Promises:
-        """One GetItem."""
+        """Read the reservations with one GetItem."""
         item = self._table.get(_promises_key(cluster))
         if item is None:
             return Promises()
@@ -55,7 +56,7 @@ class DynamoCatalog:
         return Promises(version=int(item.get("version", 0)), by_instance=entries, short=short)
 
     def promise(self, cluster: str, instance: str, promise: IpReservation, *, after: int) -> bool:
-        """A conditional write of them all: they are few, and each lasts two minutes."""
+        """Write all reservations in one conditional write: they are few, and each lasts two minutes."""
         before = self.promises(cluster)
         if before.version != after:
             return False
@@ -74,7 +75,7 @@ class DynamoCatalog:
         return written is not None
 
     def run_short(self, cluster: str, pool: Pool, until: datetime) -> None:
-        """One write, two where the map is not there yet. Pools are few: those of one cluster's groups."""
+        """Record it with one write, or two where the map is missing. Pools are few: those of one cluster's groups."""
         key, names = _promises_key(cluster), {"#pool": f"{pool.instance_type}/{pool.zone}"}
         for _ in range(RACES):
             there = self._table.update(
@@ -110,7 +111,7 @@ def _promises_key(cluster: str) -> str:
 
 
 def facts_key(cluster: str, kind: FactKind) -> str:
-    """`facts#CLUSTER#KIND`; a cluster's name has no `#`."""
+    """Return `facts#CLUSTER#KIND`; a cluster's name has no `#`."""
     return f"{FACTS}#{cluster}#{kind.value}"
 
 

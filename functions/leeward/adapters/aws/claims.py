@@ -1,4 +1,5 @@
-"""`ports.Claims` on DynamoDB: conditional writes; whoever loses one reads again and finds its place."""
+"""`ports.Claims` on DynamoDB: conditional writes; a caller that loses one reads again and retries from the new
+state."""
 
 import math
 import uuid
@@ -27,8 +28,8 @@ from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, S
 from leeward.model.times import format_instant
 from leeward.ports import Clock
 
-ROUNDS = 8  # of losing a race and reading again, before the caller is asked to come back
-KEPT = timedelta(days=7)  # a closed record, for whoever asks what happened
+ROUNDS = 8  # lost races and repeated reads, before the caller has to retry
+KEPT = timedelta(days=7)  # a closed record, for later questions about what happened
 PAUSE_SECONDS = 0.05
 OVERWRITTEN_TIMES = {"retry", "moved"}
 READ_TOGETHER = 100  # keys, as many as BatchGetItem takes
@@ -43,12 +44,12 @@ class DynamoClaims:
         self._deployment = deployment
 
     def read(self, instance: str) -> TerminationRecord | None:
-        """The record, strongly consistent."""
+        """Read the record, strongly consistent."""
         item = self._table.get(record_key(instance))
         return record_of(item) if item else None
 
     def read_all(self, instances: Iterable[str]) -> Mapping[str, TerminationRecord]:
-        """BatchGetItem, a hundred at a time."""
+        """Read the records with BatchGetItem, a hundred at a time."""
         return {
             instance_of(item["pk"]): record_of(item)
             for keys in chunks(map(record_key, instances), READ_TOGETHER)
@@ -56,10 +57,10 @@ class DynamoClaims:
         }
 
     def claim(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord:
-        """Open, join or open again. A repeat after a lost answer finds its cause in the record and adds nothing.
+        """Open, join or reopen the record. A repeat after a lost answer finds its cause in the record and adds nothing.
 
-        A record that is opened again starts a new period. It keeps the causes of earlier ones (the same event must not
-        open it twice) and a plan or replacement whose launch is still to be paid. Raises AwsUnavailableError after too
+        A record that is reopened starts a new period. It keeps the causes of earlier ones (the same event must not open
+        it twice) and a plan or replacement whose launch is still to be offset. Raises AwsUnavailableError after too
         many lost races.
         """
         for lost in range(ROUNDS):
@@ -71,7 +72,7 @@ class DynamoClaims:
         raise AwsUnavailableError(f"dynamodb:UpdateItem on {record_key(subject.instance)}: lost {ROUNDS} races")
 
     def begin_attempt(self, instance: str, after: int, *, taken: int = 0) -> TerminationRecord:
-        """A repeat finds the attempt already begun. Raises ObjectGoneError without a record."""
+        """Begin the attempt after `after`; a repeat finds it already begun. Raises ObjectGoneError without a record."""
         item = self._table.update(
             record_key(instance),
             "SET #attempt = :next, #namesTaken = #namesTaken + :taken, #blockedBy = :nobody "
@@ -98,7 +99,7 @@ class DynamoClaims:
         payers: Mapping[str, str] | None = None,
         node: str | None = None,
     ) -> None:
-        """One write for all of it; a repeat changes nothing. Raises ObjectGoneError without a record."""
+        """Write all values in one write; a repeat changes nothing. Raises ObjectGoneError without a record."""
         change = _Change()
         change.set_times(times)
         for name, at in times_item(heartbeats or {}).items():
@@ -121,9 +122,8 @@ class DynamoClaims:
         blocked_by: Sequence[str] | None = None,
         evicted: int = 0,
     ) -> None:
-        """One conditional write. A repeat changes nothing but `evicted`, a count for people only.
-
-        Raises ObjectGoneError without a record.
+        """Write in one conditional write. A repeat changes nothing but `evicted`, a count for people only. Raises
+        ObjectGoneError without a record.
         """
         change = _Change()
         change.set_times(times)
@@ -135,31 +135,31 @@ class DynamoClaims:
             self._write(instance, change, attempt)
 
     def failed(self, instance: str, why: str) -> None:
-        """One write; a repeat writes the same. Raises ObjectGoneError without a record."""
+        """Write the failure in one write; a repeat writes the same. Raises ObjectGoneError without a record."""
         change = _Change()
         change.set("failure", why)
         self._write(instance, change)
 
     def saw(self, instance: str, seen: Seen) -> None:
-        """One write; a repeat writes the same. Raises ObjectGoneError without a record."""
+        """Write the observation in one write; a repeat writes the same. Raises ObjectGoneError without a record."""
         change = _Change()
         change.set("seen", seen.to_json())
         self._write(instance, change)
 
     def surge(self, instance: str, surges: Mapping[str, bool]) -> None:
-        """One write; a repeat writes the same. Raises ObjectGoneError without a record."""
+        """Write the surges in one write; a repeat writes the same. Raises ObjectGoneError without a record."""
         change = _Change()
         change.set("surges", dict(surges))
         self._write(instance, change)
 
     def plan(self, instance: str, plan: LaunchPlan) -> None:
-        """One write; a repeat writes the same. Raises ObjectGoneError without a record."""
+        """Write the launch plan in one write; a repeat writes the same. Raises ObjectGoneError without a record."""
         change = _Change()
         change.set("plan", plan_item(plan))
         self._write(instance, change)
 
     def close(self, instance: str, *, version: int, outcome: Outcome, now: datetime) -> None:
-        """Close if nobody joined since `version`; closing again with the same version and outcome is done already."""
+        """Close it if no cause joined since `version`; closing again with the same version and outcome is a no-op."""
         closed = self._table.update(
             record_key(instance),
             "SET #status = :closed, #outcome = :outcome, #times.#closed = :now, #expires = :expires "
@@ -182,13 +182,13 @@ class DynamoClaims:
             raise RecordChangedError(f"{instance}: expected open version {version}, found {found}")
 
     def open_instances(self) -> Sequence[str]:
-        """Instances of all open records, from the sparse index: may lag by seconds."""
+        """Return the instances of all open records, from the sparse index, which may lag by seconds."""
         return tuple(instance_of(pk) for pk in self._table.open_keys(TERMINATION))
 
     def once(self, key: str, lasts: timedelta, now: datetime) -> bool:
-        """True for the first caller within the span; the TTL deletes late, so the span is compared as well.
+        """Return True for the first caller within the span; the TTL deletes late, so the span is compared as well.
 
-        A caller whose answer got lost on the way is told so by its own mark when botocore repeats the write.
+        A caller whose answer got lost recognizes its own mark when botocore repeats the write.
         """
         mark = uuid.uuid4().hex
         written, there = self._table.put(
@@ -208,7 +208,9 @@ class DynamoClaims:
             raise ObjectGoneError(f"no termination record of {instance}")
 
     def _claim_once(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord | None:
-        """None when somebody was faster. The write comes first: mostly there is no record, and a lost one shows it."""
+        """Claim once; None when another claim was faster. The write comes first: usually there is no record, and a
+        write that loses returns the present one.
+        """
         item = new_record(subject, cause, now, deployment=self._deployment)
         written, there = self._table.put(item, condition="attribute_not_exists(pk)")
         if written or there is None:
@@ -221,7 +223,7 @@ class DynamoClaims:
         return self._open_again(record, subject, cause, now)
 
     def _join(self, record: TerminationRecord, cause: Cause, now: datetime) -> TerminationRecord | None:
-        """Add the cause to the period that was read. None when the record was closed, or opened again, meanwhile."""
+        """Add the cause to the period that was read. None when the record was closed or reopened since."""
         item = self._table.update(
             record_key(record.instance),
             "SET #causes.#cause = :cause, #version = #version + :one",
@@ -278,7 +280,7 @@ class DynamoClaims:
 
 
 class _Change:
-    """An UpdateExpression that grows by one assignment at a time."""
+    """UpdateExpression that grows by one assignment at a time."""
 
     def __init__(self) -> None:
         self._sets: list[str] = []
@@ -294,12 +296,12 @@ class _Change:
         self._sets.append(f"#{attribute} = {self._value(value)}")
 
     def set_times(self, times: Mapping[str, datetime] | None) -> None:
-        """Those that are set already stay, but the ones that are written over."""
+        """Set times; those that are set already stay, except the ones in OVERWRITTEN_TIMES."""
         for name, at in times_item(times or {}).items():
             self.set_in("times", name, at, keep=name not in OVERWRITTEN_TIMES)
 
     def set_in(self, attribute: str, name: str, value: Any, *, keep: bool = False) -> None:
-        """An entry of a map; `keep`: only where there is none yet."""
+        """Set an entry of a map; `keep`: only where there is none yet."""
         path = f"#{attribute}.{self._name(name)}"
         new = self._value(value)
         self._sets.append(f"{path} = if_not_exists({path}, {new})" if keep else f"{path} = {new}")
@@ -308,7 +310,7 @@ class _Change:
         self._adds.append(f"#{attribute} {self._value(count)}")
 
     def written(self) -> tuple[str, dict[str, str], dict[str, Any]]:
-        """Expression, names and values."""
+        """Return expression, names and values."""
         parts = [("SET", self._sets), ("ADD", self._adds)]
         expression = " ".join(f"{verb} {', '.join(items)}" for verb, items in parts if items)
         return expression, self._names, self._values
@@ -325,5 +327,5 @@ class _Change:
 
 
 def _epoch(moment: datetime) -> int:
-    """Seconds as DynamoDB's TTL reads them, rounded up."""
+    """Return seconds as DynamoDB's TTL reads them, rounded up."""
     return math.ceil(moment.timestamp())

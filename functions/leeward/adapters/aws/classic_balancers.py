@@ -1,4 +1,4 @@
-"""Classic load balancers as targets: those that the cloud provider makes for a Service that asks for nothing else.
+"""Classic load balancers as targets: those that the cloud provider creates for a Service that requests no other type.
 
 They have no target groups: an instance is registered with the load balancer itself."""
 
@@ -19,11 +19,11 @@ from leeward.ports import Clock
 LISTED = timedelta(seconds=60)
 TAGS_PER_CALL = 20
 NOT_FOUND = "LoadBalancerNotFound"
-LEAVING = "deregistration currently in progress"  # the only word of connection draining, in a description
+LEAVING = "deregistration currently in progress"  # the only sign of connection draining, in a description
 
 
 class ClassicLoadBalancers:
-    """Reads only."""
+    """Classic load balancers, for reads only."""
 
     def __init__(self, clients: AwsClients, clock: Clock) -> None:
         self._clients = clients
@@ -31,7 +31,7 @@ class ClassicLoadBalancers:
         self._tags: dict[str, Mapping[str, str]] = {}
 
     def targets(self, cluster: str, instance: Instance) -> Sequence[Target]:
-        """One call for each of the cluster's load balancers."""
+        """Return the instance's targets, with one call for each of the cluster's load balancers."""
         names = self._listed.get("all", self._list)
         self._learn([name for name in names if name not in self._tags])
         mine = [name for name in names if cluster_of(self._tags.get(name, {}), [cluster])]
@@ -42,7 +42,7 @@ class ClassicLoadBalancers:
         return self._clients.get("elb")
 
     def _list(self) -> tuple[str, ...]:
-        """A name may come again with another load balancer: its tags are asked anew once it is gone."""
+        """List the names. A name may be reused: its tags are read again once the first load balancer is gone."""
         with aws_call("elasticloadbalancing:DescribeLoadBalancers", "all"):
             found = [
                 str(raw["LoadBalancerName"])
@@ -59,7 +59,7 @@ class ClassicLoadBalancers:
                     self._read_tags([name])
 
     def _read_tags(self, names: Sequence[str]) -> bool:
-        """False when one of them is gone, which fails the whole call."""
+        """Read the tags; False when one of the names is gone, which fails the whole call."""
         with aws_call("elasticloadbalancing:DescribeTags", f"{len(names)} load balancers from {names[0]}"):
             try:
                 answer = self._client.describe_tags(LoadBalancerNames=names)

@@ -1,4 +1,4 @@
-"""botocore clients, made when first used and kept for the life of the process.
+"""botocore clients, created when first used and kept for the life of the process.
 
 botocore, not boto3 on top of it: the same clients, and a cold start that is shorter by boto3's own import. It reads
 AWS_SDK_UA_APP_ID, which puts the function's name into the user agent, and AWS_ENDPOINT_URL by itself."""
@@ -32,7 +32,7 @@ class AwsClients:
 
     @property
     def region(self) -> str:
-        """The home Region. Raises InvalidInputError when neither caller, environment nor profile name one."""
+        """Home Region. Raises InvalidInputError when neither caller, environment nor profile name one."""
         with aws_call("botocore:Region", "the default profile"):
             region = self._region or self._loaded().get_config_variable("region")
         if not region:
@@ -41,21 +41,21 @@ class AwsClients:
 
     @property
     def partition(self) -> str:
-        """Of the home Region: `aws`, `aws-cn` ..."""
+        """Partition of the home Region: `aws`, `aws-cn` ..."""
         return str(self._loaded().get_partition_for_region(self.region))
 
     def credentials(self) -> Any:
-        """botocore's frozen credentials (access_key, secret_key, token), None where there are none."""
+        """Return botocore's frozen credentials (access_key, secret_key, token), or None where there are none."""
         with aws_call("botocore:GetCredentials", "the default profile"):
             found = self._loaded().get_credentials()
             return found.get_frozen_credentials() if found else None
 
     def serve_until(self, budget: TimeBudget) -> None:
-        """Begin no try of any call once the budget is spent: the invocation under way has other things to say."""
+        """Refuse to begin a try of any call once the budget is spent: the invocation still has results to report."""
         self._budget = budget
 
     def get(self, service: str, *, region: str | None = None, retries: bool = True) -> Any:
-        """A client with short time-outs. `retries=False` for a call that must not be repeated blindly."""
+        """Return a client with short time-outs. `retries=False` for a call that must not be repeated blindly."""
         key = (service, region, retries)
         with self._lock:
             if key not in self._made:
@@ -79,8 +79,8 @@ class AwsClients:
             raise OutOfTimeError(error="no time is left in this invocation")
 
     def _loaded(self) -> Any:
-        """The session. STS is always called on the Region's endpoint: SDKs before botocore 1.40 default to the global
-        one, whose tokens EKS refuses outside us-east-1 and which private networks do not reach.
+        """Return the session. STS is always called on the Region's endpoint: SDKs before botocore 1.40 default to the
+        global one, whose tokens EKS refuses outside us-east-1 and which private networks do not reach.
         """
         with self._lock:
             if self._session is None:

@@ -1,4 +1,4 @@
-"""`ports.Clusters`: which clusters there are, what is written down for them, and the way into each."""
+"""`ports.Clusters`: the clusters, their policies, and the access to each."""
 
 import base64
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from leeward.time_budget import TimeBudget
 
 
 class EksDoor:
-    """`client.Door` of an Amazon EKS cluster. The endpoint is looked up once, and again when it stops answering."""
+    """`client.Door` of an Amazon EKS cluster. The endpoint is looked up once, and again when it stops responding."""
 
     def __init__(self, clients: AwsClients, tokens: TokenSource, *, cluster: str, region: str) -> None:
         self._clients = clients
@@ -28,13 +28,13 @@ class EksDoor:
         self._endpoint: Endpoint | None = None
 
     def endpoint(self, *, fresh: bool = False) -> Endpoint:
-        """Raises ClusterUnreachableError while the cluster is being made, ObjectGoneError when there is none."""
+        """Return the endpoint. Raises ClusterUnreachableError during creation, ObjectGoneError without a cluster."""
         if fresh or self._endpoint is None:
             self._endpoint = self._look_up()
         return self._endpoint
 
     def token(self, *, fresh: bool = False) -> str:
-        """The bearer token."""
+        """Return the bearer token."""
         return self._tokens.token(fresh=fresh)
 
     def _look_up(self) -> Endpoint:
@@ -48,14 +48,14 @@ class EksDoor:
 
 
 def cluster_client(clients: AwsClients, clock: Clock, access: Access, *, cluster: str, region: str) -> ClusterClient:
-    """A client of one cluster's API; nothing is called yet."""
+    """Create a client of one cluster's API; nothing is called yet."""
     tokens = TokenSource(clients, clock, access, cluster=cluster, region=region)
     return ClusterClient(cluster, EksDoor(clients, tokens, cluster=cluster, region=region), clock)
 
 
 class EksClusters:
-    """The clusters of the settings. `access` gives the credentials with which to enter one; `event_lost` is called for
-    each Event that could not be written.
+    """Clusters of the settings. `access` returns the credentials for one; `event_lost` is called for each Event that
+    could not be written.
     """
 
     def __init__(
@@ -76,15 +76,15 @@ class EksClusters:
         self._apis: dict[str, ClusterApi] = {}
 
     def names(self) -> tuple[str, ...]:
-        """In the settings' order."""
+        """Return the names in the settings' order."""
         return tuple(self._served)
 
     def policies(self, cluster: str) -> ClusterPolicies:
-        """What is written down for the cluster, cached for 60 s."""
+        """Return the cluster's policies, cached for 60 s."""
         return self._policies.of_cluster(self._known(cluster).name)
 
     def kubernetes(self, cluster: str, *, within: TimeBudget | None = None) -> Kubernetes:
-        """One client per cluster and process, which keeps its connections; nothing is called yet."""
+        """Return one client per cluster and process, which keeps its connections; nothing is called yet."""
         api = self._apis.get(cluster)
         if api is None:
             api = self._apis.setdefault(cluster, self._connected(self._known(cluster)))

@@ -7,14 +7,14 @@ REASON_CHARACTERS = 1024
 
 
 class SqsDeadLetters:
-    """The interruption queue's dead-letter queue."""
+    """Dead-letter queue of the interruption queue."""
 
     def __init__(self, clients: AwsClients, queue_url: str) -> None:
         self._clients = clients
         self._queue_url = queue_url
 
     def send(self, body: str, *, reason: str, message_id: str) -> None:
-        """A repeat puts a second copy there, told apart by nothing but its own id; the attribute names the first's."""
+        """Send it. A repeat sends a second copy, which differs only in its own id; the attribute names the first's."""
         attributes = {"reason": reason[:REASON_CHARACTERS] or "unknown", "message_id": message_id or "unknown"}
         with aws_call("sqs:SendMessage", f"the dead-letter queue, message {message_id}"):
             self._clients.get("sqs").send_message(

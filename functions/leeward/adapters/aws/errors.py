@@ -1,7 +1,7 @@
-"""AWS's error codes in named sets, and their way into Leeward's tree with the call and its object named.
+"""AWS's error codes in named sets, and their mapping to Leeward's tree with the call and its object named.
 
-The sets follow botocore's service models and AWS's lists of common errors. Which codes are an ordinary answer to
-one call (no such lifecycle action, a lost conditional write) is told by the predicates at the end."""
+The sets follow botocore's service models and AWS's lists of common errors. The predicates at the end recognize codes
+that are an ordinary answer to one call (no such lifecycle action, a lost conditional write)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -141,12 +141,12 @@ _NO_CREDENTIALS = (
 
 
 class OutOfTimeError(HTTPClientError):  # type: ignore[misc]  # botocore has no types
-    """A call that was not begun; botocore does not retry it, and `aws_call` makes it an AwsUnavailableError."""
+    """Error for a call that was not begun: botocore does not retry it, `aws_call` raises AwsUnavailableError."""
 
 
 @contextmanager
 def aws_call(call: str, on: str) -> Iterator[None]:
-    """Whatever botocore raises inside becomes a LeewardError that says `call` (`service:Operation`) and its object."""
+    """Turn any botocore error inside into a LeewardError that names `call` (`service:Operation`) and its object."""
     try:
         yield
     except ClientError as error:
@@ -156,25 +156,26 @@ def aws_call(call: str, on: str) -> Iterator[None]:
 
 
 def code_of(error: ClientError) -> str:
-    """AWS's error code."""
+    """Return AWS's error code."""
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
 def message_of(error: ClientError) -> str:
-    """AWS's sentence."""
+    """Return AWS's sentence."""
     return str(error.response.get("Error", {}).get("Message", ""))
 
 
 def is_lost_condition(error: ClientError) -> bool:
-    """DynamoDB's condition did not hold."""
+    """Return whether DynamoDB's condition did not hold."""
     return code_of(error) == "ConditionalCheckFailedException"
 
 
 def is_not_found(error: ClientError) -> bool:
-    """Auto Scaling's way of saying so: a ValidationError that names what it did not find.
+    """Return whether it is Auto Scaling's error for a missing object: a ValidationError that names what it did not
+    find.
 
-    "No active Lifecycle Action found …", "No Lifecycle Hook found …", "Instance Id not found …",
-    "AutoScalingGroup name not found …".
+    "No active Lifecycle Action found …", "No Lifecycle Hook found …", "Instance Id not found …", "AutoScalingGroup name
+    not found …".
     """
     words = message_of(error).lower()
     said = ("not found", "no active lifecycle action", "no lifecycle hook", "no managed instance", "does not exist")

@@ -1,4 +1,4 @@
-"""Events of our own on the account's default bus."""
+"""Leeward's own events on the account's default bus."""
 
 import json
 from collections.abc import Sequence
@@ -14,14 +14,15 @@ REFUSED_FOR_GOOD = frozenset({"NotAuthorizedForSourceException", "AccessDeniedEx
 
 
 class EventBridgeBus:
-    """PutEvents, as `source`."""
+    """Bus that takes events by PutEvents, as `source`."""
 
     def __init__(self, clients: AwsClients, source: str = SOURCE) -> None:
         self._clients = clients
         self._source = source
 
     def tell(self, events: Sequence[NodeTerminationEvent]) -> None:
-        """Put them all. Told again after a failure, those that were put are put twice under the same `detail.id`.
+        """Put all events. A repeat after a failure puts those that were taken a second time, under the same
+        `detail.id`.
 
         Raises AwsUnavailableError where some were not taken, AccessDeniedError where none ever will be.
         """

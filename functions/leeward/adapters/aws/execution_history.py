@@ -1,4 +1,4 @@
-"""`ports_past.PastExecutions` on Step Functions: what was given, and the history, a thousand events with each call."""
+"""`ports_history.PastExecutions` on Step Functions: the input, and the history, a thousand events with each call."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,14 +19,14 @@ _FAILURES = ("Failed", "TimedOut")
 
 
 class StepFunctionsPast:
-    """`machines`: what our state machines' ARNs begin with, `leeward-` included."""
+    """History of Leeward's executions. `machines`: the prefix of its state machines' ARNs, `leeward-` included."""
 
     def __init__(self, clients: AwsClients, machines: str) -> None:
         self._clients = clients
         self._executions = machines.replace(":stateMachine", ":execution", 1)
 
     def look(self, machine: Machine, name: str) -> Execution | None:
-        """One DescribeExecution."""
+        """Read the execution with one DescribeExecution."""
         with aws_call("states:DescribeExecution", f"{machine.named}:{name}"):
             try:
                 answer = self._client.describe_execution(executionArn=self._arn(machine, name))
@@ -46,7 +46,7 @@ class StepFunctionsPast:
         )
 
     def steps(self, machine: Machine, name: str) -> Sequence[Step] | None:
-        """GetExecutionHistory, of which an execution has at most 25 pages."""
+        """Read the steps with GetExecutionHistory, of which an execution has at most 25 pages."""
         with aws_call("states:GetExecutionHistory", f"{machine.named}:{name}"):
             try:
                 found = pages(
@@ -71,7 +71,7 @@ class StepFunctionsPast:
 
 
 def steps_of(events: Iterable[Mapping[str, Any]]) -> tuple[Step, ...]:
-    """Our machines have no parallel branches: what happens between entering and leaving a state belongs to it."""
+    """Build the steps. No machine has parallel branches: events between entering and leaving a state belong to it."""
     found: list[Step] = []
     for event in events:
         kind, at = str(event["type"]), as_instant(event["timestamp"])
@@ -89,7 +89,7 @@ def steps_of(events: Iterable[Mapping[str, Any]]) -> tuple[Step, ...]:
 
 
 def _document(text: str | None) -> Mapping[str, Any]:
-    """JSON of ours; people start executions by hand, with whatever they like."""
+    """Parse Leeward's JSON, or return an empty mapping: people also start executions manually, with any input."""
     try:
         found = json.loads(text or "{}")
     except ValueError:

@@ -23,19 +23,19 @@ class StepFunctionsExecutions:
         self._state_machine_arn = state_machine_arn
 
     def start(self, instance: str, attempt: int) -> bool:
-        """Idempotent while open: the same name with the same input answers with the running execution.
+        """Start an execution. Idempotent while open: the same name with the same input returns the running execution.
 
-        Where the name is taken, the holder's status decides; AWS takes a name back only after 90 days.
+        Where the name is taken, the holder's status decides; AWS frees a name only after 90 days.
         """
         document = {"instance": instance, "attempt": attempt, "v": INPUT_VERSION}
         return _start(self._clients, self._state_machine_arn, execution_name(instance, attempt), document)
 
     def running(self, instance: str, attempt: int) -> bool:
-        """Whether it is open now. DescribeExecution lags a moment behind a start; starting again is harmless."""
+        """Return whether it is open now. DescribeExecution lags a moment behind a start; starting again is harmless."""
         return _running(self._clients, self._state_machine_arn, execution_name(instance, attempt))
 
     def all_running(self) -> frozenset[str]:
-        """ListExecutions, which is eventually consistent: who acts on it asks again (`running`)."""
+        """Call ListExecutions, which is eventually consistent: a caller checks `running` before it acts."""
         with aws_call("states:ListExecutions", self._state_machine_arn):
             found = pages(
                 self._clients.get("stepfunctions"),
@@ -64,11 +64,11 @@ class StepFunctionsUpgrades:
         self._state_machine_arn = state_machine_arn
 
     def start(self, name: str, document: Mapping[str, Any]) -> bool:
-        """Idempotent while open, as for terminations."""
+        """Start an execution. Idempotent while open, as for terminations."""
         return _start(self._clients, self._state_machine_arn, name, document)
 
     def running(self, name: str) -> bool:
-        """Whether it is open now."""
+        """Return whether it is open now."""
         return _running(self._clients, self._state_machine_arn, name)
 
 

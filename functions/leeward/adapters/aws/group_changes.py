@@ -1,7 +1,7 @@
 """`ports_upgrade.GroupChanges` on Auto Scaling.
 
 Each change reads the group first and writes only what differs: a repeat writes nothing. Auto Scaling has no conditional
-writes, so that somebody who changes the same size between the two calls may be overwritten."""
+writes, so another writer that changes the same size between the two calls may be overwritten."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,14 +17,15 @@ from leeward.model.launch import LaunchTemplateRef
 
 
 class AutoScalingGroupChanges:
-    """UpdateAutoScalingGroup, SuspendProcesses and ResumeProcesses."""
+    """Changes by UpdateAutoScalingGroup, SuspendProcesses and ResumeProcesses."""
 
     def __init__(self, clients: AwsClients) -> None:
         self._clients = clients
 
     def point_at(self, group: Group, template: LaunchTemplateRef) -> None:
-        """A mixed instances policy is written whole, as it was read, for Auto Scaling takes the list of overrides as
-        the new one. Raises ObjectGoneError, InvalidInputError (a TerminalError) for a launch configuration.
+        """Set the launch template. A mixed instances policy is written whole, as it was read, because Auto Scaling
+        takes the list of overrides as the new one. Raises ObjectGoneError, InvalidInputError (a TerminalError) for a
+        launch configuration.
         """
         raw = self._read(group.name)
         mixed = raw.get("MixedInstancesPolicy")
@@ -39,7 +40,7 @@ class AutoScalingGroupChanges:
             self._update(group.name, LaunchTemplate=_specification(template))
 
     def raise_to(self, group: str, *, desired: int | None = None, maximum: int | None = None) -> None:
-        """Both in one call, so that a desired size above the old maximum is accepted. Raises ObjectGoneError."""
+        """Raise both in one call, so that a desired size above the old maximum is accepted. Raises ObjectGoneError."""
         raw = self._read(group)
         wanted = {"DesiredCapacity": desired, "MaxSize": maximum}
         higher = {name: size for name, size in wanted.items() if size is not None and size > raw[name]}
@@ -47,8 +48,8 @@ class AutoScalingGroupChanges:
             self._update(group, **higher)
 
     def put_back_maximum(self, group: str, maximum: int) -> bool:
-        """Auto Scaling would lower the desired size along with MaxSize, so it is looked at first. Raises
-        ObjectGoneError.
+        """Restore the maximum. Auto Scaling would lower the desired size along with MaxSize, so it is read first.
+        Raises ObjectGoneError.
         """
         raw = self._read(group)
         if raw["DesiredCapacity"] > maximum:
@@ -58,12 +59,12 @@ class AutoScalingGroupChanges:
         return True
 
     def suspend(self, group: str, process: str) -> None:
-        """Idempotent by itself. Raises ObjectGoneError."""
+        """Suspend the process; the call is idempotent. Raises ObjectGoneError."""
         with aws_call("autoscaling:SuspendProcesses", f"{group}/{process}"), _gone(group):
             self._client.suspend_processes(AutoScalingGroupName=group, ScalingProcesses=[process])
 
     def resume(self, group: str, process: str) -> None:
-        """Idempotent by itself. Raises ObjectGoneError."""
+        """Resume the process; the call is idempotent. Raises ObjectGoneError."""
         with aws_call("autoscaling:ResumeProcesses", f"{group}/{process}"), _gone(group):
             self._client.resume_processes(AutoScalingGroupName=group, ScalingProcesses=[process])
 
@@ -86,7 +87,7 @@ class AutoScalingGroupChanges:
 
 @contextmanager
 def _gone(group: str) -> Iterator[None]:
-    """Auto Scaling's ValidationError for a group that is not there becomes ObjectGoneError."""
+    """Turn Auto Scaling's ValidationError for a missing group into ObjectGoneError."""
     try:
         yield
     except ClientError as error:
@@ -96,19 +97,19 @@ def _gone(group: str) -> Iterator[None]:
 
 
 def _same(now: LaunchTemplateRef, wanted: LaunchTemplateRef) -> bool:
-    """Ids decide where both have one, as names may be used again."""
+    """Return whether both are the same version. Ids decide where both have one, as names may be reused."""
     one = now.id == wanted.id if now.id and wanted.id else now.name == wanted.name
     return one and now.version == wanted.version
 
 
 def _specification(template: LaunchTemplateRef) -> dict[str, str]:
-    """By id or by name: Auto Scaling refuses both."""
+    """Name the template by id or by name: Auto Scaling refuses both."""
     which = {"LaunchTemplateId": template.id} if template.id else {"LaunchTemplateName": template.name}
     return {**which, "Version": template.version}
 
 
 def _mixed(policy: Mapping[str, Any], template: LaunchTemplateRef) -> dict[str, Any]:
-    """The policy as it was described, as a request may carry it, with another version of its template."""
+    """Return the policy as it was described, as a request may carry it, with another version of its template."""
     described = policy["LaunchTemplate"]
     launch: dict[str, Any] = {"LaunchTemplateSpecification": _specification(template)}
     if described.get("Overrides"):

@@ -29,7 +29,7 @@ class AutoScalingGroups:
         self._hooks: ExpiringCache[str, tuple[LifecycleHook, ...]] = ExpiringCache(clock, HOOKS_LAST)
 
     def describe(self, names: Iterable[str]) -> Mapping[str, Group]:
-        """Those that exist, by name. No names, no call: an empty list would mean every group of the account."""
+        """Return existing groups by name. No names, no call: an empty list would mean all groups of the account."""
         found: dict[str, Group] = {}
         for chunk in chunks(names, NAMES_PER_CALL):
             with aws_call("autoscaling:DescribeAutoScalingGroups", ", ".join(chunk)):
@@ -37,7 +37,7 @@ class AutoScalingGroups:
         return found
 
     def of_clusters(self, clusters: Iterable[str]) -> Sequence[Group]:
-        """Every group tagged for one of the clusters; Auto Scaling narrows by tag key, the value is checked here."""
+        """Return every group tagged for one of the clusters; Auto Scaling filters by tag key, this method by value."""
         wanted = tuple(clusters)
         tag_keys = [well_known.CLUSTER_TAG_PREFIX + name for name in wanted] + list(well_known.EKS_CLUSTER_TAGS)
         found: dict[str, Group] = {}
@@ -49,7 +49,7 @@ class AutoScalingGroups:
         return tuple(found.values())
 
     def lifecycle_of(self, instance: str) -> tuple[str, str] | None:
-        """(group, lifecycle state) as the group says now, None when no group holds the instance."""
+        """Return (group, lifecycle state) as the group reports now, or None when no group holds the instance."""
         with aws_call("autoscaling:DescribeAutoScalingInstances", instance):
             answer = self._client.describe_auto_scaling_instances(InstanceIds=[instance])
         for raw in answer.get("AutoScalingInstances", ()):
@@ -57,11 +57,11 @@ class AutoScalingGroups:
         return None
 
     def hooks(self, group: str) -> Sequence[LifecycleHook]:
-        """All hooks of the group, read again after 60 s; none for a group that is gone."""
+        """Return all hooks of the group, read again after 60 s; an empty tuple for a group that is gone."""
         return self._hooks.get(group, lambda: self._read_hooks(group))
 
     def put_hook(self, hook: LifecycleHook, *, default_result: HookResult) -> None:
-        """Create or overwrite, idempotent by the hook's name."""
+        """Create or overwrite the hook, idempotent by the hook's name."""
         optional = {"NotificationTargetARN": hook.target_arn, "NotificationMetadata": hook.metadata}
         with aws_call("autoscaling:PutLifecycleHook", f"{hook.group}/{hook.name}"):
             self._client.put_lifecycle_hook(
@@ -75,7 +75,7 @@ class AutoScalingGroups:
         self._hooks.forget(hook.group)
 
     def delete_hook(self, *, group: str, hook: str) -> None:
-        """DeleteLifecycleHook completes what is outstanding first. A repeat finds none."""
+        """Delete the hook. DeleteLifecycleHook completes outstanding actions first. A repeat finds no hook."""
         with aws_call("autoscaling:DeleteLifecycleHook", f"{group}/{hook}"):
             try:
                 self._client.delete_lifecycle_hook(AutoScalingGroupName=group, LifecycleHookName=hook)
@@ -85,7 +85,7 @@ class AutoScalingGroups:
         self._hooks.forget(group)
 
     def complete(self, *, group: str, hook: str, instance: str, result: HookResult) -> bool:
-        """Answer by instance id; a repeat finds nothing waiting and says False."""
+        """Complete the action by instance id; a repeat finds none waiting and returns False."""
         return self._answer("CompleteLifecycleAction", group, hook, instance, {"LifecycleActionResult": result.value})
 
     def heartbeat(self, *, group: str, hook: str, instance: str) -> bool:
@@ -95,7 +95,7 @@ class AutoScalingGroups:
     def launch(self, *, group: str, subnet: str, token: str, count: int = 1) -> Replacement:
         """Launch synchronously, without the group's own retries. Idempotent by the client token.
 
-        A refusal, a denied permission and an SDK or Region without the operation are one answer: `refused`.
+        A refusal, a denied permission and an SDK or Region without the operation give the same result: `refused`.
         """
         launch_instances = getattr(self._client, "launch_instances", None)
         if launch_instances is None:
@@ -118,10 +118,10 @@ class AutoScalingGroups:
         return _replacement(answer, count)
 
     def terminate(self, *, instance: str, decrement: bool, anyway: bool = False) -> bool:
-        """Ask once, and only while the group has not begun to end the instance, so that no repeat decrements twice.
-        One that has returned to the warm pool, or that the group retains, is ended only `anyway`.
+        """Request the termination once, and only while the group has not begun to end the instance, so that no repeat
+        decrements twice. One that has returned to the warm pool, or that the group retains, is ended only `anyway`.
 
-        botocore's own retries are off for this call: after a lost answer the caller comes back and the state is read
+        botocore's own retries are off for this call: after a lost answer the caller retries and the state is read
         first. Raises TerminalError where a decrement would go below MinSize.
         """
         held = self.lifecycle_of(instance)
@@ -139,7 +139,7 @@ class AutoScalingGroups:
         return True
 
     def activities(self, group: str, since: datetime) -> Sequence[ScalingActivity]:
-        """Newest first, as the API pages them: no page is read beyond the moment asked for."""
+        """Return the activities, newest first, as the API pages them: no page is read beyond `since`."""
         found: list[ScalingActivity] = []
         with aws_call("autoscaling:DescribeScalingActivities", group):
             try:
@@ -187,7 +187,7 @@ class AutoScalingGroups:
 
 
 def _replacement(answer: Mapping[str, Any], count: int) -> Replacement:
-    """Errors count where fewer came than were asked for: of the instance types of a subnet the first may fail."""
+    """Read the answer. Errors count where fewer came than requested: a subnet's first instance type may fail."""
     launched = tuple(id for part in answer.get("Instances", ()) for id in part.get("InstanceIds", ()))
     refused = (f"{e.get('ErrorCode', '')}: {e.get('ErrorMessage', '')}" for e in answer.get("Errors", ()))
     reason = "; ".join(dict.fromkeys(refused))

@@ -13,13 +13,13 @@ CHECKS = ("system-status.status", "instance-status.status", "attached-ebs-status
 
 
 class Ec2Instances:
-    """DescribeInstances by filter: asking by InstanceIds fails as a whole for one unknown id."""
+    """Instances by DescribeInstances with a filter: a call by InstanceIds fails as a whole for one unknown id."""
 
     def __init__(self, clients: AwsClients) -> None:
         self._clients = clients
 
     def describe(self, ids: Iterable[str]) -> Mapping[str, Instance]:
-        """Those that EC2 knows, by id; AWS calls grow with the ids / 200."""
+        """Return the instances that EC2 knows, by id; AWS calls grow with the ids / 200."""
         found: dict[str, Instance] = {}
         for chunk in chunks(ids, FILTER_VALUES):
             with aws_call("ec2:DescribeInstances", f"{len(chunk)} instances from {chunk[0]}"):
@@ -31,7 +31,9 @@ class Ec2Instances:
         return found
 
     def impaired(self) -> Mapping[str, Impairment]:
-        """One call for each kind of check, because EC2 joins filters with AND; each answers only those that fail it."""
+        """Return impaired instances, with one call for each kind of check, because EC2 joins filters with AND; each
+        returns only those that fail it.
+        """
         found: dict[str, Impairment] = {}
         for check in CHECKS:
             with aws_call("ec2:DescribeInstanceStatus", check):

@@ -1,4 +1,5 @@
-"""`ports.LaunchSources` on EC2 and Auto Scaling: what groups launch, and what instance types have."""
+"""`ports.LaunchSources` on EC2 and Auto Scaling: the launch settings of groups, and the properties of instance
+types."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,7 +15,7 @@ from leeward.model.instance_type import InstanceType
 from leeward.model.launch import LaunchSettings, LaunchTemplateRef
 
 TYPES_PER_CALL = 100  # DescribeInstanceTypes takes at most 100 names
-ALIAS = "resolve:ssm:"  # an image by the name of its SSM parameter, which EC2 resolves only when asked to
+ALIAS = "resolve:ssm:"  # an image by the name of its SSM parameter, which EC2 resolves only on request
 NO_TEMPLATE = frozenset(
     {
         "InvalidLaunchTemplateId.NotFound",
@@ -25,13 +26,13 @@ NO_TEMPLATE = frozenset(
 
 
 def has_alias(raw: Mapping[str, Any]) -> bool:
-    """Whether a described version names its image by an SSM parameter."""
+    """Return whether a described version names its image by an SSM parameter."""
     return str((raw.get("LaunchTemplateData") or {}).get("ImageId") or "").startswith(ALIAS)
 
 
 class Ec2LaunchSources:
-    """Launch templates are read each time, for `$Latest`, `$Default` and images behind an SSM parameter move; instance
-    types once per process, for they never change.
+    """Source of launch settings. Launch templates are read each time, because `$Latest`, `$Default` and images behind
+    an SSM parameter move; instance types once per process, because they never change.
     """
 
     def __init__(self, clients: AwsClients) -> None:
@@ -40,14 +41,14 @@ class Ec2LaunchSources:
         self._all_read = False
 
     def settings(self, group: Group) -> LaunchSettings | None:
-        """What the group's launch template version or launch configuration says, None when there is none (any more)."""
+        """Return the settings of its launch template version or launch configuration, None without one (any more)."""
         source = group.launch
         if source.template is not None:
             return self._version(source.template)
         return self._configuration(source.configuration) if source.configuration else None
 
     def instance_types(self, names: Iterable[str]) -> Mapping[str, InstanceType]:
-        """Those that EC2 offers in the Region, by name. Asked by filter: an unknown name is merely absent."""
+        """Return the types that EC2 offers in the Region, by name. Read by filter: an unknown name is absent."""
         wanted = set(names)
         missing = sorted(wanted - self._types.keys())
         for chunk in chunks(missing if not self._all_read else (), TYPES_PER_CALL):
@@ -55,7 +56,7 @@ class Ec2LaunchSources:
         return {name: self._types[name] for name in wanted if name in self._types}
 
     def all_instance_types(self) -> Mapping[str, InstanceType]:
-        """Every type of the Region, about ten pages, read once: InstanceRequirements choose among all of them."""
+        """Return every type of the Region, about ten pages, read once: InstanceRequirements choose among them."""
         if not self._all_read:
             self._read("all types")
             self._all_read = True
@@ -70,8 +71,8 @@ class Ec2LaunchSources:
         return LaunchSettings.from_template(raw)
 
     def _resolved(self, wanted: LaunchTemplateRef) -> dict[str, Any] | None:
-        """The version with the image that its SSM parameter names now, None where the parameter is gone or denied:
-        an image that is not known is no drift.
+        """Return the version with the image that its SSM parameter names now, or None where the parameter is gone or
+        denied: an unknown image is no drift.
         """
         try:
             return self._described(wanted, ResolveAlias=True)

@@ -1,9 +1,9 @@
-"""`ports.LoadBalancers` on Elastic Load Balancing: target groups by their cluster tags, targets with their health; the
-classic ones are in `classic_balancers.py`.
+"""`ports.LoadBalancers` on Elastic Load Balancing: target groups by their cluster tags, targets with their health;
+classic load balancers are in `classic_balancers.py`.
 
 The API lists target groups without their tags and cannot filter by them. So the list is kept for a minute, the tags of
-a group for as long as the process lives, and only the cluster's own groups are asked for health. One answer holds the
-targets of all nodes: it is kept for some seconds, since many drains may ask at the same time."""
+a group for as long as the process lives, and only the health of the cluster's own groups is read. One answer holds the
+targets of all nodes: it is kept for some seconds, since many drains may read it at the same time."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from leeward.model.target import Target, TargetKind, is_of
 from leeward.ports import Clock
 
 LISTED = timedelta(seconds=60)
-SEEN = timedelta(seconds=5)  # a target may be told as registered so much longer than it is
+SEEN = timedelta(seconds=5)  # a target may be reported as registered for this long after it has gone
 TAGS_PER_CALL = 20
 CONTROLLER_TAG = "elbv2.k8s.aws/cluster"  # of the AWS Load Balancer Controller
 NOT_FOUND = "TargetGroupNotFound"
@@ -31,7 +31,7 @@ KINDS = frozenset(TargetKind)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetGroup:
-    """What is kept of one."""
+    """Cached properties of a target group."""
 
     arn: str
     name: str
@@ -39,14 +39,14 @@ class TargetGroup:
 
 
 class AwsLoadBalancers:
-    """Both generations. Reads only."""
+    """Load balancers of both generations, for reads only."""
 
     def __init__(self, clients: AwsClients, clock: Clock) -> None:
         self._groups = TargetGroups(clients, clock)
         self._classic = ClassicLoadBalancers(clients, clock)
 
     def targets(self, cluster: str, instance: Instance) -> Sequence[Target]:
-        """Without a load balancer in the account it costs two calls a minute."""
+        """Return the instance's targets. Without a load balancer in the account this costs two calls a minute."""
         return (*self._groups.targets(cluster, instance), *self._classic.targets(cluster, instance))
 
 
@@ -60,7 +60,7 @@ class TargetGroups:
         self._tags: dict[str, Mapping[str, str]] = {}
 
     def targets(self, cluster: str, instance: Instance) -> Sequence[Target]:
-        """One call at most for each of the cluster's target groups; a group that is gone meanwhile has none."""
+        """Return its targets, at most one call for each target group of the cluster; a group that is gone has none."""
         groups = self._of_cluster(cluster, self._listed.get("all", self._list))
         found = (target for group in groups for target in self._now(group))
         return tuple(target for target in found if target.registered and is_of(target, instance))
@@ -89,7 +89,7 @@ class TargetGroups:
                 yield group
 
     def _learn(self, arns: Iterable[str]) -> None:
-        """Tags of groups that were not seen before. One group that is gone fails its whole call: then one by one."""
+        """Read the tags of new groups. One group that is gone fails its whole call: then one by one."""
         for chunk in chunks((arn for arn in arns if arn not in self._tags), TAGS_PER_CALL):
             found = self._read_tags(chunk)
             if found is None:

@@ -12,7 +12,9 @@ from leeward.ports_upgrade import ManagedState, ManagedUpdate
 
 
 class EksManagedUpdates:
-    """UpdateNodegroupVersion, DescribeUpdate, DescribeNodegroup. `region`: the cluster's, the home Region when None."""
+    """Managed node group updates by UpdateNodegroupVersion, DescribeUpdate and DescribeNodegroup. `region`: the
+    cluster's, the home Region when None.
+    """
 
     def __init__(self, clients: AwsClients, region: str | None = None) -> None:
         self._clients = clients
@@ -28,9 +30,9 @@ class EksManagedUpdates:
         template_version: str | None = None,
         force: bool = False,
     ) -> str:
-        """Idempotent by EKS' client request token. A template version is of the node group's own launch template: EKS
-        takes no other. Raises InvalidInputError (a TerminalError) for a node group without one, TerminalError where EKS
-        refuses: an update runs already, or the version does not fit.
+        """Start an update. Idempotent by EKS' client request token. A template version is of the node group's own
+        launch template: EKS takes no other. Raises InvalidInputError (a TerminalError) for a node group without one,
+        TerminalError where EKS refuses: an update runs already, or the version does not fit.
         """
         optional: dict[str, Any] = {}
         if version is not None:
@@ -44,7 +46,7 @@ class EksManagedUpdates:
         return str(answer["update"]["id"])
 
     def look(self, cluster: str, nodegroup: str, update: str) -> ManagedUpdate:
-        """One DescribeUpdate. Raises ObjectGoneError."""
+        """Read the update with one DescribeUpdate. Raises ObjectGoneError."""
         with aws_call("eks:DescribeUpdate", f"{cluster}/{nodegroup}/{update}"):
             answer = self._client.describe_update(name=cluster, nodegroupName=nodegroup, updateId=update)
         raw = answer["update"]
@@ -55,7 +57,7 @@ class EksManagedUpdates:
         )
 
     def nodegroup(self, cluster: str, name: str) -> Nodegroup:
-        """One DescribeNodegroup, never an answer that was kept."""
+        """Read the node group with one DescribeNodegroup, never from a cache."""
         return EksNodegroups(self._clients, self._region).describe(cluster, name)
 
     @property

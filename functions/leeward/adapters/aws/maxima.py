@@ -21,19 +21,19 @@ class DynamoMaxima:
         self._table = table
 
     def read(self, group: str) -> RaisedMaximum | None:
-        """One GetItem, strongly consistent."""
+        """Read the item with one GetItem, strongly consistent."""
         item = self._table.get(_key(group))
         return _made(item) if item is not None else None
 
     def read_all(self, groups: Iterable[str]) -> Mapping[str, RaisedMaximum]:
-        """BatchGetItem, a hundred at a time."""
+        """Read the items with BatchGetItem, a hundred at a time."""
         keys = chunks(map(_key, groups), READ_TOGETHER)
         items = [_made(item) for some in keys for item in self._table.get_all(some, consistent=True)]
         return {item.group: item for item in items}
 
     def write(self, item: RaisedMaximum) -> RaisedMaximum | None:
-        """One conditional PutItem. A writer whose answer got lost on the way is told so by its own mark when botocore
-        repeats the write.
+        """Write the item with one conditional PutItem. A writer whose answer got lost recognizes its own mark when
+        botocore repeats the write.
         """
         written, mark = replace(item, version=item.version + 1), uuid.uuid4().hex
         condition, values = "attribute_not_exists(pk)", dict[str, Any]()

@@ -12,17 +12,17 @@ FILTER_VALUES = 200  # EC2 takes at most 200 values in one filter
 
 
 class Ec2Network:
-    """Everything by filter: asking by id fails as a whole for one that is unknown."""
+    """Subnets by filter: a call by id fails as a whole for one that is unknown."""
 
     def __init__(self, clients: AwsClients) -> None:
         self._clients = clients
 
     def subnets(self, ids: Iterable[str]) -> Mapping[str, Subnet]:
-        """Those that EC2 knows, with the addresses that are free now."""
+        """Return the subnets that EC2 knows, with the addresses that are free now."""
         return {subnet.id: subnet for subnet in self._subnets("subnet-id", ids)}
 
     def subnets_tagged(self, vpcs: Iterable[str], key: str) -> Mapping[str, Subnet]:
-        """Those of the VPCs that carry a tag with the key."""
+        """Return the subnets of the VPCs that have a tag with the key."""
         return {subnet.id: subnet for subnet in self._subnets("vpc-id", vpcs, ("tag-key", key))}
 
     def _subnets(self, name: str, values: Iterable[str], *more: tuple[str, str]) -> Iterator[Subnet]:

@@ -7,8 +7,8 @@ from leeward.model.nodegroup import Nodegroup
 
 
 class EksNodegroups:
-    """DescribeNodegroup, one call each time: `leeward.node_template.cache` keeps the answers. `region`: the cluster's,
-    the home Region when None.
+    """Node groups by DescribeNodegroup, one call each time: `leeward.node_template.cache` keeps the answers. `region`:
+    the cluster's, the home Region when None.
     """
 
     def __init__(self, clients: AwsClients, region: str | None = None) -> None:
@@ -16,7 +16,7 @@ class EksNodegroups:
         self._region = region
 
     def describe(self, cluster: str, name: str) -> Nodegroup:
-        """Raises ObjectGoneError for no such node group, InvalidInputError for a taint effect that nobody knows."""
+        """Describe it. Raises ObjectGoneError for an unknown one, InvalidInputError for an unknown taint effect."""
         with aws_call("eks:DescribeNodegroup", f"{cluster}/{name}"):
             answer = self._clients.get("eks", region=self._region).describe_nodegroup(
                 clusterName=cluster, nodegroupName=name

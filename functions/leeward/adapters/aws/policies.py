@@ -1,4 +1,4 @@
-"""Policy documents out of the Parameter Store: one parameter each, canonical JSON, in the order of their names."""
+"""Policy documents from the Parameter Store: one parameter each, canonical JSON, in the order of their names."""
 
 import json
 from datetime import timedelta
@@ -16,7 +16,7 @@ POLICIES_LAST = timedelta(seconds=60)
 
 
 class ParameterStorePolicies:
-    """`{prefix}/CLUSTER/policies/NN-NAME`, read by one GetParametersByPath and kept for 60 s."""
+    """Policies in `{prefix}/CLUSTER/policies/NN-NAME`, read by one GetParametersByPath and kept for 60 s."""
 
     def __init__(self, clients: AwsClients, clock: Clock, prefix: str) -> None:
         self._clients = clients
@@ -24,7 +24,7 @@ class ParameterStorePolicies:
         self._kept: ExpiringCache[str, ClusterPolicies] = ExpiringCache(clock, POLICIES_LAST)
 
     def of_cluster(self, cluster: str) -> ClusterPolicies:
-        """Everything written down for the cluster. Raises InvalidPolicyError naming the parameter."""
+        """Return all policies of the cluster. Raises InvalidPolicyError naming the parameter."""
         return self._kept.get(cluster, lambda: self._read(cluster))
 
     def _read(self, cluster: str) -> ClusterPolicies:

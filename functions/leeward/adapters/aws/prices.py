@@ -1,6 +1,6 @@
 """`ports.PriceList`: on demand from the AWS Price List API, spot from EC2's price history.
 
-The Price List API answers in few Regions, for all Regions of its partition; some partitions have none."""
+The Price List API exists in few Regions, for all Regions of its partition; some partitions have none."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -32,7 +32,8 @@ class AwsPriceList:
         self._clients = clients
 
     def on_demand(self, types: Iterable[str]) -> Mapping[str, float]:
-        """An hour of shared tenancy with plain Linux, by type; one GetProducts for each type, paged.
+        """Return the price of an hour of shared tenancy with plain Linux, by type; one GetProducts for each type,
+        paged.
 
         Raises ObjectGoneError in a partition without a price list.
         """
@@ -51,7 +52,7 @@ class AwsPriceList:
         return found
 
     def spot(self, types: Iterable[str], zones: Iterable[str], now: datetime) -> Mapping[str, Mapping[str, float]]:
-        """What an hour costs now, by type and zone: a history that starts now holds the price in force."""
+        """Return the price of an hour now, by type and zone: a history that starts now holds the price in force."""
         found: dict[str, dict[str, float]] = {}
         wanted = sorted(set(zones))
         for chunk in chunks(sorted(set(types)) if wanted else (), TYPES_PER_CALL):
@@ -69,7 +70,7 @@ class AwsPriceList:
 
 
 def price_of(product: Mapping[str, Any], currency: str = "USD") -> float | None:
-    """An hour of the product, from one element of the price list; None where it says none, or nothing but 0."""
+    """Return an hour's price of the product, one element of the price list; None where it has none, or only 0."""
     offers = (product.get("terms") or {}).get("OnDemand") or {}
     for offer in offers.values():
         for dimension in offer.get("priceDimensions", {}).values():

@@ -1,4 +1,4 @@
-"""`ports_raw.RawAws` on botocore: what the `aws` command would print, cut to what is asked for.
+"""`ports_raw.RawAws` on botocore: the output of the `aws` command, limited to the requested objects.
 
 Like the command it leaves the response's metadata and page tokens out and writes times as ISO 8601."""
 
@@ -26,14 +26,14 @@ VERSIONS_PER_CALL = 200  # of one launch template
 
 
 class AwsRawOutput:
-    """The home Region, with the caller's own credentials. `policy_prefix`: of the parameters with the policies."""
+    """Raw output of the home Region, with the caller's own credentials. `policy_prefix`: of the policy parameters."""
 
     def __init__(self, clients: AwsClients, policy_prefix: str) -> None:
         self._clients = clients
         self._prefix = policy_prefix
 
     def groups_tagged(self, tag_keys: Iterable[str]) -> Sequence[Raw]:
-        """Each once, however many of the keys it has."""
+        """Return each group once, however many of the keys it has."""
         found: dict[str, Raw] = {}
         for chunk in chunks(tag_keys, TAG_KEYS_PER_CALL):
             arguments = {"Filters": [{"Name": "tag-key", "Values": chunk}], "MaxRecords": NAMES_PER_CALL}
@@ -42,7 +42,7 @@ class AwsRawOutput:
         return tuple(found.values())
 
     def hooks(self, group: str) -> Sequence[Raw]:
-        """One call, not paged."""
+        """Read the hooks with one call, not paged."""
         with aws_call("autoscaling:DescribeLifecycleHooks", group):
             try:
                 answer = self._clients.get("autoscaling").describe_lifecycle_hooks(AutoScalingGroupName=group)
@@ -53,7 +53,7 @@ class AwsRawOutput:
         return _members(answer, "LifecycleHooks")
 
     def launch_configurations(self, names: Iterable[str]) -> Sequence[Raw]:
-        """No names, no call: an empty list would mean all of the account's."""
+        """Read the launch configurations. No names, no call: an empty list would mean all of the account's."""
         found: list[Raw] = []
         for chunk in chunks(names, CONFIGURATIONS_PER_CALL):
             what = "autoscaling", "DescribeLaunchConfigurations", "LaunchConfigurations"
@@ -61,7 +61,7 @@ class AwsRawOutput:
         return tuple(found)
 
     def template_versions(self, template: LaunchTemplateRef, versions: Iterable[str]) -> Sequence[Raw]:
-        """One unknown version fails the whole call: then they are asked for one at a time."""
+        """Read the versions. One unknown version fails the whole call: then they are read one at a time."""
         found: list[Raw] = []
         for chunk in chunks(versions, VERSIONS_PER_CALL):
             together = self._versions(template, chunk)
@@ -71,30 +71,30 @@ class AwsRawOutput:
         return tuple(found)
 
     def reservations(self, ids: Iterable[str]) -> Sequence[Raw]:
-        """By filter: asking by id fails as a whole for one that is unknown."""
+        """Read the instances by filter: a call by id fails as a whole for one that is unknown."""
         return self._filtered("DescribeInstances", "Reservations", "instance-id", ids)
 
     def impaired(self) -> Sequence[Raw]:
-        """One call for each kind of check, because EC2 joins filters with AND."""
+        """Read impaired instances, with one call for each kind of check, because EC2 joins filters with AND."""
         found: list[Raw] = []
         for check in CHECKS:
             found += self._filtered("DescribeInstanceStatus", "InstanceStatuses", check, [IMPAIRED])
         return tuple(found)
 
     def instance_types(self, names: Iterable[str]) -> Sequence[Raw]:
-        """By filter: an unknown name is merely absent."""
+        """Read the types by filter: an unknown name is absent."""
         return self._filtered("DescribeInstanceTypes", "InstanceTypes", "instance-type", names, TYPES_PER_CALL)
 
     def all_instance_types(self) -> Sequence[Raw]:
-        """About ten pages."""
+        """Read all types, about ten pages."""
         return tuple(self._paged("ec2", "DescribeInstanceTypes", "InstanceTypes", ["all types"]))
 
     def subnets(self, ids: Iterable[str]) -> Sequence[Raw]:
-        """By filter."""
+        """Read the subnets by filter."""
         return self._filtered("DescribeSubnets", "Subnets", "subnet-id", ids)
 
     def subnets_tagged(self, vpcs: Iterable[str], key: str) -> Sequence[Raw]:
-        """By two filters."""
+        """Read the subnets by two filters."""
         found: list[Raw] = []
         for chunk in chunks(vpcs, FILTER_VALUES):
             filters = [{"Name": "vpc-id", "Values": chunk}, {"Name": "tag-key", "Values": [key]}]
@@ -102,25 +102,25 @@ class AwsRawOutput:
         return tuple(found)
 
     def nodegroup(self, cluster: str, name: str) -> Raw:
-        """One call."""
+        """Read the node group with one call."""
         with aws_call("eks:DescribeNodegroup", f"{cluster}/{name}"):
             answer = self._clients.get("eks").describe_nodegroup(clusterName=cluster, nodegroupName=name)
         return {"nodegroup": _plain(answer["nodegroup"])}
 
     def cluster(self, name: str) -> Raw:
-        """One call."""
+        """Read the cluster with one call."""
         with aws_call("eks:DescribeCluster", name):
             answer = self._clients.get("eks").describe_cluster(name=name)
         return {"cluster": _plain(answer["cluster"])}
 
     def policies(self, cluster: str) -> Sequence[Raw]:
-        """As they are stored: canonical JSON without defaults, in the order of the parameters' names."""
+        """Return the policies as stored: canonical JSON without defaults, in the order of the parameters' names."""
         path = f"{self._prefix}/{cluster}/policies"
         found = self._paged("ssm", "GetParametersByPath", "Parameters", [path], Path=path)
         return tuple(_document(one["Name"], one["Value"]) for one in sorted(found, key=lambda one: str(one["Name"])))
 
     def _versions(self, template: LaunchTemplateRef, versions: list[str], **more: bool) -> list[Raw] | None:
-        """None when EC2 does not know the template or one of the versions. Images by SSM parameter are resolved."""
+        """Read the versions; None when the template or one of them is unknown. Images by SSM parameter are resolved."""
         which = {"LaunchTemplateId": template.id} if template.id else {"LaunchTemplateName": template.name}
         name = template.id or template.name
         with aws_call("ec2:DescribeLaunchTemplateVersions", f"{name} versions {', '.join(versions)}"):
@@ -145,7 +145,7 @@ class AwsRawOutput:
         return tuple(found)
 
     def _paged(self, service: str, call: str, member: str, on: Sequence[str], **arguments: Any) -> list[Raw]:
-        """Every element of the member, all pages; `on` names what it is for."""
+        """Return every element of the member, from all pages; `on` names the objects of the call."""
         client = self._clients.get(service)
         more = f" and {len(on) - 1} more" if len(on) > 1 else ""
         with aws_call(f"{service}:{call}", f"{on[0]}{more}"):
@@ -158,7 +158,7 @@ def _members(answer: Raw, member: str) -> tuple[Raw, ...]:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it: times become text, with their offset."""
+    """Convert a value to JSON: times become text, with their offset."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -28,26 +28,26 @@ from leeward.model.times import format_instant, parse_instant
 TERMINATION = "termination"  # value of the sparse index's hash key, and first part of a record's key
 ONCE = "once"
 
-Item = dict[str, Any]  # plain Python values; the wire's types are the claims' affair
+Item = dict[str, Any]  # plain Python values; `claims` handles the wire's types
 
 
 def record_key(instance: str) -> str:
-    """`termination#i-…`."""
+    """Return `termination#i-…`."""
     return f"{TERMINATION}#{instance}"
 
 
 def once_key(key: str) -> str:
-    """`once#KEY`."""
+    """Return `once#KEY`."""
     return f"{ONCE}#{key}"
 
 
 def instance_of(key: str) -> str:
-    """The instance of a record's key."""
+    """Return the instance of a record's key."""
     return key.removeprefix(f"{TERMINATION}#")
 
 
 def new_record(subject: Subject, cause: Cause, now: datetime, *, deployment: str) -> Item:
-    """The item of a first claim. The maps are there from the start: DynamoDB cannot write into an absent one."""
+    """Return the item of a first claim. It has all maps from the start: DynamoDB cannot write into an absent one."""
     return {
         "pk": record_key(subject.instance),
         "open": TERMINATION,
@@ -69,7 +69,7 @@ def new_record(subject: Subject, cause: Cause, now: datetime, *, deployment: str
 
 
 def subject_item(subject: Subject) -> Item:
-    """The map `subject`."""
+    """Return the map `subject`."""
     return _without_none(
         {
             "instance": subject.instance,
@@ -89,7 +89,7 @@ def subject_item(subject: Subject) -> Item:
 
 
 def cause_item(cause: Cause, joined: datetime, *, period: int) -> Item:
-    """One map under `causes`."""
+    """Return one map under `causes`."""
     return _without_none(
         {
             "kind": cause.kind.value,
@@ -109,7 +109,7 @@ def cause_item(cause: Cause, joined: datetime, *, period: int) -> Item:
 
 
 def replacement_item(replacement: Replacement) -> Item:
-    """The map `replacement`."""
+    """Return the map `replacement`."""
     return {
         "launched": list(replacement.launched),
         "reason": replacement.reason,
@@ -120,7 +120,7 @@ def replacement_item(replacement: Replacement) -> Item:
 
 
 def plan_item(plan: LaunchPlan) -> Item:
-    """The map `plan`."""
+    """Return the map `plan`."""
     options = [
         {"subnet": option.subnet, "zone": option.zone, "why": option.why, "ips": option.ips} for option in plan.options
     ]
@@ -128,12 +128,12 @@ def plan_item(plan: LaunchPlan) -> Item:
 
 
 def times_item(times: Mapping[str, datetime]) -> Item:
-    """The maps `times` and `heartbeats`."""
+    """Return the maps `times` and `heartbeats`."""
     return {name: format_instant(at) for name, at in times.items()}
 
 
 def record_of(item: Mapping[str, Any]) -> TerminationRecord:
-    """The record that an item holds."""
+    """Return the record that an item holds."""
     causes = sorted(item.get("causes", {}).items(), key=lambda entry: (entry[1].get("joined", ""), entry[1]["at"]))
     period = int(item["period"])
     replacement, plan, outcome = item.get("replacement"), item.get("plan"), item.get("outcome")

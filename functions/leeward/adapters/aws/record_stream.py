@@ -1,7 +1,7 @@
-"""The table's stream as Lambda delivers it: what each write made of a termination record.
+"""Stream of the table as Lambda delivers it: the changes that each write made to a termination record.
 
-Items of other kinds are passed over here as well as by the event source mapping's filter, so that a change of the
-filter cannot make the function fail."""
+Items of other kinds are skipped here as well as by the event source mapping's filter, so that a change of the filter
+cannot make the function fail."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from leeward.model.termination import TerminationRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordChange:
-    """A termination record before and after one write; `before` None: it is new. `at`: when it was written."""
+    """Termination record before and after one write; `before` None: it is new. `at`: when it was written."""
 
     before: TerminationRecord | None
     after: TerminationRecord
@@ -27,14 +27,14 @@ class RecordChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadableChange:
-    """An item that looks like a termination record and is none; `why` names what is wrong."""
+    """Item that looks like a termination record and is none; `why` names what is wrong."""
 
     key: str
     why: str
 
 
 def record_changes(event: Mapping[str, Any]) -> Iterator[RecordChange | UnreadableChange]:
-    """In the stream's order. A record that time to live took away tells nothing."""
+    """Yield the changes in the stream's order. A record that time to live has deleted yields nothing."""
     for raw in event["Records"]:
         found = attempt(partial(_change, raw))
         if isinstance(found, LeewardError):
@@ -58,7 +58,7 @@ def _key(raw: Mapping[str, Any]) -> str:
 
 
 def changes_of(event: Mapping[str, Any]) -> tuple[list[RecordChange], list[UnreadableChange]]:
-    """Those that can be read, and those that cannot."""
+    """Return the changes that can be read, and those that cannot."""
     found: Iterable[RecordChange | UnreadableChange] = tuple(record_changes(event))
     return [c for c in found if isinstance(c, RecordChange)], [c for c in found if isinstance(c, UnreadableChange)]
 

@@ -10,7 +10,7 @@ AT_ONCE = 10  # entries that one ChangeMessageVisibilityBatch takes
 
 
 class SqsRedelivery:
-    """Queues whose own visibility time-out is too long for a spot warning that failed. All of them stand beside the
+    """Queues whose own visibility time-out is too long for a spot warning that failed. All of them are beside the
     interruption queue, whose URL is `queue_url`.
     """
 
@@ -19,7 +19,7 @@ class SqsRedelivery:
         self._queue_url = queue_url
 
     def after(self, delays: Mapping[str, int], *, queue: str = "") -> None:
-        """Entries that SQS refuses one by one (an expired handle) come back by themselves."""
+        """Set the visibility time-outs. Entries that SQS refuses (an expired handle) are redelivered anyway."""
         beside, _, own = self._queue_url.rpartition("/")
         name = queue.rpartition(":")[2] or own
         for receipts in chunks(delays, AT_ONCE):

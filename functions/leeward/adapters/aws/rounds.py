@@ -12,21 +12,22 @@ ROUND = "round"  # first part of a record's key
 
 
 class DynamoRounds:
-    """Records of rounds in the table `leeward`. They stay: they say which groups rest."""
+    """Records of rounds in the table `leeward`. They stay: they hold which groups are in cooldown."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
 
     def read(self, cluster: str) -> RoundRecord | None:
-        """One GetItem, strongly consistent."""
+        """Read the record with one GetItem, strongly consistent."""
         item = self._table.get(_key(cluster))
         found: RoundRecord | None = made(RoundRecord, item) if item is not None else None
         return found
 
     def write(self, record: RoundRecord) -> RoundRecord | None:
-        """One conditional PutItem. Versions begin again with each round, so that its number has to be the same.
+        """Write the record with one conditional PutItem. Versions restart with each round, so its number must be the
+        same.
 
-        A writer whose answer got lost on the way is told so by its own mark when botocore repeats the write.
+        A writer whose answer got lost recognizes its own mark when botocore repeats the write.
         """
         written, mark = replace(record, version=record.version + 1), uuid.uuid4().hex
         condition, values = "attribute_not_exists(pk) OR attribute_exists(#ended)", dict[str, Any]()

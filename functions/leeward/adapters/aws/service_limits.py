@@ -15,19 +15,19 @@ QUOTAS = {False: ("L-1216C47A", "Standard/OnDemand"), True: ("L-34B43A08", "Stan
 STANDARD = frozenset("acdhimrtz")  # families that share these quotas; f, g, inf, p, trn, vt, x ... have their own
 OTHERS = ("dl", "hpc", "inf", "mac", "trn")  # that begin with such a letter
 REFRESHING = frozenset({"Pending", "InProgress", "Cancelling", "RollbackInProgress", "Baking"})
-MEASURED = timedelta(minutes=15)  # CloudWatch has the use of vCPUs every five
+MEASURED = timedelta(minutes=15)  # CloudWatch reports the use of vCPUs every five
 PERIOD = 300
 
 
 class AwsBeforehand:
-    """One call each, two for a quota. `region`: the cluster's, the home Region when None."""
+    """Service limits, one call each, two for a quota. `region`: the cluster's, the home Region when None."""
 
     def __init__(self, clients: AwsClients, region: str | None = None) -> None:
         self._clients = clients
         self._region = region
 
     def refreshes(self, group: str) -> tuple[str, ...]:
-        """Newest first."""
+        """Return the running instance refreshes, newest first."""
         with aws_call("autoscaling:DescribeInstanceRefreshes", group):
             answer = self._clients.get("autoscaling", region=self._region).describe_instance_refreshes(
                 AutoScalingGroupName=group
@@ -36,20 +36,20 @@ class AwsBeforehand:
         return tuple(one["InstanceRefreshId"] for one in running)
 
     def scheduled(self, group: str) -> tuple[str, ...]:
-        """Auto Scaling forgets those whose time has passed."""
+        """Return the scheduled actions; Auto Scaling deletes those whose time has passed."""
         client = self._clients.get("autoscaling", region=self._region)
         with aws_call("autoscaling:DescribeScheduledActions", group):
             found = pages(client, "describe_scheduled_actions", AutoScalingGroupName=group)
             return tuple(one["ScheduledActionName"] for page in found for one in page["ScheduledUpdateGroupActions"])
 
     def control_plane(self, cluster: str) -> str:
-        """Raises ObjectGoneError."""
+        """Return the control plane's version. Raises ObjectGoneError."""
         with aws_call("eks:DescribeCluster", cluster):
             answer = self._clients.get("eks", region=self._region).describe_cluster(name=cluster)
         return str(answer["cluster"].get("version") or "")
 
     def architecture(self, image: str) -> str:
-        """Asked by filter, so that an unknown image is no error."""
+        """Return the image's architecture, read by filter, so that an unknown image is no error."""
         with aws_call("ec2:DescribeImages", image):
             answer = self._clients.get("ec2", region=self._region).describe_images(
                 Filters=[{"Name": "image-id", "Values": [image]}]
@@ -57,7 +57,7 @@ class AwsBeforehand:
         return next((ARCHITECTURES.get(one.get("Architecture"), "") for one in answer.get("Images", ())), "")
 
     def vcpus_left(self, types: Iterable[str], now: datetime, *, spot: bool) -> int | None:
-        """What was used at the most within the last quarter of an hour."""
+        """Return the quota less the highest use within the last quarter of an hour."""
         named = tuple(types)
         if not named or not all(is_standard(one) for one in named):
             return None
@@ -83,6 +83,6 @@ class AwsBeforehand:
 
 
 def is_standard(instance_type: str) -> bool:
-    """Whether it counts against the quota of standard instances."""
+    """Return whether the type counts against the quota of standard instances."""
     family = instance_type.partition(".")[0]
     return family[:1] in STANDARD and not family.startswith(OTHERS)

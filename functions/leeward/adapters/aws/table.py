@@ -1,6 +1,6 @@
-"""The table's five calls with plain Python values: the wire's types and the names of expressions stay here.
+"""Five calls of the table with plain Python values: the wire's types and the names of expressions stay here.
 
-Texts, whole numbers, booleans, lists and maps are all that the records are made of."""
+Texts, whole numbers, booleans, lists and maps are the only values of the records."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -13,28 +13,28 @@ from leeward.adapters.aws.errors import aws_call, is_lost_condition
 from leeward.errors import ThrottledError
 
 OPEN_INDEX = "open"
-UNPROCESSED = 5  # rounds of asking for what an answer left over
+UNPROCESSED = 5  # repeated requests for the keys that an answer left over
 
 Item = dict[str, Any]
 
 
 class Table:
-    """One DynamoDB table with hash key `pk`. `#name` in an expression stands for the attribute `name`."""
+    """DynamoDB table with hash key `pk`. `#name` in an expression stands for the attribute `name`."""
 
     def __init__(self, clients: AwsClients, name: str) -> None:
         self._clients = clients
         self._name = name
 
     def get(self, pk: str) -> Item | None:
-        """Strongly consistent."""
+        """Read an item, strongly consistent."""
         with aws_call("dynamodb:GetItem", f"{self._name}/{pk}"):
             answer = self._client.get_item(TableName=self._name, Key=self._key(pk), ConsistentRead=True)
         item = answer.get("Item")
         return _plain(item) if item else None
 
     def get_all(self, pks: Iterable[str], *, consistent: bool = False) -> Iterator[Item]:
-        """Those that are there of at most 100, with one BatchGetItem; what DynamoDB leaves over when it is throttled or
-        the answer grows beyond 16 MB is asked for again.
+        """Yield the existing items of at most 100 keys, with one BatchGetItem. Keys that DynamoDB leaves over when it
+        is throttled or the answer grows beyond 16 MB are requested again.
         """
         wanted: dict[str, Any] = {self._name: {"Keys": [self._key(pk) for pk in pks], "ConsistentRead": consistent}}
         for _ in range(UNPROCESSED):
@@ -47,7 +47,7 @@ class Table:
         raise ThrottledError(f"dynamodb:BatchGetItem on {self._name}: keys were left over {UNPROCESSED} times")
 
     def put(self, item: Item, *, condition: str, values: Mapping[str, Any] | None = None) -> tuple[bool, Item | None]:
-        """(True, None), or (False, the item that is there) when the condition does not hold."""
+        """Return (True, None), or (False, the present item) when the condition does not hold."""
         arguments: dict[str, Any] = {
             "TableName": self._name,
             "Item": _wire(item),
@@ -78,7 +78,7 @@ class Table:
         values: Mapping[str, Any],
         names: Mapping[str, str] | None = None,
     ) -> Item | None:
-        """The item after the update, None when the condition does not hold. `names`: for parts that are data."""
+        """Return the item after the update, None when the condition does not hold. `names`: for parts that are data."""
         arguments: dict[str, Any] = {
             "TableName": self._name,
             "Key": self._key(pk),
@@ -99,7 +99,7 @@ class Table:
         return _plain(answer["Attributes"])
 
     def open_keys(self, kind: str) -> Iterator[str]:
-        """Hash keys of all items whose attribute `open` says `kind`, from the sparse index."""
+        """Yield the hash keys of all items whose attribute `open` is `kind`, from the sparse index."""
         with aws_call("dynamodb:Query", f"{self._name}/{OPEN_INDEX}"):
             for page in pages(
                 self._client,
@@ -121,7 +121,7 @@ class Table:
 
 
 def to_wire(value: Any) -> Item:
-    """`"a"` -> `{"S": "a"}`, and so on inwards. Raises TypeError for what records do not hold."""
+    """Convert `"a"` to `{"S": "a"}`, recursively. Raises TypeError for values that records do not hold."""
     match value:
         case bool():
             return {"BOOL": value}
@@ -138,7 +138,7 @@ def to_wire(value: Any) -> Item:
 
 
 def from_wire(value: Mapping[str, Any]) -> Any:
-    """The way back; what somebody else wrote in another type comes as it is."""
+    """Convert a value back; a value that another writer stored in another type is returned unchanged."""
     ((kind, inner),) = value.items()
     match kind:
         case "N":
@@ -162,6 +162,6 @@ def _plain(values: Mapping[str, Any]) -> Item:
 
 
 def _names(expression: str) -> dict[str, str]:
-    """`#status` -> `status` for every placeholder of the expression."""
+    """Map `#status` to `status` for every placeholder of the expression."""
     words = expression.replace(".", " ").replace(",", " ").replace("(", " ").replace(")", " ").split()
     return {word: word[1:] for word in words if word.startswith("#")}

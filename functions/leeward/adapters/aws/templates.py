@@ -1,4 +1,4 @@
-"""`ports_upgrade.Templates` on EC2 and SSM: versions of launch templates, and which image they shall have."""
+"""`ports_upgrade.Templates` on EC2 and SSM: versions of launch templates, and the images for them."""
 
 import json
 from typing import Any
@@ -15,16 +15,16 @@ NO_IMAGE = frozenset({"InvalidAMIID.Malformed", "InvalidAMIID.NotFound", "Invali
 
 
 class Ec2Templates:
-    """CreateLaunchTemplateVersion, DescribeLaunchTemplateVersions, DescribeImages and GetParameter."""
+    """Templates by CreateLaunchTemplateVersion, DescribeLaunchTemplateVersions, DescribeImages and GetParameter."""
 
     def __init__(self, clients: AwsClients) -> None:
         self._clients = clients
 
     def version_for(self, template: LaunchTemplateRef, image: str, *, token: str) -> LaunchTemplateRef:
-        """The version itself where it has the image already. Else idempotent twice: by EC2's client token, which EC2
-        forgets, and by the version's description, which says the token, as long as that version is the latest.
+        """Return the version itself where it has the image already. Else idempotent twice: by EC2's client token, which
+        expires, and by the version's description, which holds the token, as long as that version is the latest.
 
-        Raises ObjectGoneError for a template or version that is not there.
+        Raises ObjectGoneError for a template or version that does not exist.
         """
         source, latest = self._described(template), self._described(_latest(template))
         mark = f"leeward {token}"
@@ -43,12 +43,12 @@ class Ec2Templates:
         return _ref(answer["LaunchTemplateVersion"])
 
     def numbered(self, template: LaunchTemplateRef) -> LaunchTemplateRef:
-        """One DescribeLaunchTemplateVersions. Raises ObjectGoneError."""
+        """Resolve the version's number with one DescribeLaunchTemplateVersions. Raises ObjectGoneError."""
         return _ref(self._described(template))
 
     def image_behind(self, parameter: str) -> str:
-        """EKS' `…/recommended/image_id` holds the id, `…/recommended` a JSON object with it. Raises ObjectGoneError,
-        InvalidInputError for a value with no AMI id in it.
+        """Return the image id: EKS' `…/recommended/image_id` holds the id, `…/recommended` a JSON object with it.
+        Raises ObjectGoneError, InvalidInputError for a value with no AMI id in it.
         """
         with aws_call("ssm:GetParameter", parameter):
             value = str(self._clients.get("ssm").get_parameter(Name=parameter)["Parameter"]["Value"])
@@ -58,7 +58,7 @@ class Ec2Templates:
         return found
 
     def image_exists(self, image: str) -> bool:
-        """Asked by id, which finds deprecated images too."""
+        """Return whether the image exists. It is read by id, which finds deprecated images too."""
         with aws_call("ec2:DescribeImages", image):
             try:
                 answer = self._clients.get("ec2").describe_images(ImageIds=[image])
@@ -85,7 +85,7 @@ class Ec2Templates:
 
 
 def _which(template: LaunchTemplateRef) -> dict[str, str]:
-    """By id or by name: EC2 refuses both."""
+    """Name the template by id or by name: EC2 refuses both."""
     return {"LaunchTemplateId": template.id} if template.id else {"LaunchTemplateName": template.name}
 
 

@@ -21,23 +21,23 @@ Item = dict[str, Any]
 
 
 def upgrade_key(group: str) -> str:
-    """`upgrade#GROUP`."""
+    """Return `upgrade#GROUP`."""
     return f"{UPGRADE}#{group}"
 
 
 def upgrade_item(record: UpgradeRecord) -> Item:
-    """The item, without the key."""
+    """Return the item, without the key."""
     return _plain_fields(record)
 
 
 def upgrade_of(item: Mapping[str, Any]) -> UpgradeRecord:
-    """The record that an item holds."""
+    """Return the record that an item holds."""
     record: UpgradeRecord = _built(UpgradeRecord, item)
     return record
 
 
 def plain(value: Any) -> Any:
-    """A value as the table takes it. Raises TypeError for what records do not hold."""
+    """Convert a value to the table's types. Raises TypeError for values that records do not hold."""
     match value:
         case Enum():
             return value.value
@@ -56,7 +56,7 @@ def plain(value: Any) -> Any:
 
 
 def made(kind: Any, value: Any) -> Any:
-    """The way back to what a type hint says. Raises TypeError for hints that records do not have."""
+    """Convert a value back to the type of a hint. Raises TypeError for hints that records do not have."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin in {Union, types.UnionType}:
         return made(next(one for one in inner if one is not type(None)), value)

@@ -1,5 +1,5 @@
 """`ports_upgrade.Upgrades` on DynamoDB: one item a group, `upgrade#GROUP`, written at the version that was read, and
-one beside it, `plan#GROUP`, with what pre-flight found."""
+one beside it, `plan#GROUP`, with the result of pre-flight."""
 
 import json
 import uuid
@@ -15,7 +15,7 @@ from leeward.adapters.aws.upgrade_items import upgrade_item, upgrade_key, upgrad
 from leeward.upgrade.record import UpgradeRecord
 
 READ_TOGETHER = 100  # keys, as many as BatchGetItem takes
-MOST_READABLE = 250_000  # characters that are kept as they are: an item takes 400 KB
+MOST_READABLE = 250_000  # characters that are stored uncompressed: an item takes 400 KB
 ALWAYS = "attribute_exists(pk) OR attribute_not_exists(pk)"
 
 
@@ -26,20 +26,21 @@ class DynamoUpgrades:
         self._table = table
 
     def read(self, group: str) -> UpgradeRecord | None:
-        """One GetItem, strongly consistent."""
+        """Read the record with one GetItem, strongly consistent."""
         item = self._table.get(upgrade_key(group))
         return upgrade_of(item) if item is not None else None
 
     def read_all(self, groups: Iterable[str]) -> Mapping[str, UpgradeRecord]:
-        """BatchGetItem, a hundred at a time."""
+        """Read the records with BatchGetItem, a hundred at a time."""
         keys = chunks(map(upgrade_key, groups), READ_TOGETHER)
         records = [upgrade_of(item) for some in keys for item in self._table.get_all(some, consistent=True)]
         return {record.group: record for record in records}
 
     def write(self, record: UpgradeRecord) -> UpgradeRecord | None:
-        """One conditional PutItem. Versions begin again with each upgrade, so that its beginning has to be the same.
+        """Write the record with one conditional PutItem. Versions restart with each upgrade, so its beginning must be
+        the same.
 
-        A writer whose answer got lost on the way is told so by its own mark when botocore repeats the write.
+        A writer whose answer got lost recognizes its own mark when botocore repeats the write.
         """
         written, mark = replace(record, version=record.version + 1), uuid.uuid4().hex
         item = upgrade_item(written)
@@ -53,15 +54,15 @@ class DynamoUpgrades:
         return written if done or (there is not None and there.get("by") == mark) else None
 
     def keep_plan(self, group: str, document: Mapping[str, Any]) -> None:
-        """One PutItem of at most 400 KB. As JSON: it has numbers that the records have not. The waves of thousands of
-        nodes are compressed.
+        """Store the plan with one PutItem of at most 400 KB. As JSON: it has numbers that the records have not. The
+        waves of thousands of nodes are compressed.
         """
         text = json.dumps(document)
         said = {"document": text} if len(text) <= MOST_READABLE else {"compressed": _compressed(text)}
         self._table.put({"pk": _plan_key(group), **said}, condition=ALWAYS)
 
     def plan(self, group: str) -> Mapping[str, Any] | None:
-        """One GetItem."""
+        """Read the plan with one GetItem."""
         item = self._table.get(_plan_key(group))
         if item is None:
             return None

@@ -1,6 +1,6 @@
 """`ports_doctor.Deployment`: STS, Lambda, Step Functions, SQS, DynamoDB, Auto Scaling and EKS.
 
-EventBridge and CloudWatch are in `signs.py`."""
+EventBridge and CloudWatch are in `telemetry.py`."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,18 +36,18 @@ T = TypeVar("T")
 
 
 class AwsDeployment(Signs):
-    """Each method is one call, or one with its pages. `rbac` opens a cluster."""
+    """Deployment of the caller's account. Each method is one call, or one with its pages. `rbac` opens a cluster."""
 
     def __init__(self, clients: AwsClients, rbac: Callable[[str], Rbac]) -> None:
         super().__init__(clients)
         self._rbac = rbac
 
     def identity(self) -> Identity:
-        """GetCallerIdentity, once."""
+        """Return the identity from GetCallerIdentity, called once."""
         return self._identity
 
     def concurrency(self) -> Concurrency:
-        """GetAccountSettings."""
+        """Read the limits with GetAccountSettings."""
         with aws_call("lambda:GetAccountSettings", "the account"):
             limits = self._clients.get("lambda").get_account_settings()["AccountLimit"]
         return Concurrency(
@@ -55,7 +55,7 @@ class AwsDeployment(Signs):
         )
 
     def network(self, vpc: str, subnets: Iterable[str]) -> Network:
-        """DescribeVpcEndpoints, DescribeRouteTables: a subnet without a table of its own has the VPC's main one."""
+        """Call DescribeVpcEndpoints, DescribeRouteTables: a subnet without its own table has the VPC's main one."""
         mine = {"Name": "vpc-id", "Values": [vpc]}
         client = self._clients.get("ec2")
         with aws_call("ec2:DescribeVpcEndpoints", vpc):
@@ -74,7 +74,7 @@ class AwsDeployment(Signs):
         )
 
     def function(self, name: str) -> Function | None:
-        """GetFunction: the only call that tells the reserved concurrency beside the configuration."""
+        """Call GetFunction: only it returns the reserved concurrency beside the configuration."""
         answer = self._there(
             "lambda:GetFunction", name, lambda: self._clients.get("lambda").get_function(FunctionName=name)
         )
@@ -92,7 +92,7 @@ class AwsDeployment(Signs):
         )
 
     def machine(self, name: str) -> str | None:
-        """DescribeStateMachine."""
+        """Read the status with DescribeStateMachine."""
         answer = self._there(
             "states:DescribeStateMachine",
             name,
@@ -101,7 +101,9 @@ class AwsDeployment(Signs):
         return None if answer is None else str(answer.get("status") or "ACTIVE")
 
     def failures(self, machine: str, since: datetime) -> Sequence[FailedExecution]:
-        """ListExecutions for each status, the thousand that were started last; DescribeExecution for the newest."""
+        """Read failed executions: ListExecutions for each status, the thousand that were started last;
+        DescribeExecution for the newest.
+        """
         found: list[FailedExecution] = []
         for status in BADLY:
             with aws_call("states:ListExecutions", machine):
@@ -116,13 +118,13 @@ class AwsDeployment(Signs):
         return [self._explained(machine, one) if place == 0 else one for place, one in enumerate(found)]
 
     def sources(self, function: str) -> Sequence[EventSource]:
-        """ListEventSourceMappings."""
+        """Read the sources with ListEventSourceMappings."""
         with aws_call("lambda:ListEventSourceMappings", function):
             listed = pages(self._clients.get("lambda"), "list_event_source_mappings", FunctionName=function)
             return [_event_source(raw) for page in listed for raw in page.get("EventSourceMappings", ())]
 
     def queue(self, name: str) -> Queue | None:
-        """GetQueueUrl, GetQueueAttributes."""
+        """Read the queue with GetQueueUrl and GetQueueAttributes."""
         client = self._clients.get("sqs")
         found = self._there("sqs:GetQueueUrl", name, lambda: client.get_queue_url(QueueName=name))
         if found is None:
@@ -140,7 +142,7 @@ class AwsDeployment(Signs):
         )
 
     def table(self, name: str) -> Table | None:
-        """DescribeTable."""
+        """Read the table with DescribeTable."""
         answer = self._there(
             "dynamodb:DescribeTable", name, lambda: self._clients.get("dynamodb").describe_table(TableName=name)
         )
@@ -156,7 +158,7 @@ class AwsDeployment(Signs):
         )
 
     def groups(self) -> Sequence[Group]:
-        """DescribeAutoScalingGroups of the whole account and Region, a hundred with each call."""
+        """Read the groups with DescribeAutoScalingGroups of the whole account and Region, a hundred with each call."""
         with aws_call("autoscaling:DescribeAutoScalingGroups", "all groups"):
             listed = pages(
                 self._clients.get("autoscaling"), "describe_auto_scaling_groups", PaginationConfig={"PageSize": 100}
@@ -164,7 +166,7 @@ class AwsDeployment(Signs):
             return [Group.from_json(raw) for page in listed for raw in page["AutoScalingGroups"]]
 
     def cluster(self, name: str) -> EksCluster | None:
-        """DescribeCluster."""
+        """Read the cluster with DescribeCluster."""
         answer = self._there("eks:DescribeCluster", name, lambda: self._clients.get("eks").describe_cluster(name=name))
         if answer is None:
             return None
@@ -177,7 +179,7 @@ class AwsDeployment(Signs):
         )
 
     def entry(self, cluster: str, role: str) -> Sequence[str] | None:
-        """DescribeAccessEntry; none either where the cluster's authentication mode knows no entries."""
+        """Call DescribeAccessEntry; None also where the cluster's authentication mode has no entries."""
 
         def ask() -> Mapping[str, Any]:
             try:
@@ -191,7 +193,7 @@ class AwsDeployment(Signs):
         return tuple(answer["accessEntry"].get("kubernetesGroups") or ()) if answer else None
 
     def rbac(self, cluster: str) -> Rbac:
-        """Nothing is called yet."""
+        """Return the cluster's RBAC reader; nothing is called yet."""
         return self._rbac(cluster)
 
     @cached_property
@@ -222,7 +224,7 @@ class AwsDeployment(Signs):
         )
 
     def _there(self, call: str, on: str, ask: Callable[[], T]) -> T | None:
-        """None for what AWS does not find."""
+        """Return the answer, or None when AWS does not find the object."""
         try:
             with aws_call(call, on):
                 return ask()
@@ -250,7 +252,9 @@ def _table_of(subnet: str, tables: Sequence[Mapping[str, Any]]) -> Mapping[str, 
 
 
 def _leads_out(table: Mapping[str, Any]) -> bool:
-    """By a NAT gateway, a transit gateway, an appliance; an internet gateway serves public addresses only."""
+    """Return whether the table has a route out by a NAT gateway, a transit gateway or an appliance; an internet gateway
+    serves public addresses only.
+    """
     return any(
         route.get("DestinationCidrBlock") == TO_ANYWHERE
         and route.get("State") != "blackhole"

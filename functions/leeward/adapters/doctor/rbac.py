@@ -12,23 +12,23 @@ _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
 class ClusterRbac:
-    """One GET each."""
+    """RBAC objects of a cluster, one GET each."""
 
     def __init__(self, client: ClusterClient) -> None:
         self._client = client
 
     def version(self) -> str:
-        """`/version`, which whoever is let in at all may read."""
+        """Read `/version`, which every authenticated caller may read."""
         request = Request(verb="get", resource="version", path="/version")
         return str(self._client.ask(request).get("gitVersion") or "it answers")
 
     def cluster_role(self, name: str) -> ClusterRole | None:
-        """Its rules one by one."""
+        """Read the role's rules one by one."""
         raw = self._get("clusterroles", f"{_RBAC}/clusterroles/{name}")
         return None if raw is None else ClusterRole(rules=_rules(raw))
 
     def binding(self, name: str) -> Binding | None:
-        """Its role, and the groups among its subjects."""
+        """Read the binding's role, and the groups among its subjects."""
         raw = self._get("clusterrolebindings", f"{_RBAC}/clusterrolebindings/{name}")
         if raw is None:
             return None
@@ -36,7 +36,7 @@ class ClusterRbac:
         return Binding(role=(raw.get("roleRef") or {}).get("name", ""), groups=groups)
 
     def aws_auth(self) -> str | None:
-        """`mapRoles`, a YAML text."""
+        """Read `mapRoles`, a YAML text."""
         raw = self._get("configmaps", "/api/v1/namespaces/kube-system/configmaps/aws-auth")
         return None if raw is None else str((raw.get("data") or {}).get("mapRoles") or "")
 
@@ -48,7 +48,9 @@ class ClusterRbac:
 
 
 def _rules(raw: Mapping[str, Any]) -> frozenset[Rule]:
-    """A rule with resourceNames allows some objects alone, and none of ours is named beforehand."""
+    """Return the rules that apply to all objects: one with resourceNames allows only some objects, and none of
+    Leeward's has a name that is known in advance.
+    """
     return frozenset(
         (group, resource, verb)
         for rule in raw.get("rules") or ()

@@ -1,4 +1,4 @@
-"""The part of `ports_doctor.Deployment` that EventBridge and CloudWatch tell: rules, alarms and metrics."""
+"""Part of `ports_doctor.Deployment` that reads EventBridge and CloudWatch: rules, alarms and metrics."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -10,36 +10,36 @@ from leeward.adapters.aws.errors import aws_call
 from leeward.doctor.facts import Alarm, Counts
 
 COUNTED = ("Errors", "Throttles")
-MEASURED = timedelta(minutes=5)  # an age that is older says nothing of now
+MEASURED = timedelta(minutes=5)  # an older value does not describe the present
 MINUTE, FIVE_MINUTES = 60, 300  # seconds of a period, at whose beginnings CloudWatch counts
 
 
 class Signs:
-    """One call each, with its pages."""
+    """Rules, alarms and metrics, one call each, with its pages."""
 
     def __init__(self, clients: AwsClients) -> None:
         self._clients = clients
 
     def rules(self, prefix: str) -> Mapping[str, bool]:
-        """ListRules of the default bus."""
+        """Read the rules of the default bus with ListRules."""
         with aws_call("events:ListRules", prefix):
             listed = pages(self._clients.get("events"), "list_rules", NamePrefix=prefix)
             return {raw["Name"]: raw.get("State") != "DISABLED" for page in listed for raw in page.get("Rules", ())}
 
     def targets(self, rule: str) -> Sequence[str]:
-        """ListTargetsByRule."""
+        """Read the targets with ListTargetsByRule."""
         with aws_call("events:ListTargetsByRule", rule):
             listed = pages(self._clients.get("events"), "list_targets_by_rule", Rule=rule)
             return [raw["Arn"] for page in listed for raw in page.get("Targets", ())]
 
     def alarms(self, prefix: str) -> Mapping[str, Alarm]:
-        """DescribeAlarms."""
+        """Read the alarms with DescribeAlarms."""
         with aws_call("cloudwatch:DescribeAlarms", prefix):
             listed = pages(self._clients.get("cloudwatch"), "describe_alarms", AlarmNamePrefix=prefix)
             return {raw["AlarmName"]: _alarm(raw) for page in listed for raw in page.get("MetricAlarms", ())}
 
     def counts(self, functions: Iterable[str], since: datetime, now: datetime) -> Mapping[str, Counts]:
-        """One GetMetricData for all functions. Without a datum a function was not called, or nothing went wrong."""
+        """Call GetMetricData once for all functions. Without a datum a function was not called, or had no error."""
         named = tuple(functions)
         queries = [
             _query(f"{metric.lower()}{place}", "AWS/Lambda", metric, {"FunctionName": name}, "Sum", FIVE_MINUTES)
@@ -53,7 +53,7 @@ class Signs:
         }
 
     def oldest_message(self, queue: str, now: datetime) -> float | None:
-        """The latest minute that SQS has told of."""
+        """Return the value of the latest minute that SQS has reported."""
         query = _query("age", "AWS/SQS", "ApproximateAgeOfOldestMessage", {"QueueName": queue}, "Maximum", MINUTE)
         values = [value for _, found in self._data([query], now - MEASURED, now) for value in found]
         return values[0] if values else None
@@ -61,7 +61,7 @@ class Signs:
     def _data(
         self, queries: list[dict[str, Any]], since: datetime, now: datetime
     ) -> Iterator[tuple[str, Sequence[float]]]:
-        """(id, values), the latest first."""
+        """Yield (id, values), the latest first."""
         with aws_call("cloudwatch:GetMetricData", queries[0]["MetricStat"]["Metric"]["Namespace"]):
             for page in pages(
                 self._clients.get("cloudwatch"),

@@ -1,3 +1,3 @@
-"""One cluster's API behind `ports.Kubernetes`: a thin client on urllib3, because it is already there with botocore.
+"""API of one cluster behind `ports.Kubernetes`: a thin client on urllib3, because botocore already brings it.
 
-It speaks the verbs of manifests/cluster-role.yaml and no others. It decides no eviction, it only carries them out."""
+It uses the verbs of manifests/cluster-role.yaml and no others. It decides no eviction, it only carries them out."""

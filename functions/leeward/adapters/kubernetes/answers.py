@@ -1,6 +1,6 @@
-"""What an answer of the API server means: which are worth another try, which error each becomes.
+"""Interpretation of the API server's answers: which are worth another try, and which error each becomes.
 
-Nothing here calls anything."""
+Calls nothing."""
 
 import re
 from collections.abc import Mapping
@@ -29,10 +29,10 @@ _DENYING_POLICY = re.compile(r"ValidatingAdmissionPolicy '([^'\s]+)'")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One call. `verb` and `resource` in the words of RBAC: they are what an AccessDeniedError names.
+    """One call. `verb` and `resource` in the words of RBAC: an AccessDeniedError names them.
 
-    `once`: whatever is answered counts, because the caller has other things to do meanwhile and comes back by itself; a
-    connection that breaks is tried again once. `read_seconds`: how long an answer may take, None: as long as any.
+    `once`: any answer counts, because the caller has other work and retries by itself; a connection that breaks is
+    tried again once. `read_seconds`: how long an answer may take, None: the default time.
     """
 
     verb: str
@@ -46,13 +46,13 @@ class Request:
     read_seconds: float | None = None
 
     def __str__(self) -> str:
-        """`evict-like` words for messages: verb, resource and path."""
+        """Return `evict-like` words for messages: verb, resource and path."""
         return f"{self.verb} {self.resource} ({self.path})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A status code and a parsed body. `retry_after` in seconds, where the server said."""
+    """Status code and parsed body. `retry_after` in seconds, if the server sent it."""
 
     status: int
     body: Mapping[str, Any]
@@ -60,47 +60,47 @@ class Answer:
 
     @property
     def ok(self) -> bool:
-        """2xx."""
+        """True for 2xx."""
         return 200 <= self.status < 300
 
     @property
     def message(self) -> str:
-        """The Status object's sentence."""
+        """Sentence of the Status object."""
         return str(self.body.get("message") or f"HTTP {self.status}")
 
     @property
     def reason(self) -> str:
-        """The Status object's reason: AlreadyExists, Conflict, Expired ..."""
+        """Reason of the Status object: AlreadyExists, Conflict, Expired ..."""
         return str(self.body.get("reason") or "")
 
     @property
     def causes(self) -> tuple[Mapping[str, Any], ...]:
-        """`details.causes`."""
+        """Entries of `details.causes`."""
         return tuple((self.body.get("details") or {}).get("causes") or ())
 
     @property
     def refused_by_budget(self) -> bool:
-        """The Eviction API's own 429, which is no throttling."""
+        """True for the Eviction API's own 429, which is no throttling."""
         return self.status == 429 and any(cause.get("reason") == BUDGET_CAUSE for cause in self.causes)
 
     @property
     def several_budgets(self) -> bool:
-        """The Eviction API cannot serve a pod that several budgets select; it says so with 500."""
+        """True if several budgets select the pod: the Eviction API cannot serve it and answers 500."""
         return self.status == 500 and SEVERAL_BUDGETS in self.message
 
     @property
     def throttled(self) -> bool:
-        """API priority and fairness, or a webhook's own 429."""
+        """True for API priority and fairness, or a webhook's own 429."""
         return self.status == 429 and not self.refused_by_budget
 
     @property
     def broken(self) -> bool:
-        """The server's own trouble: another try may find it well."""
+        """True for a server error, which another try may not meet."""
         return self.status >= 500 and not self.several_budgets
 
 
 def as_error(answer: Answer, request: Request, cluster: str) -> LeewardError:
-    """What a bad answer becomes."""
+    """Return the error for a bad answer."""
     said = f"{cluster}: {request}: {answer.message}"
     match answer.status:
         case 401:
@@ -109,7 +109,7 @@ def as_error(answer: Answer, request: Request, cluster: str) -> LeewardError:
             return AccessDeniedError(f"{cluster}: not allowed to {request}: {answer.message}")
         case 404:
             return ObjectGoneError(said)
-        case 409 | 429:  # others write the same object all the time, or the server is busy
+        case 409 | 429:  # other writers change the same object all the time, or the server is busy
             return ThrottledError(said, answer.retry_after)
         case status if status >= 500:
             return ClusterUnreachableError(said)
@@ -118,11 +118,12 @@ def as_error(answer: Answer, request: Request, cluster: str) -> LeewardError:
 
 
 def refusal(answer: Answer, request: Request, namespace: str) -> EvictionRefusedError | None:
-    """Why this one pod may not go now; None where the answer speaks for every pod (a missing RBAC rule, a bad token).
+    """Return why this one pod cannot be evicted now; None where the answer holds for every pod (a missing RBAC rule, a
+    bad token).
 
-    PodDisruptionBudgets say 429 with a cause, 403 (a negative count, too many disrupted pods) or 500 (several of them).
-    Admission webhooks and policies say any 4xx; a webhook that cannot be called is a 500. Conflicts that last, other
-    429s and 5xx may pass, but none of them is a reason to keep another pod waiting.
+    PodDisruptionBudgets answer 429 with a cause, 403 (a negative count, too many disrupted pods) or 500 (several of
+    them). Admission webhooks and policies answer any 4xx; a webhook that cannot be called is a 500. Conflicts that
+    last, other 429s and 5xx may pass, but none of them is a reason to keep another pod waiting.
     """
     if answer.several_budgets:
         return EvictionRefusedError(answer.message, permanent=True)
@@ -136,7 +137,7 @@ def refusal(answer: Answer, request: Request, namespace: str) -> EvictionRefused
 
 
 def _obstacle(answer: Answer, request: Request) -> Obstacle:
-    """Which part of the API server stopped it, as its message names it."""
+    """Return the part of the API server that refused the request, as its message names it."""
     said = answer.message
     for stage, denies, pattern in (
         (Stage.WEBHOOK, False, _FAILING_WEBHOOK),

@@ -1,4 +1,4 @@
-"""`ports.Kubernetes` for one cluster: paths, preconditions, and what counts as done already."""
+"""`ports.Kubernetes` for one cluster: paths, preconditions, and the answers that count as done already."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -32,7 +32,7 @@ from leeward.ports_cluster import Listed
 from leeward.time_budget import TimeBudget
 
 CONFLICTS = 8  # of a patch, each followed by a pause and a fresh read
-POD_CONFLICTS = 3  # of an eviction: the next turn asks again, and other pods wait
+POD_CONFLICTS = 3  # of an eviction: the next drain step retries, and other pods wait
 EVICTION_SECONDS = 12.0  # an admission webhook may take 10, and the answer that follows names it
 EVENT_SECONDS = 2.0
 EVENTS_REST = timedelta(seconds=30)  # after an Event that was not answered, so that a slow server costs one time-out
@@ -51,8 +51,8 @@ T = TypeVar("T")
 
 
 class ClusterApi(WorkloadApi):
-    """Every change is idempotent: by a precondition on version or uid, or by a deterministic name. Every list is
-    consistent and paged. `event_lost` is called with a sentence for each Event that could not be written.
+    """API of one cluster. Every change is idempotent: by a precondition on version or uid, or by a deterministic name.
+    Every list is consistent and paged. `event_lost` is called with a sentence for each Event that could not be written.
     """
 
     def __init__(
@@ -67,36 +67,36 @@ class ClusterApi(WorkloadApi):
         self._no_events_until: datetime | None = None
 
     def within(self, budget: TimeBudget) -> Self:
-        """The same API over the same connections; calls end with the budget."""
+        """Return the same API over the same connections; calls end with the budget."""
         return type(self)(self._client.within(budget), self._event_lost, self._daemon_sets)
 
     def nodes(self) -> Sequence[Node]:
-        """All nodes."""
+        """Read all nodes."""
         return self._client.list(Request(verb="list", resource="nodes", path="/api/v1/nodes"), Node.from_json)
 
     def node(self, name: str) -> Node | None:
-        """One node, fresh."""
+        """Read one node, fresh."""
         answer = self._get("nodes", _node_path(name))
         return None if answer is None else Node.from_json(answer)
 
     def pods_on(self, node: str, *, cached: bool = False) -> Sequence[Pod]:
-        """The pods bound to a node; `cached`: from the API server's watch cache, in one page."""
+        """Read the pods bound to a node; `cached`: from the API server's watch cache, in one page."""
         query = {"fieldSelector": f"spec.nodeName={node}", **({"resourceVersion": "0"} if cached else {})}
         return self._client.list(Request(verb="list", resource="pods", path="/api/v1/pods", query=query), Pod.from_json)
 
     def pods(self) -> Sequence[Pod]:
-        """All pods, cut down as the pages arrive."""
+        """Read all pods, reduced as the pages arrive."""
         return self._client.list(Request(verb="list", resource="pods", path="/api/v1/pods"), Pod.from_json)
 
     def budgets(self, namespace: str | None = None) -> Sequence[PodDisruptionBudget]:
-        """All PodDisruptionBudgets, or those of one namespace."""
+        """Read all PodDisruptionBudgets, or those of one namespace."""
         where = f"namespaces/{quote(namespace, safe='')}/" if namespace is not None else ""
         path = f"/apis/policy/v1/{where}poddisruptionbudgets"
         request = Request(verb="list", resource="poddisruptionbudgets", path=path)
         return self._client.list(request, PodDisruptionBudget.from_json)
 
     def daemon_sets(self, *, among: frozenset[str] | None = None) -> frozenset[str]:
-        """`namespace/name` of every DaemonSet, or of these; they are remembered for five minutes."""
+        """Return `namespace/name` of every DaemonSet, or of those in `among`; they are remembered for five minutes."""
         request = Request(verb="list", resource="daemonsets", path="/apis/apps/v1/daemonsets")
         return self._daemon_sets.get(
             among, lambda: frozenset(self._client.list(request, _key)), self._daemon_set_exists
@@ -108,50 +108,50 @@ class ClusterApi(WorkloadApi):
         return self._get("daemonsets", where) is not None
 
     def aws_node(self) -> Mapping[str, Any] | None:
-        """The VPC CNI's DaemonSet."""
+        """Read the VPC CNI's DaemonSet."""
         return self._get("daemonsets", "/apis/apps/v1/namespaces/kube-system/daemonsets/aws-node")
 
     def volumes(self) -> Sequence[Mapping[str, Any]]:
-        """All PersistentVolumes, cut down as the pages arrive."""
+        """Read all PersistentVolumes, reduced as the pages arrive."""
         path = "/api/v1/persistentvolumes"
         return self._client.list(Request(verb="list", resource="persistentvolumes", path=path), bodies.volume)
 
     def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], T]) -> Sequence[T]:
-        """All objects of the resource, parsed page by page."""
+        """Read all objects of the resource, parsed page by page."""
         path = f"{_ROOTS[what]}/{what.value}"
         return self._client.list(Request(verb="list", resource=what.value, path=path), parse)
 
     def seen_events(self, parse: Callable[[Mapping[str, Any]], T], fields: str) -> Sequence[T]:
-        """Those that the selector selects, of all namespaces."""
+        """Read the Events that match the field selector, of all namespaces."""
         query = {"fieldSelector": fields}
         return self._client.list(Request(verb="list", resource="events", path="/api/v1/events", query=query), parse)
 
     def attachments(self) -> Sequence[VolumeAttachment]:
-        """All VolumeAttachments, fresh."""
+        """Read all VolumeAttachments, fresh."""
         path = "/apis/storage.k8s.io/v1/volumeattachments"
         return self._client.list(
             Request(verb="list", resource="volumeattachments", path=path), VolumeAttachment.from_json
         )
 
     def label(self, node: Node, labels: Mapping[str, str]) -> Node:
-        """Put on what is missing; a repeat finds it there. Raises ObjectGoneError."""
+        """Add missing labels; a repeat finds them there. Raises ObjectGoneError."""
         return self._patch_node(node, lambda current: labelled(current, labels))
 
     def annotate(self, node: Node, annotations: Mapping[str, str | None]) -> Node:
-        """Write over or take off; a repeat finds it done. Raises ObjectGoneError."""
+        """Overwrite or remove annotations; a repeat finds it done. Raises ObjectGoneError."""
         return self._patch_node(node, lambda current: annotated(current, annotations))
 
     def hold(self, node: Node, finalizer: str) -> Node:
-        """Put the finalizer on; a repeat finds it there. Raises ObjectGoneError."""
+        """Add the finalizer; a repeat finds it there. Raises ObjectGoneError."""
         return self._patch_node(node, lambda current: held(current, finalizer))
 
     def release(self, node: Node, finalizer: str) -> None:
-        """Take it off; gone or replaced counts as done."""
+        """Remove the finalizer; gone or replaced counts as done."""
         with suppress(ObjectGoneError):
             self._patch_node(node, lambda current: released(current, finalizer))
 
     def strip(self, node: Node, deployment: str) -> None:
-        """Take off everything of ours; gone or replaced counts as done."""
+        """Remove everything of Leeward; gone or replaced counts as done."""
         with suppress(ObjectGoneError):
             self._patch_node(node, lambda current: stripped(current, deployment))
 
@@ -160,26 +160,26 @@ class ClusterApi(WorkloadApi):
         return self._patch_node(node, lambda current: marked(current, taint, cordon=unschedulable, exclude=exclude))
 
     def unmark(self, node: Node, taint: Taint) -> Node:
-        """Take the taint off and uncordon, unless somebody else had cordoned it before; a repeat finds nothing to do,
-        and a drain that has begun since the node was read keeps both. Raises ObjectGoneError.
+        """Remove the taint and uncordon, unless another owner had cordoned the node before; a repeat finds nothing to
+        do, and a drain that has begun since the node was read keeps both. Raises ObjectGoneError.
         """
         return self._patch_node(node, lambda current: given_back(node, current, taint))
 
     def cordon(self, node: Node, by: str, *, exclude: bool = False) -> Node:
-        """Cordon for somebody; a repeat finds it done. Raises ObjectGoneError."""
+        """Cordon for the owner `by`; a repeat finds it done. Raises ObjectGoneError."""
         return self._patch_node(node, lambda current: cordoned(current, by, exclude=exclude))
 
     def uncordon(self, node: Node) -> Node:
-        """Undo that; a repeat finds nothing to do. Raises ObjectGoneError."""
+        """Undo `cordon`; a repeat finds nothing to do. Raises ObjectGoneError."""
         return self._patch_node(node, uncordoned)
 
     def evict(self, pod: Pod, grace_seconds: int | None = None) -> None:
-        """Ask the Eviction API; gone or replaced counts as done. Raises EvictionRefusedError."""
+        """Evict by the Eviction API; gone or replaced counts as done. Raises EvictionRefusedError."""
         body, path = bodies.eviction(pod, grace_seconds), f"{_pod_path(pod)}/eviction"
         self._send_away(pod, _asked_once("create", "pods/eviction", "POST", path, body))
 
     def delete_pod(self, pod: Pod, grace_seconds: int | None = None) -> None:
-        """Delete without asking a budget; gone or replaced counts as done. Raises EvictionRefusedError: admission
+        """Delete without checking a budget; gone or replaced counts as done. Raises EvictionRefusedError: admission
         webhooks and policies may refuse a deletion as well.
         """
         body = bodies.deletion(pod.uid, grace_seconds)
@@ -195,7 +195,7 @@ class ClusterApi(WorkloadApi):
 
     def event(self, about: Node | Pod, *, reason: str, message: str, warning: bool, now: datetime) -> None:
         """Write an Event; AlreadyExists is a repeat. An Event is for people, so nothing may depend on it: one that is
-        refused or not answered within two seconds is lost, and `event_lost` hears of it.
+        refused or not answered within two seconds is lost, and `event_lost` is called.
         """
         if self._no_events_until is not None and now < self._no_events_until:
             return
@@ -214,7 +214,7 @@ class ClusterApi(WorkloadApi):
             self._event_lost(f"Event {reason} about {about.name} is lost: {answer.message} (HTTP {answer.status})")
 
     def _patch_node(self, node: Node, change: Callable[[Node], Node]) -> Node:
-        """Patch what was read, at the version that was read; after a conflict read and think again."""
+        """Patch the node at the version that was read; after a conflict read it again and recompute the change."""
         current = node
         for _ in range(CONFLICTS):
             wanted = change(current)
@@ -249,7 +249,7 @@ class ClusterApi(WorkloadApi):
             raise refusal(answer, request, pod.namespace) or as_error(answer, request, self._client.cluster)
 
     def _remove(self, request: Request, gone: Callable[[], bool], tries: int) -> Answer | None:
-        """None when it is done. A conflict is the uid precondition, or a write that came in between: looking tells."""
+        """Remove it; None when done. A conflict is the uid precondition or a write in between: a read decides which."""
         answer = self._client.send(request)
         for _ in range(tries - 1):
             if answer.status != 409:
@@ -270,7 +270,7 @@ class ClusterApi(WorkloadApi):
 
 
 def _asked_once(verb: str, resource: str, method: str, path: str, body: Mapping[str, Any]) -> Request:
-    """A request that fails at once rather than keep others waiting."""
+    """Build a request that fails at once rather than keep other requests waiting."""
     return Request(
         verb=verb, resource=resource, method=method, path=path, body=body, once=True, read_seconds=EVICTION_SECONDS
     )

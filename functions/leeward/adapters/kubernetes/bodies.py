@@ -1,4 +1,4 @@
-"""The objects that Leeward writes: patches, evictions, deletions and Events. Nothing here calls anything."""
+"""Objects that Leeward writes: patches, evictions, deletions and Events. Calls nothing."""
 
 import hashlib
 from collections.abc import Mapping
@@ -12,11 +12,11 @@ from leeward.model.times import format_instant
 EVENT_EVERY_SECONDS = 600
 EVENT_MESSAGE_CHARACTERS = 1024  # what the API server takes
 EVENT_NAME_CHARACTERS = 200
-NODE_EVENTS_NAMESPACE = "default"  # where Events about things without a namespace live
+NODE_EVENTS_NAMESPACE = "default"  # namespace of Events about objects without a namespace
 
 
 def node_patch(current: Node, wanted: Node) -> dict[str, Any]:
-    """A merge patch replaces whole lists (taints, finalizers): the version says that they are those read."""
+    """Build a merge patch, which replaces whole lists (taints, finalizers): the version ensures they are those read."""
     metadata: dict[str, Any] = {"resourceVersion": current.resource_version}
     for name, old, new in (
         ("annotations", current.annotations, wanted.annotations),
@@ -32,7 +32,7 @@ def node_patch(current: Node, wanted: Node) -> dict[str, Any]:
 
 
 def volume(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """A PersistentVolume without what nobody here reads."""
+    """Reduce a PersistentVolume to the fields that Leeward reads."""
     meta, spec = raw["metadata"], raw.get("spec") or {}
     return {
         "metadata": {"name": meta["name"], "labels": meta.get("labels") or {}},
@@ -41,8 +41,8 @@ def volume(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def eviction(pod: Pod, grace_seconds: int | None = None) -> dict[str, Any]:
-    """policy/v1 Eviction of exactly this pod, not of one that has taken its name since; without grace seconds the pod's
-    own apply.
+    """Build a policy/v1 Eviction of exactly this pod, not of one that has taken its name since; without grace seconds
+    the pod's own apply.
     """
     options: dict[str, Any] = {"preconditions": {"uid": pod.uid}}
     if grace_seconds is not None:
@@ -56,7 +56,7 @@ def eviction(pod: Pod, grace_seconds: int | None = None) -> dict[str, Any]:
 
 
 def deletion(uid: str, grace_seconds: int | None = None) -> dict[str, Any]:
-    """DeleteOptions; without grace seconds the object's own apply."""
+    """Build DeleteOptions; without grace seconds the object's own apply."""
     options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
     if grace_seconds is not None:
         options["gracePeriodSeconds"] = grace_seconds
@@ -64,7 +64,7 @@ def deletion(uid: str, grace_seconds: int | None = None) -> dict[str, Any]:
 
 
 def event(about: Node | Pod, *, reason: str, message: str, warning: bool, now: datetime) -> dict[str, Any]:
-    """A core/v1 Event, named after its object, its reason and the ten minutes in which it falls."""
+    """Build a core/v1 Event, named after its object, its reason and the ten minutes in which it falls."""
     namespace = about.namespace if isinstance(about, Pod) else NODE_EVENTS_NAMESPACE
     when = format_instant(now.replace(microsecond=0))
     involved = {"apiVersion": "v1", "kind": type(about).__name__, "name": about.name, "uid": about.uid}
@@ -86,7 +86,7 @@ def event(about: Node | Pod, *, reason: str, message: str, warning: bool, now: d
 
 
 def event_name(about: Node | Pod, reason: str, now: datetime) -> str:
-    """The same for a repeat within the same ten minutes of the clock, so that the API answers AlreadyExists."""
+    """Return the same name for a repeat within ten minutes of the clock, so that the API answers AlreadyExists."""
     bucket = int(now.timestamp()) // EVENT_EVERY_SECONDS
     mark = hashlib.sha256(f"{about.uid}/{reason}/{bucket}".encode()).hexdigest()[:16]
     return f"{about.name[:EVENT_NAME_CHARACTERS].rstrip('.-')}.{mark}"

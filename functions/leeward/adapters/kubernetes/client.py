@@ -31,7 +31,7 @@ ATTEMPTS = 4
 BUDGET = timedelta(seconds=12)  # no further try is begun after this
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_RETRY_AFTER_SECONDS = 3.0
-CONFLICT_PAUSE_SECONDS = 0.02, 0.2  # from and to: who else writes the object has to get out of step with us
+CONFLICT_PAUSE_SECONDS = 0.02, 0.2  # from and to: random, so that two writers of an object do not collide again
 PAGE_SIZE = 500  # of pods some 3 MB
 CONNECTIONS = 16
 
@@ -40,34 +40,34 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where an API server is. `ca` in PEM; None trusts what the system trusts."""
+    """Address of an API server. `ca` in PEM; None trusts the system's CAs."""
 
     url: str
     ca: str | None = None
 
 
 class Door(Protocol):
-    """How a cluster is found and entered."""
+    """Source of a cluster's address and token."""
 
     def endpoint(self, *, fresh: bool = False) -> Endpoint:
-        """The API server; `fresh`: look it up anew, the last one did not answer."""
+        """Return the API server; `fresh`: look it up again, the last one did not answer."""
         ...
 
     def token(self, *, fresh: bool = False) -> str:
-        """The bearer token; `fresh`: a new one, the last was refused."""
+        """Return the bearer token; `fresh`: a new one, the last was refused."""
         ...
 
 
 @dataclass(slots=True)
 class _Connected:
-    """The kept connections, shared by all views of one client. `lost`: the endpoint did not answer the last time."""
+    """Kept connections, shared by all views of one client. `lost`: the endpoint did not answer the last time."""
 
     pool: tuple[Endpoint, urllib3.PoolManager] | None = None
     lost: bool = False
 
 
 class ClusterClient:
-    """Safe to share between threads. Nothing is connected before the first request."""
+    """Client of one API server, safe to share between threads. Nothing is connected before the first request."""
 
     def __init__(
         self,
@@ -85,22 +85,22 @@ class ClusterClient:
         self._connected = connected or _Connected()
 
     def within(self, budget: TimeBudget) -> "ClusterClient":
-        """The same client, over the same connections, whose requests end with the budget."""
+        """Return the same client, over the same connections, whose requests end with the budget."""
         return ClusterClient(self.cluster, self._door, self._clock, budget=budget, connected=self._connected)
 
     def now(self) -> datetime:
-        """By the clock that its pauses go by."""
+        """Return the time of the clock that its pauses use."""
         return self._clock.now()
 
     def ask(self, request: Request) -> Mapping[str, Any]:
-        """The body of a good answer; a bad one raises its error."""
+        """Return the body of a good answer; a bad one raises its error."""
         answer = self.send(request)
         if not answer.ok:
             raise as_error(answer, request, self.cluster)
         return answer.body
 
     def send(self, request: Request) -> Answer:
-        """Any answer but those that a later try may better; every answer to a request that is asked `once`. Raises
+        """Return any answer except those that a later try may improve; for a `once` request, every answer. Raises
         ClusterUnreachableError, ThrottledError.
         """
         began = self._clock.now()
@@ -128,7 +128,7 @@ class ClusterClient:
         raise self._given_up(request, answer, trouble)
 
     def list(self, request: Request, parse: Callable[[Mapping[str, Any]], T]) -> tuple[T, ...]:
-        """All items, each parsed (cut down) as its page arrives; an expired list is begun again once."""
+        """Return all items, each parsed (reduced) as its page arrives; an expired list is restarted once."""
         try:
             return self._pages(request, parse)
         except _ListExpiredError:
@@ -154,9 +154,9 @@ class ClusterClient:
         return CONNECT_SECONDS + LIST_SECONDS if self._budget is None else self._budget.left
 
     def _pages(self, request: Request, parse: Callable[[Mapping[str, Any]], T]) -> tuple[T, ...]:
-        """No resourceVersion unless the request asks for the cache: beside `resourceVersion=0` the API server ignores
-        the limit and answers everything at once, which no function's memory holds for a whole cluster. Without it each
-        list is consistent, and since Kubernetes 1.31 its pages come from the watch cache all the same.
+        """Read all pages, without a resourceVersion unless the request asks for the cache: with `resourceVersion=0` the
+        API server ignores the limit and sends everything at once, which no function's memory holds for a whole cluster.
+        Without it each list is consistent, and since Kubernetes 1.31 its pages come from the watch cache as well.
         """
         found: list[T] = []
         query = {**request.query, "limit": str(PAGE_SIZE)}
@@ -221,7 +221,7 @@ class ClusterClient:
 
     def _given_up(self, request: Request, answer: Answer | None, trouble: str) -> Exception:
         if answer is None:
-            # The cluster may have been made anew under its old name: look it up next time. A webhook that keeps one
+            # The cluster may have been recreated under its old name: look it up next time. A webhook that keeps one
             # eviction waiting says nothing about that.
             self._connected.lost = self._connected.lost or not request.once
             return ClusterUnreachableError(f"{self.cluster}: {request}: {trouble}")
@@ -231,7 +231,7 @@ class ClusterClient:
 
 
 class _ListExpiredError(Exception):
-    """410 on a continue token: etcd has compacted the version that the list stood at."""
+    """Error for 410 on a continue token: etcd has compacted the version of the list."""
 
 
 def _pool(endpoint: Endpoint) -> urllib3.PoolManager:
@@ -240,11 +240,11 @@ def _pool(endpoint: Endpoint) -> urllib3.PoolManager:
 
 
 def _tls_context(endpoint: Endpoint) -> ssl.SSLContext:
-    """TLS that trusts the cluster's CA alone; chain, expiry and host name are verified.
+    """Build a TLS context that trusts the cluster's CA alone; chain, expiry and host name are verified.
 
     Strict X.509 checks, on by default from Python 3.13, are cleared: the CA of an EKS cluster created on Kubernetes
-    1.16 or older has no key identifiers, and upgrades never replace it (kubernetes-client/python#2394).
-    Raises TerminalError where the CA data hold no certificate.
+    1.16 or older has no key identifiers, and upgrades never replace it (kubernetes-client/python#2394). Raises
+    TerminalError where the CA data hold no certificate.
     """
     try:
         context = ssl.create_default_context(cadata=endpoint.ca)
@@ -255,7 +255,7 @@ def _tls_context(endpoint: Endpoint) -> ssl.SSLContext:
 
 
 def _parsed(status: int, data: bytes) -> Mapping[str, Any]:
-    """JSON for an answer that counts; whatever a proxy in between says with an error becomes its message."""
+    """Parse the JSON of an answer that counts; the text that a proxy sends with an error becomes its message."""
     try:
         body = json.loads(data) if data else {}
     except ValueError:
@@ -266,5 +266,5 @@ def _parsed(status: int, data: bytes) -> Mapping[str, Any]:
 
 
 def _seconds(text: str | None) -> float | None:
-    """Retry-After in seconds; its other form, a date, is not used by API servers."""
+    """Parse Retry-After in seconds; its other form, a date, is not used by API servers."""
     return float(text) if text and text.isdigit() else None

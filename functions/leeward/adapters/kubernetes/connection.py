@@ -1,8 +1,8 @@
 """Connections to an API server on which a time-out bounds the whole answer.
 
-urllib3 sets the read time-out on the socket, where it counts anew for each read: a server that sends a byte every few
-seconds holds its caller for as long as it likes, and each address of the server's name is tried for the whole connect
-time-out. Here both are totals."""
+urllib3 sets the read time-out on the socket, where it restarts for each read: a server that sends a byte every few
+seconds holds its caller without a limit, and each address of the server's name is tried for the whole connect time-out.
+Here both are totals."""
 
 import io
 import socket
@@ -16,14 +16,14 @@ from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
 
 def pool(context: ssl.SSLContext | None, *, connections: int) -> urllib3.PoolManager:
-    """A pool for one API server, which tries nothing twice by itself."""
+    """Create a pool for one API server, which retries nothing by itself."""
     made = urllib3.PoolManager(num_pools=1, maxsize=connections, retries=False, ssl_context=context)
     made.pool_classes_by_scheme = {"http": _PlainPool, "https": _SecurePool}
     return made
 
 
 class TotalTimeoutSocket:
-    """A connected socket on which `settimeout` bounds everything that is read from then on, not one read.
+    """Connected socket on which `settimeout` bounds all following reads together, not one read.
 
     urllib3 sets it once for sending and once for each answer. Writes are bounded by Python itself: `sendall` counts its
     time-out over all of what it sends.
@@ -37,18 +37,18 @@ class TotalTimeoutSocket:
         return getattr(self._inner, name)
 
     def settimeout(self, seconds: float | None) -> None:
-        """From now on, for everything that follows."""
+        """Set the time-out from now on, for everything that follows."""
         self._ends = None if seconds is None else time.monotonic() + seconds
         self._inner.settimeout(seconds)
 
     def makefile(self, mode: str = "r", buffering: int | None = None, **_: Any) -> Any:
-        """What http.client reads the answer from."""
+        """Return the file from which http.client reads the answer."""
         if mode != "rb":
             return self._inner.makefile(mode, buffering)
         return io.BufferedReader(_TotalTimeoutReader(self, self._inner.makefile(mode, buffering=0)))
 
     def start_read(self) -> None:
-        """Leave the next read what is left. Raises TimeoutError when nothing is."""
+        """Give the next read the time that is left. Raises TimeoutError when there is none."""
         if self._ends is not None:
             left = self._ends - time.monotonic()
             if left <= 0:
@@ -76,7 +76,7 @@ class _TotalTimeoutReader(io.RawIOBase):
 
 class _TotalTimeouts(HTTPConnection):
     def _new_conn(self) -> socket.socket:
-        """Try the server's addresses one after the other, each for its share of what is left."""
+        """Try the server's addresses one after the other, each for its share of the time left."""
         limit = float(self.timeout) if isinstance(self.timeout, (int, float)) else None
         ends = None if limit is None else time.monotonic() + limit
         try:
@@ -101,7 +101,7 @@ class _TotalTimeouts(HTTPConnection):
 
 
 class _SecureTotalTimeouts(_TotalTimeouts, HTTPSConnection):
-    """Over TLS, whose handshake Python bounds as a whole."""
+    """Connection over TLS, whose handshake Python bounds as a whole."""
 
 
 class _PlainPool(urllib3.HTTPConnectionPool):

@@ -1,4 +1,4 @@
-"""Which DaemonSets exist, remembered by each sandbox for some minutes."""
+"""DaemonSets that exist, remembered by each sandbox for some minutes."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -8,9 +8,8 @@ READ_SINGLY = 8  # more are listed at once
 
 
 class KnownDaemonSets:
-    """What one cluster has said. A DaemonSet that is deleted takes its pods along (what orphans them also takes their
-    owner off), so an old answer leaves at most a pod on the node that ends with it. One that was not there is asked
-    about again.
+    """DaemonSets of one cluster. A deleted DaemonSet takes its pods along (orphaning them also removes their owner), so
+    an old answer leaves at most a pod on the node that ends with it. A DaemonSet that was missing is read again.
     """
 
     def __init__(self, now: Callable[[], datetime]) -> None:
@@ -20,7 +19,7 @@ class KnownDaemonSets:
     def get(
         self, among: frozenset[str] | None, list_all: Callable[[], frozenset[str]], exists: Callable[[str], bool]
     ) -> frozenset[str]:
-        """`namespace/name` of each that exists. `among` None: all, as it is now; else these, asked about at most every
+        """Return `namespace/name` of each that exists. `among` None: all, as it is now; else these, read at most every
         `LASTS`.
         """
         now = self._now()

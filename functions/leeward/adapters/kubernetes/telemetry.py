@@ -1,4 +1,4 @@
-"""What the functions log and count about the Kubernetes API; the command line prints instead."""
+"""Logs and metrics of the functions about the Kubernetes API; the command line prints instead."""
 
 from leeward.telemetry import Telemetry
 
@@ -8,6 +8,6 @@ telemetry = Telemetry("kubernetes")
 
 
 def event_lost(sentence: str) -> None:
-    """One line and one count for an Event that could not be written; no step depends on it."""
+    """Log one line and count one Event that could not be written; no step depends on it."""
     telemetry.warning(sentence)
     telemetry.count({EVENTS_LOST: 1})

@@ -1,4 +1,4 @@
-"""The bearer token of Amazon EKS: a presigned sts:GetCallerIdentity that names the cluster.
+"""Bearer token of Amazon EKS: a presigned sts:GetCallerIdentity that names the cluster.
 
 EKS calls the URL and maps the caller by the cluster's access entries. A token is good for 15 minutes from its date
 (aws-iam-authenticator, pkg/token), so it is kept for ten at most, and never beyond the credentials that signed it."""
@@ -21,7 +21,7 @@ PREFIX = "k8s-aws-v1."
 CLUSTER_HEADER = "x-k8s-aws-id"
 KEPT = timedelta(minutes=10)
 BEFORE_EXPIRY = timedelta(minutes=1)
-SIGNED_SECONDS = 60  # what the tools sign; EKS goes by the date
+SIGNED_SECONDS = 60  # the value that the tools sign; EKS uses the date
 
 
 class TokenSource:
@@ -37,7 +37,7 @@ class TokenSource:
         self._lock = threading.Lock()
 
     def token(self, *, fresh: bool = False) -> str:
-        """The kept token, or a new one when it is old or (`fresh`) was refused."""
+        """Return the kept token, or a new one when it is old or (`fresh`) was refused."""
         with self._lock:
             now = self._clock.now()
             if fresh or self._kept is None or now >= self._kept[1]:
@@ -48,13 +48,13 @@ class TokenSource:
             return self._kept[0]
 
     def _sign(self, grant: Grant) -> str:
-        # The endpoint comes from a client, so that partitions and AWS_ENDPOINT_URL are botocore's affair.
+        # The endpoint comes from a client, so that botocore handles partitions and AWS_ENDPOINT_URL.
         endpoint = self._clients.get("sts", region=self._region).meta.endpoint_url
         return eks_token(grant, cluster=self._cluster, region=self._region, sts_endpoint=endpoint)
 
 
 def eks_token(grant: Grant, *, cluster: str, region: str, sts_endpoint: str) -> str:
-    """Sign one token now. Pure but for botocore's clock."""
+    """Sign one token now. Pure except for botocore's clock."""
     credentials = Credentials(grant.access_key, grant.secret_key, grant.session_token)
     emitter = HierarchicalEmitter()  # the signer holds it by a weak reference only
     signer: Any = RequestSigner(ServiceId("STS"), region, "sts", "v4", credentials, emitter)

@@ -1,7 +1,7 @@
-"""The part of `ports.Kubernetes` about Deployments: found by their pods, scaled by the scale subresource alone.
+"""Part of `ports.Kubernetes` about Deployments: found by their pods, scaled by the scale subresource alone.
 
-Whoever may patch a Deployment can run any image under any service account there; whoever may patch its scale can only
-say how many."""
+A caller that may patch a Deployment can run any image under any service account there; one that may patch its scale can
+only set the number of replicas."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,13 +17,13 @@ MERGE_PATCH = "application/merge-patch+json"
 
 
 class WorkloadApi:
-    """Reads are fresh; the one write is conditional on the version that was read."""
+    """Deployments and their scale. Reads are fresh; the one write is conditional on the version that was read."""
 
     def __init__(self, client: ClusterClient) -> None:
         self._client = client
 
     def deployment_of(self, pod: Pod) -> Deployment | None:
-        """By way of the pod's ReplicaSet."""
+        """Find the Deployment by way of the pod's ReplicaSet."""
         if pod.owner is None or (pod.owner.api_version, pod.owner.kind) != ("apps/v1", "ReplicaSet"):
             return None
         replica_set = self._get("replicasets", f"{_apps(pod.namespace)}/replicasets/{quote(pod.owner.name, safe='')}")
@@ -33,18 +33,18 @@ class WorkloadApi:
         return self.deployment(pod.namespace, owner.name)
 
     def deployment(self, namespace: str, name: str) -> Deployment | None:
-        """One, fresh."""
+        """Read one Deployment, fresh."""
         raw = self._get("deployments", _deployment_path(namespace, name))
         return None if raw is None else Deployment.from_json(raw)
 
     def autoscaled(self, namespace: str) -> frozenset[str]:
-        """Named as their target by the namespace's HorizontalPodAutoscalers."""
+        """Return the Deployments that the namespace's HorizontalPodAutoscalers name as their target."""
         path = f"/apis/autoscaling/v2/namespaces/{quote(namespace, safe='')}/horizontalpodautoscalers"
         request = Request(verb="list", resource="horizontalpodautoscalers", path=path)
         return frozenset(name for name in self._client.list(request, scaled_by) if name)
 
     def scale(self, deployment: Deployment, replicas: int) -> bool:
-        """A merge patch of the scale at the version that was read; a 404 and, after a pause, a conflict are False."""
+        """Merge-patch the scale at the version that was read; False on a 404 and, after a pause, on a conflict."""
         request = Request(
             verb="patch",
             resource="deployments/scale",
@@ -71,7 +71,7 @@ class WorkloadApi:
 
 
 def scaled_by(autoscaler: Mapping[str, Any]) -> str:
-    """The Deployment that a HorizontalPodAutoscaler scales, empty where it scales something else."""
+    """Return the Deployment that a HorizontalPodAutoscaler scales, empty where it scales another kind."""
     target = (autoscaler.get("spec") or {}).get("scaleTargetRef") or {}
     return str(target.get("name", "")) if target.get("kind") == "Deployment" else ""
 

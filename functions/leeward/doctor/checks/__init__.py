@@ -1,1 +1,1 @@
-"""One file for each part of a deployment: from what was read to what is said of it. Pure."""
+"""Checks, one file for each part of a deployment: from its facts to its findings. Pure."""

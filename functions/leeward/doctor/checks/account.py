@@ -1,4 +1,4 @@
-"""Whose credentials these are, and whether anything of Leeward is where they lead."""
+"""Checks of the credentials, and of whether their account and Region hold anything of Leeward."""
 
 from collections.abc import Iterator
 
@@ -11,13 +11,13 @@ _ABOUT = About(Check.CREDENTIALS, "AWS credentials")
 
 
 def credentials(facts: Facts) -> Iterator[Finding]:
-    """Who looks."""
+    """Report the identity of the caller."""
     who = facts.identity
     yield _ABOUT.ok(f"{who.arn}, account {who.account}, region {who.region}")
 
 
 def concurrency(facts: Facts) -> Iterator[Finding]:
-    """The account's quota: before a first deployment whether it fits, afterwards whether a burst does."""
+    """Check the account's quota: before a first deployment whether it fits, afterwards whether a burst does."""
     about = About(Check.CONCURRENCY, f"account {facts.identity.account}, region {facts.identity.region}")
     found = facts.concurrency
     if isinstance(found, Unread):
@@ -30,7 +30,7 @@ def concurrency(facts: Facts) -> Iterator[Finding]:
 
 
 def without_credentials(unread: Unread) -> tuple[Finding, ...]:
-    """Nothing else can be read."""
+    """Return the only finding without credentials: nothing else can be read."""
     return (
         _ABOUT.failed(
             unread.why, "log in (aws sso login, or set AWS_PROFILE) and name the region (--region or AWS_REGION)"
@@ -39,7 +39,7 @@ def without_credentials(unread: Unread) -> tuple[Finding, ...]:
 
 
 def nothing_there(who: Identity) -> Finding:
-    """One sentence instead of one for each part."""
+    """Return one finding instead of one for each part."""
     return About(Check.DEPLOYMENT, f"account {who.account}, region {who.region}").failed(
         "no function of Leeward is there", "cdk deploy, or name the account's profile and the region where it is"
     )

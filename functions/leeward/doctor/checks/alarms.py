@@ -1,4 +1,4 @@
-"""The alarms: there, quiet, and heard by somebody."""
+"""Checks of the alarms: they exist, are quiet, and notify a recipient."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from leeward.doctor.finding import About, Check, Finding
 
 
 def alarms(facts: Facts) -> Iterator[Finding]:
-    """Each is there and does not ring; its own description says what to do when it does."""
+    """Check that each alarm exists and does not ring; its own description names the fix when it does."""
     if isinstance(facts.alarms, Unread):
         yield About(Check.ALARM, "all alarms").unknown(facts.alarms)
         return
@@ -26,7 +26,7 @@ def alarms(facts: Facts) -> Iterator[Finding]:
 
 
 def actions(facts: Facts) -> Iterator[Finding]:
-    """An alarm that tells nobody is seen only by who looks."""
+    """Check that alarms have an action: an alarm without one is seen only by people who look at it."""
     if isinstance(facts.alarms, Unread) or not facts.alarms:
         return
     about = About(Check.ALARM_ACTIONS, "all alarms")

@@ -1,4 +1,4 @@
-"""Which groups of a cluster Leeward looks after."""
+"""Groups of a cluster that Leeward manages."""
 
 from leeward.doctor.facts import Facts, Inside, Refused, Unread
 from leeward.model.group import Group
@@ -8,13 +8,13 @@ from leeward.policy.selection import policy_for
 
 
 def tagged(facts: Facts, inside: Inside) -> list[Group]:
-    """The cluster's groups, none where they could not be read."""
+    """Return the cluster's groups, an empty list where they could not be read."""
     groups = () if isinstance(facts.groups, Unread) else facts.groups
     return [group for group in groups if cluster_of(group.tags, [inside.name])]
 
 
 def selected(facts: Facts, inside: Inside) -> list[tuple[Group, NodePolicy]]:
-    """Those of them that a policy selects, with it; none where the policies are not known."""
+    """Return the cluster's groups that a policy selects, with it; an empty list where the policies are not known."""
     policies = inside.policies
     if isinstance(policies, (Unread, Refused)):
         return []

@@ -1,7 +1,7 @@
-"""Each cluster: EKS has it, it lets our functions in, they may do there what this version does, and they get there.
+"""Checks of each cluster: EKS has it, it admits Leeward's functions, they may do what this version does, and reach it.
 
-What the caller may do says nothing about the functions: their access entry and their ClusterRole are looked at, and
-what fn sync has written down shows whether it got in."""
+The caller's permissions say nothing about the functions: the checks read their access entry and their ClusterRole, and
+the facts that fn sync has recorded show whether it reached the cluster."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -12,13 +12,13 @@ from leeward.model.facts import FRESH_FOR, FactKind, fresh_for
 from leeward.model.times import format_instant
 
 APPLY = f"kubectl apply -f {expected.ROLE_MANIFEST}"
-FROM_THE_CLUSTER = frozenset({FactKind.NODES, FactKind.CNI})  # what only its API server tells
+FROM_THE_CLUSTER = frozenset({FactKind.NODES, FactKind.CNI})  # facts that only its API server has
 _SYNC_LOG = "aws logs tail /aws/lambda/leeward-sync --since 30m"
 _CONFIG_MAP = "CONFIG_MAP"
 
 
 def served(facts: Facts) -> Iterator[Finding]:
-    """The deployment serves it."""
+    """Check that the deployment serves the cluster."""
     if facts.serves is None and not facts.asked:
         unread = next((found for found in facts.functions.values() if isinstance(found, Unread)), None)
         about = About(Check.CLUSTER, "all clusters")
@@ -34,7 +34,7 @@ def served(facts: Facts) -> Iterator[Finding]:
 
 
 def described(inside: Inside) -> Iterator[Finding]:
-    """EKS has it, and it works."""
+    """Check that EKS has the cluster, and that it works."""
     about, found = About(Check.CLUSTER, f"cluster {inside.name}"), inside.described
     if isinstance(found, Unread):
         yield about.unknown(found)
@@ -49,7 +49,7 @@ def described(inside: Inside) -> Iterator[Finding]:
 
 
 def access(inside: Inside) -> Iterator[Finding]:
-    """The role that our functions take on is known to the cluster, as a member of our group."""
+    """Check that the cluster knows the role that Leeward's functions assume, as a member of Leeward's group."""
     about, entry = About(Check.ACCESS_ENTRY, f"cluster {inside.name}"), inside.entry
     group = expected.KUBERNETES_GROUPS[expected.ENTERED_AS]
     if isinstance(entry, Unread):
@@ -69,7 +69,7 @@ def access(inside: Inside) -> Iterator[Finding]:
 
 
 def _by_config_map(about: About, inside: Inside, group: str) -> Finding:
-    """Without an entry the ConfigMap aws-auth may name the role, where the cluster heeds it."""
+    """Check the ConfigMap aws-auth: without an entry it may name the role, where the cluster uses it."""
     role, mapped = inside.served.role if inside.served else "", inside.aws_auth
     mode = "" if isinstance(inside.described, Unread) or not inside.described else inside.described.authentication
     if isinstance(mapped, Unread) and mode != "API":
@@ -88,7 +88,9 @@ def _by_config_map(about: About, inside: Inside, group: str) -> Finding:
 
 
 def api_server(inside: Inside) -> Iterator[Finding]:
-    """It answers. A private one cannot be asked from everywhere, which says nothing about the functions."""
+    """Check that the API server answers. A private one cannot be reached from everywhere, which says nothing about the
+    functions.
+    """
     about, found = About(Check.API_SERVER, f"cluster {inside.name}"), inside.version
     described = inside.described
     private = not isinstance(described, Unread) and described is not None and not described.public
@@ -103,7 +105,7 @@ def api_server(inside: Inside) -> Iterator[Finding]:
 
 
 def roles(inside: Inside) -> Iterator[Finding]:
-    """The cluster's ClusterRoles allow what this version does: that of an older version lacks some of it."""
+    """Check that the cluster's ClusterRoles allow what this version does: those of an older version lack some of it."""
     return _each(Check.CLUSTER_ROLE, inside, inside.roles, _role)
 
 
@@ -131,7 +133,7 @@ def _role(about: About, name: str, found: ClusterRole | None) -> Finding:
 
 
 def _unused(about: About, name: str, said: str) -> Finding:
-    """Only one of the two roles is what functions are; the other one is people's and tools' to use."""
+    """Return a failure for the role that the functions use, a warning for the other one, which people and tools use."""
     return about.failed(said, APPLY) if name == expected.ENTERED_AS else about.warning(said, APPLY)
 
 
@@ -149,7 +151,7 @@ def _said(rule: Rule) -> str:
 
 
 def bindings(inside: Inside) -> Iterator[Finding]:
-    """Each ClusterRole is bound to its group."""
+    """Check that each ClusterRole is bound to its group."""
     return _each(Check.BINDING, inside, inside.bindings, _binding)
 
 
@@ -166,7 +168,7 @@ def _binding(about: About, name: str, found: Binding | None) -> Finding:
 
 
 def sync(facts: Facts, inside: Inside) -> Iterator[Finding]:
-    """When fn sync was there last: it keeps the hooks, and writes down what it has seen with every run."""
+    """Check when fn sync ran last: it keeps the hooks in place, and records its facts with every run."""
     about, found = About(Check.SYNC, f"cluster {inside.name}"), inside.synced
     if isinstance(found, Unread):
         yield about.unknown(found)
@@ -191,13 +193,13 @@ def sync(facts: Facts, inside: Inside) -> Iterator[Finding]:
 
 
 def reach(facts: Facts, inside: Inside) -> Iterator[Finding]:
-    """Whether fn sync gets into the cluster: the only look at it through a function's own eyes."""
+    """Check whether fn sync reaches the cluster: the only observation of it by a function itself."""
     about, found = About(Check.REACH, f"cluster {inside.name}"), inside.synced
     if isinstance(found, Unread):
         yield about.unknown(found)
         return
     if not found or facts.now - max(found.values()) > FRESH_FOR:
-        return  # it did not run: nothing is known of the way
+        return  # it did not run: whether it reaches the cluster is unknown
     seen = found.get(FactKind.NODES)
     if seen is None or facts.now - seen > FRESH_FOR:
         last = f"since {format_instant(seen)}" if seen else "yet"
@@ -210,7 +212,7 @@ def reach(facts: Facts, inside: Inside) -> Iterator[Finding]:
 
 
 def other_deployments(inside: Inside) -> Iterator[Finding]:
-    """Nodes that another deployment of Leeward is terminating: both act on the same cluster."""
+    """Report nodes that another deployment of Leeward is terminating: both act on the same cluster."""
     if not inside.foreign and not isinstance(inside.members, Unread):
         yield About(Check.OTHER_DEPLOYMENT, f"cluster {inside.name}").ok("no other deployment is terminating its nodes")
     for node, owner in sorted(inside.foreign.items()):

@@ -1,4 +1,4 @@
-"""Rules, schedules and event sources: what wakes Leeward is there, switched on, and leads where it should."""
+"""Checks of rules, schedules and event sources: what invokes Leeward exists, is enabled, and has the right target."""
 
 from collections.abc import Iterator, Mapping
 
@@ -12,17 +12,17 @@ _ON_ITS_WAY = frozenset({"Creating", "Enabling", "Updating"})
 
 
 def rules(facts: Facts) -> Iterator[Finding]:
-    """What EventBridge tells us."""
+    """Check the rules by which EventBridge notifies Leeward."""
     yield from _each(facts, Check.RULE, "rule", {**expected.RULES, **_webhooks(facts)})
 
 
 def schedules(facts: Facts) -> Iterator[Finding]:
-    """What Leeward does again and again."""
+    """Check the schedules of Leeward's recurring work."""
     yield from _each(facts, Check.SCHEDULE, "schedule", expected.SCHEDULES)
 
 
 def sources(facts: Facts) -> Iterator[Finding]:
-    """What Lambda reads for our functions."""
+    """Check the sources that Lambda reads for Leeward's functions."""
     for function, parts in expected.SOURCES.items():
         about = About(Check.EVENT_SOURCE, f"event source of {function}")
         listed = facts.sources.get(function, ())
@@ -72,7 +72,7 @@ def _aimed(facts: Facts, about: About, name: str, target: str) -> Finding:
 
 
 def _webhooks(facts: Facts) -> dict[str, str]:
-    """A rule for each cluster that names a webhook, whatever its target; a name that was cut is not looked for."""
+    """Return a rule for each cluster that names a webhook, whatever its target; names that were cut are left out."""
     named = {}
     for inside in facts.clusters:
         name = f"leeward-{inside.name}-told"

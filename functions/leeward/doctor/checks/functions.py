@@ -1,4 +1,4 @@
-"""The functions, the state machines and the table: there, able to run, and running without errors."""
+"""Checks of the functions, the state machines and the table: they exist, can run, and run without errors."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ _LOGS = "aws logs tail /aws/lambda/{name} --since 1h --filter-pattern ERROR"
 
 
 def functions(facts: Facts) -> Iterator[Finding]:
-    """Each is there, and can be called."""
+    """Check that each function exists, and can be called."""
     for name, found in facts.functions.items():
         about = About(Check.FUNCTION, f"function {name}")
         if isinstance(found, Unread):
@@ -38,7 +38,7 @@ def _function(about: About, name: str, found: Function) -> Finding:
 
 
 def errors(facts: Facts) -> Iterator[Finding]:
-    """Of the last hour. What was failed is mostly done again; who reads the log knows whether."""
+    """Report failures in the last hour. Most are retried; check the log."""
     if isinstance(facts.counts, Unread):
         yield About(Check.FUNCTION_ERRORS, "all functions").unknown(facts.counts)
         return
@@ -55,7 +55,7 @@ def errors(facts: Facts) -> Iterator[Finding]:
 
 
 def machines(facts: Facts) -> Iterator[Finding]:
-    """Each is there and active."""
+    """Check that each state machine exists and is active."""
     for name, status in facts.machines.items():
         about = About(Check.STATE_MACHINE, f"state machine {name}")
         if isinstance(status, Unread):
@@ -67,7 +67,7 @@ def machines(facts: Facts) -> Iterator[Finding]:
 
 
 def table(facts: Facts) -> Iterator[Finding]:
-    """There, with the index that open records are found by and the stream that events are told from."""
+    """Check that the table exists, with the index that finds open records and the stream that feeds events."""
     about = About(Check.TABLE, f"table {expected.TABLE}")
     if isinstance(facts.table, Unread):
         yield about.unknown(facts.table)

@@ -1,4 +1,5 @@
-"""What works against Leeward in a selected group: suspended processes, instance refreshes, hooks that hold for ever."""
+"""Checks for what works against Leeward in a selected group: suspended processes, instance refreshes, hooks that never
+release an instance."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -15,7 +16,7 @@ _SWEEP_LOG = "aws logs tail /aws/lambda/leeward-sweep --since 30m"
 
 
 def processes(facts: Facts, inside: Inside) -> Iterator[Finding]:
-    """Nothing that Leeward needs is suspended."""
+    """Check that no process that Leeward needs is suspended."""
     for group, _ in selected(facts, inside):
         about = About(Check.PROCESSES, f"group {group.name}")
         stopped = [process for process in NEEDED if process in group.suspended]
@@ -30,7 +31,7 @@ def processes(facts: Facts, inside: Inside) -> Iterator[Finding]:
 
 
 def refreshes(facts: Facts, inside: Inside) -> Iterator[Finding]:
-    """Somebody else replaces its nodes, by rules of his own."""
+    """Report instance refreshes: another controller replaces the group's nodes by its own rules."""
     for group, _ in selected(facts, inside):
         about = About(Check.INSTANCE_REFRESH, f"group {group.name}")
         found = inside.refreshes.get(group.name, ())
@@ -47,7 +48,7 @@ def refreshes(facts: Facts, inside: Inside) -> Iterator[Finding]:
 
 
 def lifecycle(facts: Facts, inside: Inside) -> Iterator[Finding]:
-    """Instances that a hook holds, and that no open termination of ours leads out."""
+    """Report instances that a hook holds, and that no open termination of Leeward completes."""
     if isinstance(facts.records, Unread):
         return
     known = {record.instance for record in facts.records}
@@ -82,7 +83,7 @@ def _named(hooks: Sequence[LifecycleHook]) -> str:
 
 
 def _answered(inside: Inside, policy: NodePolicy, hooks: Sequence[LifecycleHook]) -> str:
-    """Of ours the sweep takes care, of others nobody here does."""
+    """Return the fix: the minute reconciler answers Leeward's hooks, the owner of any other hook answers that one."""
     if any(is_ours(hook, policy, inside.queue_arns) for hook in hooks):
         return (
             f"the sweep takes it up within a minute, a launch when its node is Ready; where it stays so, {_SWEEP_LOG}"

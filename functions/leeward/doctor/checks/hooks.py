@@ -1,5 +1,7 @@
-"""Our terminate hook on each selected group, as fn sync puts it there: the same rule decides here what is missing.
-Hooks of the group's owner that are ours to answer have to outlast sweeps that fail."""
+"""Checks of Leeward's terminate hook on each selected group: the rule by which fn sync creates it decides what is
+missing.
+
+Hooks of the group's owner that Leeward answers have to outlast failed runs of the minute reconciler."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +15,7 @@ from leeward.policy.document import ClusterPolicies, NodePolicy
 from leeward.policy.selection import is_ours
 from leeward.sync.hooks import left_over_hook, missing_hook
 
-SHORTEST = 300  # seconds: a sweep comes once a minute, and some fail (docs/designs/which-hooks-are-ours.md)
+SHORTEST = 300  # seconds: the reconciler runs once a minute, and some runs fail (docs/designs/which-hooks-are-ours.md)
 _SHORT = {
     True: ("launch", "an instance that boots longer ends where a sweep fails"),
     False: ("terminate", "an instance ends with its pods where its event is lost and a sweep fails"),
@@ -23,8 +25,8 @@ _PUT = f"fn sync puts it there within five minutes; if it does not, {_NOW} says 
 
 
 def hooks(facts: Facts, inside: Inside) -> Iterator[Finding]:
-    """Our terminate hook is there as fn sync puts it: without it a scale-in ends nodes undrained. No other hook of
-    ours is too short.
+    """Check that Leeward's terminate hook is as fn sync creates it: without it a scale-in ends nodes undrained. No
+    other hook of Leeward may be too short.
     """
     policies = inside.policies
     if isinstance(policies, (Unread, Refused)):
@@ -68,7 +70,7 @@ def _left_over(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Case:
-    """A selected group with its hooks."""
+    """Selected group with its hooks."""
 
     group: Group
     policy: NodePolicy
@@ -77,12 +79,12 @@ class _Case:
 
     @property
     def there(self) -> LifecycleHook | None:
-        """The hook of our name, whoever put it there."""
+        """Hook with Leeward's name, created by any writer."""
         return next((hook for hook in self.hooks if hook.name == well_known.TERMINATE_HOOK), None)
 
     @property
     def switched_off(self) -> bool:
-        """fn sync puts none there on purpose."""
+        """True if fn sync creates none on purpose."""
         settings = self.policies.settings
         return settings.paused or not settings.interruption or not self.policy.interruption.enabled
 

@@ -1,4 +1,4 @@
-"""Groups that LaunchInstances does not serve, as the last terminations, upgrades and disruption runs have met it."""
+"""Groups that LaunchInstances does not serve, as the last terminations, upgrades and disruption runs found."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ INSTEAD = "replacements come by the desired size, in zones that the group choose
 
 
 def launches(facts: Facts, inside: Inside) -> Iterator[Finding]:
-    """A warning with cause and fix: nodes are still replaced, but not ahead of a drain in a named subnet."""
+    """Warn with cause and fix: nodes are still replaced, but not ahead of a drain in a named subnet."""
     for group, _ in selected(facts, inside):
         about = About(Check.LAUNCHES, f"group {group.name}")
         reason = _refusal(facts, inside, group)
@@ -24,7 +24,7 @@ def launches(facts: Facts, inside: Inside) -> Iterator[Finding]:
 
 
 def _refusal(facts: Facts, inside: Inside, group: Group) -> str:
-    """What was said last, empty where every launch was served."""
+    """Return the last refusal, empty where every launch was served."""
     if not group.launch_template:
         return "ValidationError: the group has a launch configuration"
     records = () if isinstance(facts.records, Unread) else facts.records

@@ -1,4 +1,5 @@
-"""The way from functions in a VPC to AWS's APIs: a route out of their subnets, or an endpoint for each service."""
+"""Checks of the path from functions in a VPC to AWS's APIs: a route out of their subnets, or an endpoint for each
+service."""
 
 from collections.abc import Iterator
 
@@ -8,7 +9,7 @@ from leeward.doctor.finding import About, Check, Finding
 
 
 def endpoints(facts: Facts) -> Iterator[Finding]:
-    """One finding for each endpoint that is missing, with what happens without it."""
+    """Report each endpoint that is missing, with the effect of its absence."""
     found = facts.network
     if found is None:
         yield About(Check.VPC_ENDPOINT, "all functions").ok("none runs in a VPC")

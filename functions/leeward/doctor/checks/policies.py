@@ -1,4 +1,4 @@
-"""What is written down for each cluster: it can be understood, it selects something, and nothing is switched off."""
+"""Checks of each cluster's policies: they can be parsed, select a group, and switch nothing off."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ _MEND = "mend the policy file that the settings name and cdk deploy"
 
 
 def written(inside: Inside) -> Iterator[Finding]:
-    """There, and understood by this version."""
+    """Check that policies exist, and that this version understands them."""
     about, found = About(Check.POLICIES, f"cluster {inside.name}"), inside.policies
     if isinstance(found, Unread):
         yield about.unknown(found)
@@ -29,7 +29,7 @@ def written(inside: Inside) -> Iterator[Finding]:
 
 
 def switches(inside: Inside) -> Iterator[Finding]:
-    """What somebody has switched off on purpose, and may have forgotten."""
+    """Report features that were switched off on purpose, and may have been forgotten."""
     if isinstance(inside.policies, (Unread, Refused)):
         return
     about, settings = About(Check.SWITCHES, f"cluster {inside.name}"), inside.policies.settings
@@ -45,7 +45,7 @@ def switches(inside: Inside) -> Iterator[Finding]:
 
 
 def selection(facts: Facts, inside: Inside) -> Iterator[Finding]:
-    """Each policy selects a group: one with a misspelled name selects none, and nobody says so."""
+    """Check that each policy selects a group: one with a misspelled name selects none, without any error."""
     policies = inside.policies
     if isinstance(policies, (Unread, Refused)) or not policies.policies:
         return
@@ -64,7 +64,9 @@ def selection(facts: Facts, inside: Inside) -> Iterator[Finding]:
 
 
 def _none(about: About, number: int, policies: ClusterPolicies, groups: list[Group], *, alone: bool) -> Finding:
-    """Nothing at all is selected there, or only this policy is idle; an earlier one may have taken its groups."""
+    """Report a policy that selects no group: no policy selects one, or only this policy is idle; an earlier one may
+    have taken its groups.
+    """
     policy = policies.policies[number]
     would = [group for group in groups if selects(policy.selector, group.name, group.tags)]
     if would:

@@ -1,4 +1,5 @@
-"""The queues: there, joined, open to our rules, read in time, and nothing lies where nobody looks."""
+"""Checks of the queues: they exist, are joined, admit Leeward's rules, are read in time, and hold no unread dead
+letters."""
 
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
@@ -13,7 +14,7 @@ OLDEST = 60  # seconds a message may wait: half of what a spot warning leaves
 
 
 def queues(facts: Facts) -> Iterator[Finding]:
-    """Each is there; what fails in those that fn interruption reads goes to their dead-letter queue."""
+    """Check that each exists; failed messages of those that fn interruption reads go to their dead-letter queue."""
     for name, found in facts.queues.items():
         about = About(Check.QUEUE, f"queue {name}")
         if isinstance(found, Unread):
@@ -28,7 +29,7 @@ def queues(facts: Facts) -> Iterator[Finding]:
 
 
 def policy(facts: Facts) -> Iterator[Finding]:
-    """Every rule that fills a queue may send: EventBridge tells nobody when it may not."""
+    """Check that every rule that fills a queue may send: EventBridge gives no notice when it may not."""
     for queue in expected.READ_QUEUES:
         about = About(Check.QUEUE_POLICY, f"queue {queue}")
         found = facts.queues.get(queue)
@@ -44,7 +45,7 @@ def policy(facts: Facts) -> Iterator[Finding]:
 
 
 def age(facts: Facts) -> Iterator[Finding]:
-    """How long the oldest message waits."""
+    """Check how long the oldest message waits."""
     about = About(Check.QUEUE_AGE, f"queue {expected.QUEUE}")
     seconds = facts.oldest_message
     if isinstance(seconds, Unread):
@@ -59,7 +60,7 @@ def age(facts: Facts) -> Iterator[Finding]:
 
 
 def dead_letters(facts: Facts) -> Iterator[Finding]:
-    """What could not be read or handled is somebody's to look at; what could not be told concerns no node."""
+    """Report dead letters: unreadable or failed messages need an operator; undelivered events concern no node."""
     for name in (expected.DEAD_LETTERS, expected.UNDELIVERED):
         about = About(Check.DEAD_LETTERS, f"queue {name}")
         found = facts.queues.get(name)
@@ -92,7 +93,7 @@ def _admits(queue: Queue, rule: str) -> bool:
 
 
 def _allows(statement: Mapping[str, Any], rule: str) -> bool:
-    """For EventBridge, from this rule. A statement without a condition lets every rule in."""
+    """Return whether the statement admits EventBridge, from this rule. One without a condition admits every rule."""
     if statement.get("Effect") != "Allow":
         return False
     principal = statement.get("Principal")

@@ -1,4 +1,4 @@
-"""Runs: executions that ended badly, and records that stay open although nothing brings them to an end."""
+"""Checks of runs: executions that failed, and open records that no execution completes."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -13,15 +13,15 @@ from leeward.policy.document import DrainPolicy
 from leeward.policy.selection import policy_for
 from leeward.upgrade.record import ControlRequest
 
-SWEPT = timedelta(minutes=20)  # the sweep comes every minute, and rests up to fifteen after failures
-LAUNCH_AND_END = timedelta(minutes=30)  # what a termination takes beside its policy's own times
+SWEPT = timedelta(minutes=20)  # the reconciler runs every minute, and pauses up to fifteen after failures
+LAUNCH_AND_END = timedelta(minutes=30)  # time of a termination beside its policy's own times
 LONGEST_ROUND = timedelta(days=1)
 _SWEEP_LOG = "aws logs tail /aws/lambda/leeward-sweep --since 1h: it says why it does not"
 _SHOWN = 160  # characters of a cause
 
 
 def executions(facts: Facts) -> Iterator[Finding]:
-    """Of the last day. What failed is mostly tried again; its cause says what would help."""
+    """Report failures of the last day. Most are retried; the cause names the fix."""
     for machine, found in facts.failures.items():
         about = About(Check.EXECUTIONS, f"state machine {machine}")
         if isinstance(found, Unread):
@@ -51,11 +51,11 @@ def _execution_arn(facts: Facts, machine: str, name: str) -> str:
 
 
 def records(facts: Facts) -> Iterator[Finding]:
-    """Open terminations: each has an execution, or will have one at the next sweep, and does not take too long."""
+    """Check open terminations: each has an execution, or gets one at the next reconcile, and is not too slow."""
     about = About(Check.RECORD, "all terminations")
     records, running = facts.records, facts.running
     if not facts.clusters:
-        return  # through none of them the table was read
+        return  # the table was read through none of them
     if isinstance(records, Unread):
         yield about.unknown(records)
     elif isinstance(running, Unread):
@@ -76,14 +76,14 @@ def _record(facts: Facts, record: TerminationRecord, running: frozenset[str]) ->
             yield about.warning(f"execution {name} leads it out since {format_instant(claimed)}{held}", fix)
     elif _waits(record, facts.now):
         return
-    elif facts.now - max(record.times.values(), default=claimed) > SWEPT:  # one that rests has a time that is to come
+    elif facts.now - max(record.times.values(), default=claimed) > SWEPT:  # one in cooldown has a time in the future
         since = format_instant(claimed)
         why = f": {record.failure}" if record.failure else ""
         yield about.failed(f"its termination is open since {since} and no execution works on it{why}", _SWEEP_LOG)
 
 
 def _waits(record: TerminationRecord, now: datetime) -> bool:
-    """For budgets: nothing but maintenance that is still to come wants the instance."""
+    """Return whether it waits for budgets: only maintenance that is still to come is a cause."""
     return bool(maintenance(record, now)) and all(cause.kind is CauseKind.SCHEDULED_CHANGE for cause in record.causes)
 
 
@@ -94,7 +94,7 @@ def _allowed(facts: Facts, record: TerminationRecord) -> timedelta:
 
 
 def _drain_of(facts: Facts, record: TerminationRecord) -> DrainPolicy:
-    """Of its policy, as far as that is known."""
+    """Return the drain policy of its group, as far as that is known."""
     for inside in facts.clusters:
         if inside.name != record.subject.cluster or isinstance(inside.policies, (Unread, Refused)):
             continue
@@ -107,7 +107,7 @@ def _drain_of(facts: Facts, record: TerminationRecord) -> DrainPolicy:
 
 
 def upgrades(facts: Facts) -> Iterator[Finding]:
-    """Upgrades that were begun and on which nothing works any more."""
+    """Report upgrades that were begun and that no execution works on any more."""
     for inside in facts.clusters:
         for group, found in inside.upgrades.items():
             about = About(Check.UPGRADE, f"group {group}")
@@ -131,7 +131,7 @@ def _upgrade(about: About, inside: Inside, found: Upgrade) -> Finding:
 
 
 def rounds(facts: Facts) -> Iterator[Finding]:
-    """A disruption round is a matter of minutes, of hours where drains are blocked."""
+    """Check the open round: it takes minutes, or hours where drains are blocked."""
     for inside in facts.clusters:
         about = About(Check.ROUND, f"cluster {inside.name}")
         if isinstance(inside.round, Unread):

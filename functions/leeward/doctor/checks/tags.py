@@ -1,4 +1,4 @@
-"""The tags by which a group is a cluster's: without them Leeward leaves it alone, and says so nowhere else."""
+"""Checks of the tags that assign a group to a cluster: without them Leeward ignores it, and reports that only here."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from leeward.policy.selection import selects
 
 
 def tags(facts: Facts, inside: Inside) -> Iterator[Finding]:
-    """A group is the cluster's by its tags, and our roles may change it by the tags' values."""
+    """Check the tags: they assign a group to the cluster, and by their values Leeward's roles may change it."""
     about, policies = About(Check.TAGS, f"cluster {inside.name}"), inside.policies
     if isinstance(facts.groups, Unread):
         yield about.unknown(facts.groups)
@@ -42,8 +42,8 @@ def _value(cluster: str, group: Group) -> Iterator[Finding]:
 
 
 def _missing(inside: Inside, group: Group, policies: ClusterPolicies) -> Iterator[Finding]:
-    """Without a tag Leeward leaves it alone, although a policy would select it. Its members show whose it is; where
-    they cannot, only a policy that spells (a part of) its name does.
+    """Report untagged groups: Leeward ignores them, although a policy would select them. A group's members show its
+    cluster; where they cannot, only a policy that spells (a part of) its name does.
     """
     policy = next((one for one in policies.policies if selects(one.selector, group.name, group.tags)), None)
     if policy is None:
