@@ -88,8 +88,15 @@ def ending(instance: str, activities: Sequence[ScalingActivity], launched: datet
     own = next((activity for activity in activities if activity.leaves == instance), None)
     if own is None:
         return Ending.UNKNOWN
-    ours = _ASKED_FOR in own.cause and (launched is None or own.at >= launched)
+    ours = by_request(own) and (launched is None or own.at >= launched)
     return Ending.SHRUNK if ours else Ending.REPLACED
+
+
+def by_request(activity: ScalingActivity) -> bool:
+    """Return whether a request took the instance out with decrement: TerminateInstance, DetachInstances or
+    EnterStandby.
+    """
+    return _ASKED_FOR in activity.cause
 
 
 def candidates(group: Group, instances: Mapping[str, Instance]) -> tuple[GroupInstance, ...]:

@@ -4,12 +4,14 @@ Everything is decided on one observation, written into the record in one conditi
 Killed before the write, nothing has happened; killed after it, the next turn finds in the record what was still to
 be done."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from leeward.model.group import ScalingActivity
 from leeward.model.launch_refusal import EVENT, sentence
 from leeward.ports import Ports
 from leeward.snapshot.gather import read_specs
+from leeward.termination.capacity_ledger import by_request, shrunk_since
 from leeward.upgrade import drain_selection
 from leeward.upgrade.budget_arbitration import still_allowed
 from leeward.upgrade.capacity_ledger import LedgerView, conclude, dropped, held_back, seen_sizes
@@ -21,7 +23,7 @@ from leeward.upgrade.pause import allowed, with_canary
 from leeward.upgrade.pod_capacity import PodCapacity
 from leeward.upgrade.record import UpgradeRecord, tag_for
 from leeward.upgrade.scale_down_protection import keep
-from leeward.upgrade.scene import Scene, has_shrunk, look, owed_by_others
+from leeward.upgrade.scene import Scene, look, owed_by_others
 from leeward.upgrade.status import zones_to_serve
 from leeward.upgrade.surge_launches import launches
 from leeward.upgrade.surge_orders import DESIRED_SIZE, fulfil, order
@@ -118,11 +120,33 @@ def _resized(record: UpgradeRecord, scene: Scene, ports: Ports) -> UpgradeRecord
     """
     if record.others_scaled is not None:
         return record
+    activities = ports.groups.activities(record.group, record.measured)
+    shrunk = shrunk_since(activities, record.measured)
+    record = _without_taken(record, scene, activities, ports)
     desired = scene.group.desired
     mine = record.desired + len(record.debts) + record.raised
     others = owed_by_others(scene.group, ports) if desired > mine else 0
-    shrunk = has_shrunk(record, ports)
     return seen_sizes(record, desired=desired, owed_by_others=others, shrunk=shrunk, now=ports.clock.now())
+
+
+def _without_taken(
+    record: UpgradeRecord, scene: Scene, activities: Sequence[ScalingActivity], ports: Ports
+) -> UpgradeRecord:
+    """Lower the size to give back by the instances that others took out of the group, with decrement, between the
+    measuring of that size and the first launch: a launch may hang for minutes. Later decrements are by owners who saw
+    the larger size. Terminations of Leeward are left out: the measured size knows of their launches.
+    """
+    first = min((scene.instances[new].launched for new in record.debts if new in scene.instances), default=None)
+    if first is None or first <= record.measured:
+        return record
+    taken = {
+        activity.leaves
+        for activity in activities
+        if activity.leaves is not None and by_request(activity) and record.measured <= activity.at < first
+    }
+    records = ports.claims.read_all(taken) if taken else {}
+    taken -= {name for name, one in records.items() if name in one.payers.values()}
+    return replace(record, desired=max(record.desired - len(taken), 0), sized=first)
 
 
 def adopted(record: UpgradeRecord, scene: Scene) -> UpgradeRecord:

@@ -136,11 +136,6 @@ def _owed(termination: TerminationRecord) -> int:
     return sum(not capacity_ledger.of_upgrade(debt) for debt in capacity_ledger.debts(termination))
 
 
-def has_shrunk(record: UpgradeRecord, ports: Ports) -> bool:
-    """Return whether another writer has set a smaller size since the upgrade began; it never does that itself."""
-    return capacity_ledger.shrunk_since(ports.groups.activities(record.group, record.measured), record.measured)
-
-
 def fresh_record(group: Group, cluster: str, policy: NodePolicy, asked: Asked, ports: Ports) -> UpgradeRecord:
     """Return the record of an upgrade that has not begun: its target is determined later."""
     return UpgradeRecord(

@@ -7,6 +7,14 @@ UPGRADE = "leeward.upgrade"
 
 OF_UPGRADE_EDGES = (
     Planted(
+        name="what an owner takes out while the first launch hangs is given back",
+        story="takes the size of before the launches for what the owner wants",
+        edits=(
+            edit("leeward.upgrade.rollout._without_taken", "if first is None or first <= record.measured:", "if True:"),
+        ),
+        tests=("tests/unit/upgrade/test_rollout.py",),
+    ),
+    Planted(
         name="the launch of a termination claimed just now is counted as the group's size",
         story="finds the other terminations of the group in the index of open records alone",
         edits=(

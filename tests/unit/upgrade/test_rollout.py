@@ -1,9 +1,20 @@
 """One turn of a running upgrade, run again after a step that was killed."""
 
-from leeward.model.termination import CauseKind
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from leeward.model.group import ScalingActivity
+from leeward.model.termination import Cause, CauseKind
 from leeward.upgrade.run import Next
 from leeward.upgrade.steps import STEPS
-from tests.unit.upgrade.test_stalled import OLD, RUN, a_rolling_group, draining
+from tests.fakes.builders import GROUP, a_subject
+from tests.fakes.clock import START
+from tests.unit.upgrade.test_stalled import NEW, OLD, RUN, a_rolling_group, draining
+
+CAUSE = Cause(id="event-1", kind=CauseKind.SPOT_INTERRUPTION, at=START)
+TAKEN = "instance i-0ccc was taken out of service in response to a user request, shrinking the capacity from 3 to 2."
 
 
 def test_a_node_that_a_killed_step_has_chosen_is_drained_by_the_next_one():
@@ -24,3 +35,33 @@ def test_a_node_that_ended_before_it_was_claimed_is_gone():
     STEPS["drain"](RUN, {}, system.ports)
     assert not system.claims.records
     assert system.upgrades.records["web-a"].finished == 1
+
+
+def launched_late(taken_after, *, paid=False):
+    """Measured as three, the launch hung for five minutes; meanwhile an instance was taken out with decrement."""
+    system = a_rolling_group()
+    start = system.clock.now()
+    launched = start + timedelta(minutes=5)
+    system.instances.put(replace(system.instances.known[NEW], launched=launched))
+    system.groups.history.append((GROUP, ScalingActivity(at=start + taken_after, cause=TAKEN, leaves="i-0ccc")))
+    if paid:
+        system.claims.claim(a_subject("i-0ccc"), replace(CAUSE, at=start), start)
+        system.claims.note("i-0ccc", payers={"i-0ccc": "i-0ccc"})
+    draining(system, desired=3, sized=start, debts={NEW: ""}, proven=None)
+    system.clock.advance(minutes=6)
+    STEPS["drain"](RUN, {}, system.ports)
+    return system.upgrades.records[GROUP], launched
+
+
+def test_an_instance_taken_out_before_the_first_launch_is_not_in_the_size_that_is_given_back():
+    record, launched = launched_late(timedelta(minutes=2))
+    assert (record.desired, record.sized) == (2, launched)
+
+
+@pytest.mark.parametrize("after", [timedelta(minutes=-1), timedelta(minutes=5, seconds=30)])
+def test_one_taken_out_before_the_measuring_or_by_an_owner_who_saw_the_larger_size_changes_nothing(after):
+    assert launched_late(after)[0].desired == 3
+
+
+def test_a_termination_that_paid_for_its_own_launch_changes_nothing():
+    assert launched_late(timedelta(minutes=2), paid=True)[0].desired == 3
