@@ -52,7 +52,7 @@ class SimGroupChanges:
             self.raised.append((group, there.desired, there.maximum))
 
     def put_back_maximum(self, group: str, maximum: int) -> bool:
-        """Lower MaxSize to `maximum`, but not below the desired size; return whether it is there."""
+        """Lower MaxSize to `maximum`. False where the desired size is above it."""
         there = self._there(group)
         if there.desired > maximum:
             return False

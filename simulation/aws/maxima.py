@@ -21,7 +21,7 @@ class SimMaxima:
         return {name: self.items[name] for name in groups if name in self.items}
 
     def write(self, item: RaisedMaximum) -> RaisedMaximum | None:
-        """Write the item, only at the version that the caller read; None where that is stale."""
+        """Write the item, only at the version that the caller read; None otherwise."""
         there = self.items.get(item.group)
         if item.version != (there.version if there is not None else 0):
             return None

@@ -22,7 +22,7 @@ class SimRounds:
         return self.records.get(cluster)
 
     def write(self, record: RoundRecord) -> RoundRecord | None:
-        """Write the record, only at the version that the caller read, of the same round; None where that is stale."""
+        """Write the record, only at the version that the caller read, of the same round; None otherwise."""
         there = self.records.get(record.cluster)
         if record.version:
             free = there is not None and (there.version, there.number) == (record.version, record.number)

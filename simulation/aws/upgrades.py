@@ -27,7 +27,7 @@ class SimUpgrades:
         return {name: self.records[name] for name in groups if name in self.records}
 
     def write(self, record: UpgradeRecord) -> UpgradeRecord | None:
-        """Write the record, only at the version that the caller read, of the same upgrade; None where that is stale."""
+        """Write the record, only at the version that the caller read, of the same upgrade; None otherwise."""
         there = self.records.get(record.group)
         if record.version:
             free = there is not None and (there.version, there.began) == (record.version, record.began)
