@@ -35,8 +35,8 @@ class Hold:
 
 
 class Rule(StrEnum):
-    """Rules of a run. The first seventeen, IN_SERVICE and VOLUMES hold always, REST for the whole run, the others at
-    the end.
+    """Rules of a run. Those before REST, IN_SERVICE, VOLUMES and SPENT hold always, REST for the whole run, the others
+    at the end.
     """
 
     EVICTION = "no eviction that a PodDisruptionBudget forbids"
