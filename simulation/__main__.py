@@ -29,7 +29,7 @@ TELL_EVERY = 25  # seeds
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit code 0 when nothing was found, 1 for violations, 2 for a wrong command line."""
+    """Run the command. Exit code 0 when nothing was found, 1 for violations, 2 for a wrong command line."""
     options = _parser().parse_args(arguments)
     if options.record:
         return _record(_cases(options)[0], options.record)
@@ -51,17 +51,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(seed: int, hours: float, per_hour: float, faults: Faults) -> Outcome:
-    """The world of one seed: its fleet, what arrives and what goes wrong all come from it."""
+    """Run the world of one seed: its fleet, its arrivals and its faults all come from it."""
     return Case(seed=seed, hours=hours, per_hour=per_hour, faults=faults).run()
 
 
 def world_of(seed: int, hours: float, per_hour: float, faults: Faults, nodes: int | None = None) -> World:
-    """The same before it runs, for whoever watches it."""
+    """Build the same world before it runs, for a caller that watches it."""
     return Case(seed=seed, hours=hours, per_hour=per_hour, faults=faults, nodes=nodes).world()
 
 
 def _record(case: Case, path: Path) -> int:
-    """One seed's run as a run record for `leeward report`."""
+    """Write one seed's run as a run record for `leeward report`."""
     world = case.world()
     recorder = Recorder(world, case.hours)
     outcome = world.run(case.hours)
@@ -88,7 +88,7 @@ def _cases(options: argparse.Namespace) -> Sequence[Case]:
 
 
 def _features(options: argparse.Namespace, seed: int) -> tuple[str, ...]:
-    """As the seed says, or those that are named."""
+    """Return the features that the seed draws, or those that are named."""
     if options.features == DRAWN:
         return tuple(sorted(drawn(seed)))
     try:

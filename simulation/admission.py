@@ -1,4 +1,4 @@
-"""An admission webhook that fails: the API server answers 500 for what it is asked about one workload's pods."""
+"""Admission webhook that fails: the API server answers 500 for requests about one workload's pods."""
 
 from collections.abc import Callable
 
@@ -11,13 +11,13 @@ TRIES = 2  # of the client
 
 
 class Webhook:
-    """Called before each write; answers what the API server says, None where it admits the request."""
+    """Gate that is called before each write; returns the API server's answer, None where it admits the request."""
 
     def __init__(self, cluster: Cluster, injector: Injector, sleep: Callable[[float], None]) -> None:
         self._cluster, self._injector, self._sleep = cluster, injector, sleep
 
     def __call__(self, request: Request) -> Answer | None:
-        """Only evictions are its own."""
+        """Check a request; only evictions concern it."""
         if request.resource != "pods/eviction" or not self._injector.refused:
             return None
         namespace, _, name = request.path.partition("/")

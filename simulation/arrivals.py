@@ -1,6 +1,6 @@
-"""What happens to a fleet from outside: AWS takes instances, people and other controllers meddle, and troubles begin.
+"""Arrivals from outside of a fleet: AWS takes instances, operators and other controllers intervene, and troubles begin.
 
-Each arrival chooses among what is there at its moment, so that every plan fits every fleet."""
+Each arrival chooses among what exists at its moment, so that every plan fits every fleet."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +26,7 @@ SCALER = "a scaling policy"
 
 
 class Arrivals:
-    """Plays a plan. `over` ends it; `counts` by kind."""
+    """Player of a plan. `over` ends it; `counts` by kind."""
 
     def __init__(self, scene: Scene, plan: Sequence[ArrivalPlan]) -> None:
         self._scene, self._plan = scene, plan
@@ -77,7 +77,7 @@ class Arrivals:
         return play
 
     def _scale_in(self, pick: int) -> None:
-        """One instance goes and the group shrinks by it."""
+        """Terminate one instance and shrink the group by it."""
         if (member := subject(self._scene, pick)) and self._scene.fleet.groups[member.group].desired > 1:
             terminate(self._scene, member, SCALER, decrement=True)
 
@@ -87,7 +87,7 @@ class Arrivals:
         set_desired(self._scene, group, group.desired + 1, SCALER)
 
     def _collision(self, pick: int) -> None:
-        """A warning, a scale-in and an operator's drain of one instance at the same time, in any order."""
+        """Cause a warning, a scale-in and an operator's drain of one instance at the same time, in any order."""
         member = subject(self._scene, pick, spot=True) or subject(self._scene, pick)
         if member is None:
             return
@@ -103,7 +103,7 @@ class Arrivals:
             cause()
 
     def _alarm_rings(self, pick: int) -> None:
-        """One of those that exist; only upgrades with a canary look at them."""
+        """Put one of the existing alarms into ALARM; only upgrades with a canary read them."""
         alarms = self._scene.system.alarms
         if names := sorted(alarms.known):
             self._scene.say(f"alarm {names[pick % len(names)]} rings")
@@ -123,7 +123,7 @@ class Troubles:
         self._scene, self._operators = scene, Operators(scene)
 
     def begin(self) -> None:
-        """Throw the dice each minute; zones balance every ten."""
+        """Draw faults each minute; zones balance every ten."""
         self._scene.timeline.every(60, self._minute, "troubles")
         self._scene.timeline.every(ZONE_BALANCE_EVERY, self._scene.fleet.balance_zones, "zones balance")
 
@@ -166,7 +166,7 @@ class Troubles:
 
 
 def stop_one(scene: Scene, pick: int) -> None:
-    """An operator stops one of the open executions."""
+    """Stop one of the open executions, as an operator does."""
     names = sorted(scene.system.machine.executions)
     if names:
         scene.say(f"an operator stops {names[pick % len(names)]}")

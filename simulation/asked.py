@@ -1,6 +1,7 @@
-"""What was asked of instances, written down by the simulated AWS and by the people of the world when it happened.
+"""Requests about instances, recorded by the simulated AWS and by the operators of the world when they happened.
 
-The rules take from here when EC2 takes an instance and who wants pods deleted. Nothing of it is the product's word."""
+The rules read from here when EC2 takes an instance and which requests delete pods. Nothing of it comes from the
+product."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """Who asks for an instance to go."""
+    """Source of a request that an instance terminates."""
 
     SPOT = "spot"
     RESERVATION = "capacity reservation"  # is taken back, and the instance with it
@@ -18,13 +19,13 @@ class Kind(StrEnum):
     ILL = "ill"  # its kubelet has fallen silent
 
 
-WARNINGS = frozenset({Kind.SPOT, Kind.RESERVATION})  # two minutes ahead, and never called off
+WARNINGS = frozenset({Kind.SPOT, Kind.RESERVATION})  # two minutes ahead, and never cancelled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """`at` in seconds since 1970. `key` names an event that may be announced again; `takes`: when EC2 takes it;
-    `deletes`: a drain by hand whose flags let pods be deleted past their budgets, or give them another grace.
+    """One request. `at` in seconds since 1970. `key` names an event that may be announced again; `takes`: when EC2
+    takes it; `deletes`: a manual drain whose flags let pods be deleted past their budgets, or give them another grace.
     """
 
     at: float
@@ -33,34 +34,34 @@ class Asked:
     key: str = ""
     takes: float | None = None
     deletes: bool = False
-    called_off: bool = False  # the event stands no more
+    called_off: bool = False  # the event is cancelled
 
 
 class AskedOf:
-    """All that was asked, by instance. Fed with a journal as it grows."""
+    """All requests, by instance. Fed with a journal as it grows."""
 
     def __init__(self) -> None:
         self._by_instance: dict[str, list[Asked]] = {}
         self._seen = 0
 
     def read(self, journal: Sequence[Asked]) -> None:
-        """Take in what is new."""
+        """Add the new entries."""
         if len(journal) > self._seen:
             for asked in journal[self._seen :]:
                 self._by_instance.setdefault(asked.instance, []).append(asked)
             self._seen = len(journal)
 
     def of(self, instance: str) -> Sequence[Asked]:
-        """In the order of time."""
+        """Return the requests about the instance, in the order of time."""
         return self._by_instance.get(instance, ())
 
     def is_warned(self, instance: str) -> bool:
-        """Whether EC2 has warned that it takes the instance two minutes later."""
+        """Return whether EC2 has warned that it takes the instance two minutes later."""
         return any(asked.kind in WARNINGS for asked in self.of(instance))
 
     def taken_at(self, instance: str, now: float) -> float | None:
-        """The earliest moment for which EC2 has announced to take the instance; None without one. A maintenance date
-        counts while it stands, and `TOLD_AFTER` longer: the message that moved it may still be under way.
+        """Return the earliest moment for which EC2 has announced to take the instance; None without one. A maintenance
+        date counts while it stands, and `TOLD_AFTER` longer: the message that moved it may still be under way.
         """
         return min(self._dates(instance, now), default=None)
 
@@ -80,4 +81,4 @@ class AskedOf:
 
 
 TOLD_AFTER = 600.0  # seconds: until a message that was sent has been handled, with all its faults
-PASSED = 60.0  # an instance that runs so long after its date was spared
+PASSED = 60.0  # an instance that runs so long after its date was not taken

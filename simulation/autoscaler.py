@@ -1,7 +1,7 @@
-"""Cluster Autoscaler beside the product: it grows a group for pods that find no room and removes nodes half empty.
+"""Cluster Autoscaler beside the product: it grows a group for pods that do not fit and removes nodes half empty.
 
-Every ten seconds, as the real one; it looks again only at nodes where something has changed, so that a quiet scan
-costs nothing. Source: its FAQ ("How does scale-up work?", "How does scale-down work?") and its flags' defaults."""
+It scans every ten seconds, as the real one; it checks again only nodes where something has changed, so that a quiet
+scan costs nothing. Source: its FAQ ("How does scale-up work?", "How does scale-down work?") and its flags' defaults."""
 
 from math import ceil
 from random import Random
@@ -28,7 +28,7 @@ MANNER = Manner(who=WHO, retry=10, patience=600, stubborn=True)  # max-graceful-
 
 
 class ClusterAutoscaler:
-    """One for each cluster that has one. `over`: it begins nothing any more, so that the world can come to rest.
+    """Autoscaler of each cluster that has one. `over`: it begins nothing any more, so that the world can become idle.
     `scan_every` in seconds.
     """
 
@@ -38,18 +38,18 @@ class ClusterAutoscaler:
         self._changed: dict[str, None] = {}
         self._free: dict[str, dict[str, int]] = {}
         self._empty: set[str] = set()  # but for pods that stay
-        self._look_at: dict[str, float] = {}  # half empty nodes: when it may go, or is looked at again
+        self._look_at: dict[str, float] = {}  # half empty nodes: when to remove or check again
         self._removing: dict[str, SimInstance] = {}
         self._grown = float("-inf")
         self.over, self.scan_every = False, SCAN_EVERY
         scene.cluster.observe(self._observe)
 
     def begin(self) -> None:
-        """Scan from now on."""
+        """Start scanning."""
         self._scene.timeline.every(self.scan_every, self._scan, "cluster autoscaler")
 
     def _observe(self, change: Change) -> None:
-        """Inside a write: only notes what to look at."""
+        """Record what to check; runs inside a write, so it does nothing else."""
         deleted = change.type is ChangeType.DELETED
         if change.resource == "nodes":
             self._changed[name_of(change.obj)] = None
@@ -101,7 +101,7 @@ class ClusterAutoscaler:
             self._look_at[name] = self._scene.timeline.now() + self._plan.unneeded_seconds
 
     def _grow(self) -> None:
-        """Not while nodes are on their way: the pods that wait may fit there."""
+        """Grow a group for the pods that wait; not while nodes are on their way, since the pods may fit there."""
         if any(self._upcoming(group) for group in self._scene.fleet.groups.values()):
             return
         found = (self._scene.cluster.store.at("pods", key) for key in self._waiting)
@@ -119,7 +119,7 @@ class ClusterAutoscaler:
         return group.desired > len(group.staying) or any(not member.joined for member in group.staying)
 
     def _template(self, group: SimGroup) -> Obj:
-        """A node as the group would launch it, in any of its zones."""
+        """Return a node as the group would launch it, in any of its zones."""
         zone = self._random.choice(list(group.plan.zones))
         spec = NodeSpec(name="template", zone=zone, instance_type=group.plan.instance_type)
         return node_object(spec, now="2026-01-01T00:00:00Z")

@@ -1,4 +1,4 @@
-"""One world to run, small enough to write down: a seed, and what was taken away from it since.
+"""One world to run, small enough to write down: a seed, and the parts that were removed from its world since.
 
 Everything else follows from these. The file that `python -m simulation --replay FILE` reads is a case as JSON."""
 
@@ -25,8 +25,8 @@ SPARSE = 20.0  # troubles by the hour are so much rarer in a world that lasts we
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """`hours` with arrivals and faults, `per_hour` arrivals. `nodes` None: as many as the seed says; `arrivals` None:
-    all that the seed brings.
+    """One world to run. `hours` with arrivals and faults, `per_hour` arrivals. `nodes` None: as many as the seed says;
+    `arrivals` None: all that the seed brings.
     """
 
     seed: int
@@ -40,24 +40,24 @@ class Case:
     disruption: bool = False  # fn decide on its schedule, with policies that give it something to do
 
     def planned(self) -> tuple[Arrival, ...]:
-        """What arrives, in the order of time."""
+        """Return the arrivals, in the order of time."""
         if self.arrivals is not None:
             return self.arrivals
         streams = Streams(self.seed)
         found = fleets.arrivals(self._fleet(), streams.stream("arrivals"), self.hours, self.per_hour)
         begun = fleets.upgrades(streams.stream("upgrades"), self.hours, self.upgrades)
         stops = stopped(streams.stream("rounds"), self.hours) if self.disruption else ()
-        drifts = self.disruption and not self.upgrades  # who upgrades has templates of his own doing
+        drifts = self.disruption and not self.upgrades  # upgrades bring template changes of their own
         changes = changed(streams.stream("templates"), self.hours) if drifts else ()
         return tuple(sorted((*found, *begun, *stops, *changes), key=lambda arrival: arrival.at_seconds))
 
     @property
     def size(self) -> int:
-        """Nodes at the beginning."""
+        """Number of nodes at the beginning."""
         return self._fleet().nodes
 
     def world(self) -> World:
-        """Everything in it comes from the seed."""
+        """Build the world; everything in it comes from the seed."""
         faults = with_faults(self.faults, self._features)
         if self.hours > WEEKS_FROM:
             faults = faults.rarer(SPARSE)
@@ -68,18 +68,18 @@ class Case:
         return world
 
     def run(self, *, enough: Callable[[Violation], bool] | None = None, limit: int = MOST_ENTRIES) -> Outcome:
-        """To the end, or to the first violation that is `enough`, or to so many entries of the timeline."""
+        """Run to the end, or to the first violation that is `enough`, or to so many entries of the timeline."""
         world = self.world()
         world.enough, world.limit = enough or world.enough, limit
         return world.run(self.hours, CONVERGE)
 
     def to_json(self) -> str:
-        """For a file."""
+        """Return the case as JSON for a file."""
         return json.dumps(asdict(self), indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Raises InvalidInputError for anything that `to_json` has not written."""
+        """Parse a case. Raises InvalidInputError for anything that `to_json` has not written."""
         try:
             raw = json.loads(text)
             return cls(

@@ -1,6 +1,6 @@
-"""What must hold once faults and arrivals have stopped and time has passed: everything has come to rest.
+"""Rules that must hold once faults and arrivals have stopped and time has passed: no work is left open.
 
-Each rule goes over the whole world; nothing here remembers anything."""
+Each rule reads the whole world; nothing here remembers anything."""
 
 import re
 from collections import Counter
@@ -20,33 +20,35 @@ from simulation.upgrade_rules import UPGRADES_EVENTUAL, owed_by_upgrade
 from simulation.view import Rule, WorldView
 
 LEAVING = ("Terminating", "Terminated", "Detach", "Warmed:Terminating")
-RESTS = timedelta(minutes=20)  # between two attempts: 15 minutes at most, then a sweep or two
+RESTS = timedelta(minutes=20)  # between two attempts: 15 minutes at most, then a minute reconciler's run or two
 STUCK_AFTER = timedelta(hours=2)  # longer than any drain, settling and termination together
 INSTANCE = re.compile(r"i-[0-9a-f]+")
 LAUNCH = re.compile(r"(?P<instance>i-[0-9a-f]+)(-(?P<period>[0-9]{1,4})(?=-))?")  # a subnet follows the period
 
 
 def is_marked(node: Obj) -> bool:
-    """Whether a Node carries our mark, or another deployment's."""
+    """Return whether a Node carries our taint, or another deployment's."""
     return any(taint.get("key") == well_known.DISRUPTED_TAINT for taint in node["spec"].get("taints") or ())
 
 
 def instance_of(execution: str) -> str | None:
-    """The instance of an execution of ours, None for a name that somebody else chose."""
+    """Return the instance of an execution of ours, None for a name that a manual start chose."""
     instance, _, attempt = execution.rpartition("-")
     return instance if instance.startswith("i-") and attempt.isdigit() else None
 
 
 def launched_for(token: str) -> str:
-    """The instance that a launch replaces: client tokens carry its id. An upgrade's launches replace nobody by name."""
+    """Return the instance that a launch replaces: client tokens carry its id. An upgrade's launches replace none by
+    name.
+    """
     found = INSTANCE.search(token)
     return found[0] if found else token
 
 
 def launch_of(token: str) -> str:
-    """The launch that a client token stands for, whatever the subnet: an instance that returned to service and has to
-    go again in a later period of its record is replaced again, under another name. What the ledger owes for each is
-    judged by the group's own book.
+    """Return the launch that a client token stands for, whatever the subnet: an instance that returned to service and
+    terminates again in a later period of its record is replaced again, under another name. The group's own book judges
+    what the ledger owes for each.
     """
     found = LAUNCH.search(token)
     return f"{found['instance']}/{found['period'] or 1}" if found else token
@@ -68,7 +70,9 @@ def _gone(view: WorldView) -> Iterator[str]:
 
 
 def _hooks(view: WorldView) -> Iterator[str]:
-    """A launch hook of an instance that does not join is left to its own result (`Rule.LAUNCH_HOOK`)."""
+    """Yield hooks of ours that wait without an open record. A launch hook of an instance that does not join is left to
+    its own result (`Rule.LAUNCH_HOOK`).
+    """
     for group, hook, instance in sorted(view.waiting):
         launching = any(hold.launching for hold in view.holds(instance) if hold.hook == hook)
         if launching and not view.joined(instance):
@@ -83,8 +87,8 @@ def _messages(view: WorldView) -> Iterator[str]:
 
 
 def _records(view: WorldView) -> Iterator[str]:
-    """An execution works on it, or it rests until the next: never long, unless its maintenance is far ahead. One that
-    we have asked its group to end is held by our hook for as long as its pods may not leave.
+    """Yield open records without an execution. A pause until the next one is short, unless the maintenance is far
+    ahead. Our hook holds an instance that we have asked its group to terminate for as long as its pods may not leave.
     """
     asked = AskedOf()
     asked.read(view.asked)
@@ -116,8 +120,9 @@ def _sizes(view: WorldView) -> Iterator[str]:
 
 
 def _debts(view: WorldView) -> Iterator[str]:
-    """A launch raised the desired size by one: somebody's end takes that back, unless an owner has shrunk the group. An
-    open record may still owe: its instance goes when its maintenance comes, or when its pods can leave.
+    """Yield groups with unpaid launches. A launch raised the desired size by one: a termination offsets it, unless an
+    owner has shrunk the group. An open record may still owe: its instance terminates when its maintenance comes, or
+    when its pods can leave.
     """
     owing = Counter(group.name for i in view.open_since if (group := group_of(view, i)) is not None)
     for name, book in sorted(view.books.items()):

@@ -1,4 +1,5 @@
-"""The product's state machines as their ASL files say, their substitutions made. A file that is not there is none."""
+"""State machines of the product as in their ASL files, with substitutions made. A file that does not exist
+is left out."""
 
 import json
 from collections.abc import Mapping
@@ -28,7 +29,7 @@ SUBSTITUTIONS = {
 
 @cache
 def definitions() -> Mapping[str, Mapping[str, Any]]:
-    """By the machine's name, node-termination first."""
+    """Return the definitions by the machine's name, node-termination first."""
     (root,) = leeward.__path__
     files = {name: Path(root) / file for name, file in FILES.items()}
     return {name: _read(file) for name, file in files.items() if file.exists()}

@@ -1,5 +1,5 @@
-"""What a seed gives disruption rounds to do: policies that expire, empty and consolidate, people who stop an execution
-of theirs, and where nobody upgrades, owners who let their nodes drift."""
+"""Work that a seed gives to disruption rounds: policies that expire, empty and consolidate, operators who stop an
+execution of theirs, and in worlds without upgrades, owners who let their nodes drift."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -15,19 +15,19 @@ CHANGES_AN_HOUR = 1.5
 
 
 def disrupting(fleet: Fleet, random: Random) -> Fleet:
-    """Each policy with rules of its own, some with all methods on."""
+    """Give each policy rules of its own, some with all methods on."""
     policies = fleet.policies
     rules = tuple(replace(one, disruption=_rules(random)) for one in policies.policies)
     return replace(fleet, policies=replace(policies, policies=rules))
 
 
 def stopped(random: Random, hours: float) -> tuple[Arrival, ...]:
-    """Moments at which somebody stops whatever round runs then."""
+    """Return the moments at which an operator stops the round that runs then."""
     return _moments(ArrivalKind.ROUND_STOPPED, STOPS_AN_HOUR, random, hours)
 
 
 def changed(random: Random, hours: float) -> tuple[Arrival, ...]:
-    """Moments at which the owner of a group points it at another image."""
+    """Return the moments at which the owner of a group points it at another image."""
     return _moments(ArrivalKind.TEMPLATE_CHANGED, CHANGES_AN_HOUR, random, hours)
 
 
@@ -54,7 +54,7 @@ def _rules(random: Random) -> DisruptionPolicy:
 
 
 def stop_round(scene: Scene, pick: int) -> None:
-    """Somebody stops an execution of disruption-round, if one is open."""
+    """Stop an execution of disruption-round, if one is open, as an operator does."""
     machine = scene.system.machines[DISRUPTION_ROUND]
     names = sorted(machine.executions)
     if names:
@@ -64,7 +64,7 @@ def stop_round(scene: Scene, pick: int) -> None:
 
 
 def change_template(scene: Scene, pick: int) -> None:
-    """The owner of a group points it at a new version with another image: its nodes have drifted."""
+    """Point a group at a new version with another image, as its owner does: its nodes have drifted."""
     groups = list(scene.fleet.groups.values())
     group = groups[pick % len(groups)]
     version = group.template.add(f"ami-{len(group.template.images) + 1:017d}")

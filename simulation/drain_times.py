@@ -1,8 +1,8 @@
-"""How much time a drain has, computed from the world: what EC2 announced, policies in force, hooks that hold the
-instance, executions that are open. Never from what the product noted about it.
+"""Time that a drain has, computed from the world: announcements of EC2, policies in force, hooks that hold the
+instance, executions that are open. The product's own notes are never read.
 
-Where the world does not tell a moment exactly, the earliest possible one is taken: a rule that says "too early" may
-miss a second then, and is never wrong."""
+Where the world does not give an exact moment, the earliest possible one is taken: a rule that says "too early" may miss
+a second then, and is never wrong."""
 
 from collections.abc import Iterator
 
@@ -15,41 +15,41 @@ from simulation.facts import group_of, policy_of
 from simulation.view import WorldView
 
 CLOCKS = 5.0  # seconds by which those of two functions may differ
-MARGIN = 5.0  # what answering a hook takes before EC2 takes the instance
-REWRITTEN = 120.0  # seconds: a step that began before its policy was rewritten goes by the earlier one
+MARGIN = 5.0  # for answering a hook before EC2 takes the instance
+REWRITTEN = 120.0  # seconds: a step that began before its policy was rewritten uses the earlier one
 KNOWN_AFTER = 60.0  # seconds after the acknowledgement of a warning: every step that began before has ended
 
 
 class DrainTimes:
-    """One for each run; `read` it after each event."""
+    """Times of all drains, one object for each run; `read` it after each event."""
 
     def __init__(self) -> None:
         self.asked = AskedOf()
         self._known: dict[str, float] = {}  # instance -> when a message about its warning was acknowledged
 
     def read(self, view: WorldView) -> None:
-        """Take in what was asked since the last look."""
+        """Add the requests since the last read."""
         self.asked.read(view.asked)
 
     def warned(self, instance: str, at: float) -> None:
-        """The product has acknowledged a warning that EC2 takes the instance two minutes later."""
+        """Record that the product has acknowledged a warning that EC2 takes the instance two minutes later."""
         self._known.setdefault(instance, at)
 
     def policy(self, instance: str, view: WorldView) -> NodePolicy | None:
-        """In force for the instance's group, also while the group is ending it."""
+        """Return the policy in force for the instance's group, also while the group is terminating it."""
         return policy_of(view, group_of(view, instance))
 
     def unsettled(self, view: WorldView) -> bool:
-        """Whether policies were rewritten a moment ago."""
+        """Return whether policies were rewritten a moment ago."""
         return view.now - view.rewritten < REWRITTEN
 
     def begun(self, instance: str, view: WorldView) -> float | None:
-        """The earliest moment at which the present drain can have begun; None where nothing is under way."""
+        """Return the earliest moment at which the present drain can have begun; None where nothing is under way."""
         working = view.working_since(instance)
         return working if working is not None else view.open_since.get(instance)
 
     def over(self, instance: str, drain: DrainPolicy, view: WorldView) -> float | None:
-        """When the drain's own time is over: its time-out, which each attempt has anew, or a later
+        """Return when the drain's own time is over: its time-out, which restarts with each attempt, or a later
         terminationGracePeriod, which counts from the opening of the record: an attempt does not extend it.
         """
         begun, grace = self.begun(instance, view), drain.termination_grace_period
@@ -59,9 +59,10 @@ class DrainTimes:
         return end if grace is None else max(end, view.open_since.get(instance, begun) + grace.total_seconds())
 
     def may_let_go(self, instance: str, view: WorldView) -> bool:
-        """Whether an instance may be let go with pods on it that could still leave: EC2 takes it now, or the drain's
-        time is over. Not the latter where EC2 takes it later, where we have asked for its end ourselves so that a hook
-        of ours holds it, or where the policy forces: then it is held until no pod is left that force deletes.
+        """Return whether an instance may be released with pods on it that could still leave: EC2 takes it now, or the
+        drain's time is over. Not the latter where EC2 takes it later, where we have requested its termination ourselves
+        so that a hook of ours holds it, or where the policy forces: then it is held until no pod is left that force
+        deletes.
         """
         taken = self.asked.taken_at(instance, view.now)
         if taken is not None and view.now >= taken - MARGIN - CLOCKS:
@@ -80,13 +81,13 @@ class DrainTimes:
         return over is not None and view.now >= over - CLOCKS
 
     def announced(self, instance: str, view: WorldView) -> bool:
-        """Whether EC2 has said that it takes the instance, at a moment that lies ahead."""
+        """Return whether EC2 has announced that it takes the instance, at a moment that lies ahead."""
         taken = self.asked.taken_at(instance, view.now)
         return taken is not None and view.now < taken
 
     def may_delete(self, instance: str, grace: float, view: WorldView) -> bool:
-        """Whether a pod with that grace may be deleted past its budgets: a drain by hand whose flags say so, force
-        after the drain's time, or a node deadline that leaves the pod no more than its grace.
+        """Return whether a pod with that grace may be deleted past its budgets: a manual drain whose flags say so,
+        force after the drain's time, or a node deadline that leaves the pod no more than its grace.
         """
         if self.unsettled(view) or any(asked.deletes for asked in self._present(instance, view)):
             return True
@@ -107,13 +108,15 @@ class DrainTimes:
         return deadline is not None and now >= deadline - grace
 
     def node_deadline(self, instance: str, policy: NodePolicy, view: WorldView) -> float | None:
-        """When the node goes whatever happens: the policy's terminationGracePeriod, EC2, or another team's hook whose
-        default abandons the instance or that alone holds it.
+        """Return when the node terminates in any case: the policy's terminationGracePeriod, EC2, or another team's hook
+        whose default abandons the instance or that alone holds it.
         """
         return min(self._ends(instance, policy, view), default=None)
 
     def deregistered_by(self, instance: str, policy: NodePolicy, view: WorldView) -> float:
-        """Until when no pod may be evicted while a load balancer has the node: never longer than half of the drain."""
+        """Return until when no pod may be evicted while a load balancer has the node: never longer than half of the
+        drain.
+        """
         begun = self.begun(instance, view)
         if begun is None or self.asked.is_warned(instance):
             return 0
@@ -135,19 +138,21 @@ class DrainTimes:
                 yield hold.ends
 
     def _present(self, instance: str, view: WorldView) -> Iterator[Asked]:
-        """What was asked for since the record was opened that is open now, or a moment before."""
+        """Yield the requests since the record that is open now was opened, or a moment before."""
         since = view.open_since.get(instance)
         yield from (one for one in self.asked.of(instance) if since is None or one.at >= since - KNOWN_AFTER)
 
     def _waits(self, instance: str, view: WorldView) -> bool:
-        """Whether EC2 takes the instance later, and the product has long known it."""
+        """Return whether EC2 takes the instance later, and the product has long known it."""
         known = self._known.get(instance)
         ahead = self.asked.is_warned(instance) and self.announced(instance, view)
         return ahead and known is not None and view.now - known > KNOWN_AFTER
 
 
 def _of_forced_upgrade(instance: str, view: WorldView) -> NodePolicy | None:
-    """The defaults, where a forced upgrade has overridden `NotSelected` for the group that holds the instance."""
+    """Return the defaults, where a forced upgrade has overridden `NotSelected` for the group that holds the
+    instance.
+    """
     group = group_of(view, instance)
     if group is None or not view.forced(instance):
         return None
@@ -155,8 +160,8 @@ def _of_forced_upgrade(instance: str, view: WorldView) -> NodePolicy | None:
 
 
 def _ended_by_others(instance: str, view: WorldView) -> bool:
-    """Whether its group ends it and we have not asked for that: a forced upgrade of the group may then have had no part
-    in it.
+    """Return whether its group terminates it without a request of ours: a forced upgrade of the group may then have had
+    no part in it.
     """
     group = group_of(view, instance)
     lifecycle = "" if group is None else group.lifecycle_of(instance) or ""
@@ -164,5 +169,5 @@ def _ended_by_others(instance: str, view: WorldView) -> bool:
 
 
 def at_deadline_deletes(drain: DrainPolicy) -> bool:
-    """Whether the policy deletes blocked pods where EC2 takes the node."""
+    """Return whether the policy deletes blocked pods where EC2 takes the node."""
     return getattr(drain, "at_deadline", "evict") == "delete"

@@ -1,4 +1,4 @@
-"""Which pods are still on the node of an instance although they could have left. The rules of kubectl drain once more,
+"""Pods that are still on the node of an instance although they could have left. The rules of kubectl drain once more,
 over raw objects: a second opinion on the product's own."""
 
 from collections.abc import Iterator
@@ -12,13 +12,13 @@ from local.cluster.selectors import label_selector_matches
 from simulation.view import WorldView
 
 CLOCKS = timedelta(seconds=2)  # by which those of two functions may differ
-STUCK = timedelta(seconds=60) - CLOCKS  # past its deletion: the kubelet does not answer, nobody waits for it
+STUCK = timedelta(seconds=60) - CLOCKS  # past its deletion: the kubelet does not answer, no drain waits for it
 JUST_JOINED = timedelta(seconds=10)  # a node that came so late may have been unknown to the drain
 MIRROR = "kubernetes.io/config.mirror"
 
 
 def left_behind(instance: str, view: WorldView) -> list[str]:
-    """Pods that could still leave, on the node of an instance that is let go."""
+    """Return the pods that could still leave, on the node of an instance that is released."""
     now, node = _instant(view.now), _node(instance, view)
     if node is None or _came_late(node, instance, view):
         return []
@@ -26,7 +26,7 @@ def left_behind(instance: str, view: WorldView) -> list[str]:
 
 
 def deletable(instance: str, drain: DrainPolicy, view: WorldView) -> bool:
-    """Whether force may delete a pod of the node: not one that the policy keeps, as kubectl without
+    """Return whether force may delete a pod of the node: not one that the policy keeps, as kubectl without
     `--delete-emptydir-data` and `--force`.
     """
     now, node = _instant(view.now), _node(instance, view)
@@ -35,9 +35,9 @@ def deletable(instance: str, drain: DrainPolicy, view: WorldView) -> bool:
 
 
 def untouched(instance: str, since: float, view: WorldView) -> list[str]:
-    """Pods without a budget that nobody has begun to evict; none on a node younger than `since`.
+    """Return the pods without a budget whose eviction has not begun; none on a node younger than `since`.
 
-    Critical pods go last, after the others have gone, so they are not looked at.
+    Critical pods leave last, after the others have left, so they are not checked.
     """
     node = _node(instance, view)
     if node is None or as_instant(node["metadata"]["creationTimestamp"]) > _instant(since):

@@ -1,4 +1,4 @@
-"""How others empty a node: `kubectl drain` and Cluster Autoscaler evict what has to leave, again and again."""
+"""Drains by others: `kubectl drain` and Cluster Autoscaler evict the pods that have to leave, round after round."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ MIRROR = "kubernetes.io/config.mirror"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manner:
-    """`retry` seconds between two rounds, `patience` seconds for all of them. `stubborn`: an error other than a refusal
-    by a budget (429) does not end it.
+    """Manner of a drain. `retry` seconds between two rounds, `patience` seconds for all of them. `stubborn`: an error
+    other than a refusal by a budget (429) does not end it.
     """
 
     who: str
@@ -27,7 +27,7 @@ KUBECTL = Manner(who="kubectl drain", retry=5, patience=600, stubborn=False)  # 
 
 
 def has_to_leave(cluster: Cluster, node: str) -> list[Obj]:
-    """Pods of a node without those of DaemonSets and the kubelet's own."""
+    """Return the pods of a node without those of DaemonSets and the kubelet's own."""
     return [pod for pod in cluster.store.pods_on(node) if not _stays(pod)]
 
 
@@ -37,14 +37,16 @@ def _stays(pod: Obj) -> bool:
 
 
 class Emptying:
-    """One node's. `done` hears once whether it is empty; it is not when the node vanished meanwhile."""
+    """Drain of one node. `done` is called once with whether it is empty; it is not when the node vanished
+    in between.
+    """
 
     def __init__(self, scene: Scene, node: str, manner: Manner, done: Callable[[bool], None]) -> None:
         self._scene, self._node, self._manner, self._done = scene, node, manner, done
         self._until = scene.timeline.now() + manner.patience
 
     def begin(self) -> None:
-        """Evict now what may go, and look again until all has gone or patience ends."""
+        """Evict the pods that may leave, and repeat until all have left or patience ends."""
         answer = self._round() if api_answers(self._scene) else None
         if answer is None and self._scene.timeline.now() >= self._until:
             answer = False
@@ -55,7 +57,7 @@ class Emptying:
         self._scene.timeline.after(self._manner.retry, self.begin, self._manner.who)
 
     def _round(self) -> bool | None:
-        """None: not yet."""
+        """Run one round; return whether the drain has succeeded, None for not yet."""
         cluster = self._scene.cluster
         if cluster.store.find("nodes", self._node) is None:
             return False
@@ -66,7 +68,7 @@ class Emptying:
         return None if self._manner.stubborn or not any(refused) else False
 
     def _refused(self, pod: Obj) -> bool:
-        """Whether the API said something else than yes, gone or wait."""
+        """Return whether the API answered anything other than yes, gone or wait."""
         try:
             self._scene.cluster.evict(name_of(pod), namespace_of(pod) or "default")
         except ApiError as error:

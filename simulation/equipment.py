@@ -1,4 +1,4 @@
-"""What a feature puts into a world beside its fleet and its faults: things that befall it, and how nodes register."""
+"""Additions of a feature to a world beside its fleet and its faults: events that hit it, and how nodes register."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -28,53 +28,53 @@ BREATHES_EVERY, SMALLER_FOR = 500.0, (60.0, 900.0)
 
 
 class Equipment:
-    """One for each world; nothing of it happens any more once arrivals are over."""
+    """Events of one world; none of them happens any more once arrivals are over."""
 
     def __init__(self, world: World, *, lasts_weeks: bool = False) -> None:
         self._world, self._random, self._lasts_weeks = world, Random(f"{world.seed}/equipment"), lasts_weeks
 
     def flags(self) -> None:
-        """People who start a drain or an upgrade by hand give flags."""
+        """Let operators who manually start a drain or an upgrade give flags."""
         self._world.flags = True
 
     def protected(self) -> None:
-        """A third of the instances are protected from scale-in."""
+        """Protect a third of the instances from scale-in."""
         self._world.fleet.protects = lambda _: self._random.random() < 1 / 3
 
     def late_provider_id(self) -> None:
-        """A Node has no provider id until the cloud controller has looked at it, and takes no pods until then."""
+        """Withhold the provider id of a Node until the cloud controller has read it; it takes no pods until then."""
         self._world.register = self._withhold
 
     def same_names(self) -> None:
-        """An address, and the name that comes from it, is given to another instance once its Node is gone."""
+        """Give an address, and the name that comes from it, to another instance once its Node is gone."""
         self._world.fleet.named = self._free_name
 
     def standby(self) -> None:
-        """Now and then an owner puts an instance into Standby for a while."""
+        """Put an instance into Standby for a while now and then, as an owner does."""
         self._every(STANDBY_EVERY, self._stand_by)
 
     def repair(self) -> None:
-        """Kubelets fall silent, and some come back."""
+        """Make kubelets fall silent; some come back."""
         self._every(ILL_EVERY, self._fall_ill)
 
     def policies_change(self) -> None:
-        """Somebody deploys other policies."""
+        """Deploy other policies now and then."""
         self._every(REWRITTEN_EVERY, self._rewrite)
 
     def maintenance_spares(self) -> None:
-        """A date passes, and the instance runs on: it was rebooted, or AWS has called the maintenance off."""
+        """Let a date pass while the instance runs on: it was rebooted, or AWS has cancelled the maintenance."""
         self._every(SPARED_EVERY, self._spare)
 
     def reservations(self) -> None:
-        """EC2 takes capacity reservations back, and an on-demand instance with each."""
+        """Take capacity reservations back, and an on-demand instance with each, as EC2 does."""
         self._every(TAKEN_BACK_EVERY, self._take_back)
 
     def warm_launches(self) -> None:
-        """A scaling policy makes a group one smaller, and larger again."""
+        """Make a group one smaller, and larger again, as a scaling policy does."""
         self._every(BREATHES_EVERY, self._breathe)
 
     def other_deployment(self) -> None:
-        """Another deployment marks nodes, and gives them back or has their groups end them."""
+        """Taint nodes as another deployment does, which returns them to service or has their groups terminate them."""
         self._every(THEIRS_EVERY, self._mark)
 
     def _every(self, seconds: float, what: object) -> None:
@@ -174,7 +174,7 @@ class Equipment:
             set_desired(self._world, group, group.desired + 1, SCALER)
 
     def _withhold(self, spec: NodeSpec) -> None:
-        """The kubelet registers without a provider id; the cloud controller writes it some seconds later."""
+        """Register the node without a provider id; the cloud controller writes it some seconds later."""
         cluster = self._world.cluster
         raw = node_object(spec, now=cluster.world.timestamp())
         provider, own = raw["spec"].pop("providerID"), list(raw["spec"].get("taints") or ())
@@ -197,7 +197,7 @@ class Equipment:
 
 
 def equip(world: World, features: frozenset[Feature], *, lasts_weeks: bool = False) -> None:
-    """Put in what the features say."""
+    """Add the equipment of the features."""
     equipment = Equipment(world, lasts_weeks=lasts_weeks)
     put = {
         Feature.FLAGS: equipment.flags,

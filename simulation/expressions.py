@@ -1,8 +1,8 @@
-"""The expressions of a state machine: JSONata between `{%` and `%}`, with `$states` and variables bound.
+"""Expressions of a state machine: JSONata between `{%` and `%}`, with `$states` and variables bound.
 
 Paths and comparisons of a path with a literal or another path, which are most of them, are evaluated here, a hundred
-times faster; anything else by jsonata. A test holds both against each other on every expression of the product.
-A null at the top of an answer cannot be told from nothing."""
+times faster; anything else by jsonata. A test compares both on every expression of the product. A null at the top of an
+answer cannot be distinguished from nothing."""
 
 import json
 import re
@@ -21,11 +21,13 @@ _JOINED = re.compile(rf"'([^']*)' & {_DOTTED}")
 
 
 class UndefinedError(Exception):
-    """States.QueryEvaluationError: an expression has no value or the wrong type."""
+    """Error States.QueryEvaluationError: an expression has no value or the wrong type."""
 
 
 def evaluate(value: Any, scope: Mapping[str, Any]) -> Any:
-    """Every `{% … %}` inside a JSON value; `scope` holds `states` and the variables by name. Raises UndefinedError."""
+    """Evaluate every `{% … %}` inside a JSON value; `scope` holds `states` and the variables by name. Raises
+    UndefinedError.
+    """
     if isinstance(value, dict):
         return {key: evaluate(item, scope) for key, item in value.items()}
     if isinstance(value, list):
@@ -40,12 +42,12 @@ def evaluate(value: Any, scope: Mapping[str, Any]) -> Any:
 
 @cache
 def compiled(expression: str) -> Evaluate:
-    """A function of the scope; None stands for undefined."""
+    """Compile an expression into a function of the scope; None stands for undefined."""
     return quick(expression) or by_jsonata(expression)
 
 
 def quick(expression: str) -> Evaluate | None:
-    """Without jsonata, None where the expression is none of the simple ones."""
+    """Compile an expression without jsonata, None where it is none of the simple ones."""
     if found := _PATH.fullmatch(expression):
         return _path(found[1])
     if found := _JOINED.fullmatch(expression):
@@ -60,7 +62,7 @@ def quick(expression: str) -> Evaluate | None:
 
 
 def by_jsonata(expression: str) -> Evaluate:
-    """The whole language."""
+    """Compile an expression of the whole language."""
     parsed = jsonata.Jsonata(expression)
     parsed.register_lambda("parse", json.loads)  # Step Functions' own
 
@@ -77,14 +79,14 @@ def by_jsonata(expression: str) -> Evaluate:
 
 
 def _plain(found: Any) -> Any:
-    """Without jsonata's own kinds of lists and dicts."""
+    """Return the value without jsonata's own kinds of lists and dicts."""
     if isinstance(found, dict):
         return {key: _plain(value) for key, value in found.items()}
     return [_plain(value) for value in found] if isinstance(found, list) else found
 
 
 def _concatenated(start: str, value: Any) -> str | None:
-    """JSONata's `&` takes nothing for an empty text."""
+    """Join as JSONata's `&`, which treats nothing as an empty text."""
     return f"{start}{value or ''}" if value is None or isinstance(value, str) else None
 
 

@@ -1,4 +1,4 @@
-"""What several rules need to know about a group, an instance or a message. Decides nothing about right and wrong."""
+"""Facts about a group, an instance or a message that several rules need. Decides nothing about right and wrong."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -15,13 +15,13 @@ FAR_AHEAD = timedelta(days=1)  # maintenance further away waits for the budgets
 
 
 class News:
-    """Remembers how far each list, which only grows at its end, has been looked at."""
+    """Reader of lists that grow only at their end; it remembers how far each was read."""
 
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}
 
     def of(self, name: str, all_: Sequence[T]) -> Sequence[T]:
-        """What has come since the last look."""
+        """Return the entries since the last read."""
         seen, there = self._seen.get(name, 0), len(all_)
         if there == seen:  # nearly always
             return ()
@@ -30,13 +30,13 @@ class News:
 
 
 def group_of(view: WorldView, instance: str) -> Group | None:
-    """The group that holds the instance now."""
+    """Return the group that holds the instance now."""
     return next((group for group in view.groups.values() if group.lifecycle_of(instance) is not None), None)
 
 
 def maximum_kept(view: WorldView, group: Group) -> bool:
-    """Whether its MaxSize is not as its owner chose it and nothing excuses that: neither the desired size nor a record
-    that is open, for whose replacement the group was raised.
+    """Return whether its MaxSize is not as its owner chose it and nothing excuses that: neither the desired size nor a
+    record that is open, for whose replacement the group was raised.
     """
     owners = view.maxima[group.name]
     if group.maximum == owners or group.desired > owners:
@@ -45,7 +45,7 @@ def maximum_kept(view: WorldView, group: Group) -> bool:
 
 
 def policy_of(view: WorldView, group: Group | None) -> NodePolicy | None:
-    """The policy by which the product acts on the group; None where it leaves it alone."""
+    """Return the policy by which the product acts on the group; None where it leaves it alone."""
     policies = view.policies
     if group is None or policies.settings.paused or not policies.settings.interruption:
         return None
@@ -54,12 +54,12 @@ def policy_of(view: WorldView, group: Group | None) -> NodePolicy | None:
 
 
 def always(budget: Budget) -> bool:
-    """Whether the budget holds for every reason at any time, in its zone or in all of them."""
+    """Return whether the budget holds for every reason at any time, in its zone or in all of them."""
     return not budget.reasons and budget.window is None
 
 
 def is_paced(instance: str, asked: AskedOf, view: WorldView) -> bool:
-    """Whether nothing but maintenance far ahead asks for the instance, as far as the world tells."""
+    """Return whether the only request about the instance is maintenance far ahead, as far as the world shows."""
     requests = asked.of(instance)
     far = [one.takes for one in requests if one.kind is Kind.MAINTENANCE and one.takes is not None]
     if not far or len(far) < len(requests) or instance in view.started_by_hand or not view.serves(instance):

@@ -1,4 +1,4 @@
-"""What goes wrong and how often. `Faults` says the rates, `Injector` throws the dice and counts what it did."""
+"""Faults and their frequency. `Faults` holds the rates, `Injector` draws them and counts what it did."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -36,12 +36,14 @@ OF_KUBERNETES = (
 
 
 class Killed(BaseException):
-    """The function's process was killed. Not an Exception: product code cannot catch it."""
+    """Kill of the function's process. Not an Exception: product code cannot catch it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crowd:
-    """Others fill a zone's subnet: `since` and `until` in seconds since 1970, `left` addresses meanwhile."""
+    """Period in which others fill a zone's subnet: `since` and `until` in seconds since 1970, `left` addresses in
+    between.
+    """
 
     since: float
     until: float
@@ -50,7 +52,7 @@ class Crowd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Faults:
-    """Rates are chances of one event, one call or one instance; `per_hour` ones are what they say.
+    """Rates of faults. They are chances of one event, one call or one instance; `per_hour` ones are what they say.
 
     `kill_call` kills at the n-th port call of the whole run (from 1), once; `kill_after` after its effect.
     """
@@ -71,7 +73,7 @@ class Faults:
     clock_skew_seconds: float = 0  # how far the clock of an execution environment may be off, either way
     event_skew_seconds: float = 0  # and the time that a service writes into an event
     index_lag_seconds: float = 0  # how old the table's index of open records may be
-    expiry_lag_hours: float = 0  # how late the table deletes what has outlived its time
+    expiry_lag_hours: float = 0  # how late the table deletes expired items
     capacity_error: float = 0  # of one launch
     zone_outages_per_hour: float = 0  # a zone without capacity for some minutes
     subnets_full_per_hour: float = 0  # others leave a subnet a handful of addresses for an hour or so
@@ -89,12 +91,12 @@ class Faults:
 
     @classmethod
     def none(cls) -> "Faults":
-        """Everything works."""
+        """Return rates of zero: everything works."""
         return cls()
 
     @classmethod
     def all(cls) -> "Faults":
-        """Every kind, often enough that some hours see each."""
+        """Return rates of every kind, often enough that some hours see each."""
         return cls(
             duplicate_event=0.08,
             delay_event=0.04,
@@ -123,22 +125,22 @@ class Faults:
         )
 
     def of_kubernetes(self) -> "Faults":
-        """Only those of the Kubernetes API."""
+        """Return only the rates of the Kubernetes API."""
         return Faults(**{name: getattr(self, name) for name in OF_KUBERNETES})
 
     def rarer(self, times: float) -> "Faults":
-        """Those that come by the hour, so many times less often."""
+        """Return the rates with those by the hour divided by `times`."""
         rates = {name: getattr(self, name) / times for name in Faults.__slots__ if name.endswith("_per_hour")}
         return replace(self, **rates)
 
     def without(self, name: str) -> "Faults":
-        """The same without one kind: for making a failing story shorter."""
+        """Return the same rates without one kind: for making a failing story shorter."""
         nothing: dict[str, Any] = {name: getattr(Faults(), name)}
         return replace(self, **nothing)
 
 
 class Injector:
-    """Throws the dice for models and ports. `sleep` lets other invocations run; `active` False ends all faults."""
+    """Source of faults for models and ports. `sleep` lets other invocations run; `active` False ends all faults."""
 
     def __init__(
         self,
@@ -166,8 +168,8 @@ class Injector:
         self._streams, self._timeline, self._sleep, self._said = streams, timeline, sleep, said
 
     def happens(self, name: str, rate: float, stream: str = "faults") -> bool:
-        """Whether a fault of this kind happens now; it is counted when it does. Each kind has dice of its own, so that
-        leaving one kind out moves no other.
+        """Return whether a fault of this kind happens now; it is counted when it does. Each kind has a random stream of
+        its own, so that leaving one kind out moves no other.
         """
         if not self.active or rate <= 0 or self._streams.stream(f"{stream}/{name}").random() >= rate:
             return False
@@ -175,15 +177,15 @@ class Injector:
         return True
 
     def count(self, name: str) -> None:
-        """One more of a kind."""
+        """Count one more fault of a kind."""
         self.counts[name] += 1
 
     def random(self, stream: str) -> Random:
-        """For what a fault looks like."""
+        """Return the random stream for the details of a fault."""
         return self._streams.stream(f"faults/{stream}")
 
     def before_call(self, port: str, method: str) -> int:
-        """The gate in front of every port call; answers the call's number. Raises Killed, ThrottledError."""
+        """Pass the gate in front of every port call; returns the call's number. Raises Killed, ThrottledError."""
         self.calls += 1
         number, faults = self.calls, self.faults
         if self.happens("call hangs", faults.call_hangs, "calls"):
@@ -199,7 +201,7 @@ class Injector:
         return number
 
     def after_call(self, port: str, method: str, number: int) -> None:
-        """The gate behind it. Raises Killed, AwsUnavailableError."""
+        """Pass the gate behind every port call. Raises Killed, AwsUnavailableError."""
         faults = self.faults
         if self._kill_here(number, after=True) or self.happens("killed after a call", faults.kill_after_call, "calls"):
             self._said(f"killed after {port}.{method}")
@@ -208,7 +210,7 @@ class Injector:
             raise AwsUnavailableError(f"{port}.{method}: connection reset, its effect may have come about")
 
     def answers_after(self, method: str) -> float:
-        """Seconds that the Kubernetes API takes for one call of this port method."""
+        """Return the seconds that the Kubernetes API takes for one call of this port method."""
         now = self._timeline.now()
         if now < self.api_hangs_until and (method in WRITES or not self.lists_work):
             self.count("Kubernetes never answers")
@@ -219,16 +221,16 @@ class Injector:
         return 0.0
 
     def late_write(self, method: str) -> bool:
-        """Whether a call that its caller gives up still has its effect."""
+        """Return whether a call that its caller gives up still has its effect."""
         return method in WRITES and self.random("late writes").random() < 0.3
 
     def pass_time(self, seconds: float) -> None:
-        """Other invocations run meanwhile."""
+        """Let time pass while other invocations run."""
         if seconds > 0:
             self._sleep(seconds)
 
     def disturb(self, verb: str) -> None:
-        """Kubernetes' own trouble. Raises ThrottledError, ClusterUnreachableError."""
+        """Raise an error where Kubernetes has trouble: AccessDeniedError, ThrottledError, ClusterUnreachableError."""
         now = self._timeline.now()
         if now < self.api_down_until:
             raise ClusterUnreachableError(f"{verb}: connection refused")
@@ -242,23 +244,25 @@ class Injector:
         self._reset(verb, "before")
 
     def lose_answer(self, verb: str) -> None:
-        """After a request that writes had its effect. Raises ClusterUnreachableError."""
+        """Break the connection after a request that writes had its effect. Raises ClusterUnreachableError."""
         self._reset(verb, "after")
 
     def forbids(self) -> bool:
-        """Whether the API server has just started, and knows no roles yet."""
+        """Return whether the API server has just started, and knows no roles yet."""
         forbidden = self.faults.forbidden_seconds
         return self.active and 0 <= self._timeline.now() - self.api_down_until < forbidden and self.api_down_until > 0
 
     def webhook_fails(self, workload: str) -> bool:
-        """Whether an admission webhook fails what is asked about the workload's pods."""
+        """Return whether an admission webhook fails requests about the workload's pods."""
         fails = self.active and self._timeline.now() < self.refused.get(workload, 0)
         if fails:
             self.count("webhook failed")
         return fails
 
     def clock_skew(self, environment: str) -> float:
-        """Seconds by which the clock of an execution environment is off, the same for as long as it lives."""
+        """Return the seconds by which the clock of an execution environment is off, the same for as long as
+        it lives.
+        """
         most = self.faults.clock_skew_seconds if self.active else 0
         if not most or not environment:
             return 0.0
@@ -268,7 +272,7 @@ class Injector:
         return self._skews[environment]
 
     def skewed(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """The event with the time of a service whose clock is off; it has whole seconds."""
+        """Return the event with the time of a service whose clock is off; it has whole seconds."""
         most = self.faults.event_skew_seconds if self.active else 0
         if not most:
             return dict(event)
@@ -277,12 +281,12 @@ class Injector:
         return {**event, "time": format_instant(parse_instant(event["time"]) + off)}
 
     def index_lag(self) -> float:
-        """Seconds by which the table's index is behind."""
+        """Return the seconds by which the table's index is behind."""
         most = self.faults.index_lag_seconds if self.active else 0
         return self.random("index").uniform(0, most) if most else 0.0
 
     def expiry_lag(self) -> timedelta:
-        """How late the table deletes one item."""
+        """Return how late the table deletes one item."""
         most = self.faults.expiry_lag_hours if self.active else 0
         if not most:
             return timedelta(0)
@@ -290,7 +294,7 @@ class Injector:
         return timedelta(hours=self.random("expiry").uniform(0, most))
 
     def no_capacity(self, zone: str) -> bool:
-        """Whether a launch in the zone fails."""
+        """Return whether a launch in the zone fails."""
         if self.active and self._timeline.now() < self.zones_down.get(zone, 0):
             self.count("no capacity")
             return True
@@ -300,17 +304,17 @@ class Injector:
         return self.happens("no capacity", self.faults.capacity_error, "capacity")
 
     def addresses_left(self, zone: str) -> int | None:
-        """How many others leave of the zone's subnet; None while they leave plenty."""
+        """Return how many addresses others leave of the zone's subnet; None while they leave plenty."""
         crowd = self.crowded.get(zone)
         return crowd.left if self.active and crowd is not None and self._timeline.now() < crowd.until else None
 
     def troubled(self, within: float) -> bool:
-        """Whether the Kubernetes API has been away, hung or slow in the last `within` seconds."""
+        """Return whether the Kubernetes API has been away, hung or slow in the last `within` seconds."""
         ended = max(self.api_down_until, self.api_hangs_until, self.api_slow_until)
         return ended > 0 and self._timeline.now() < ended + within
 
     def stop(self) -> None:
-        """Faults are over: what comes now has to converge."""
+        """End all faults: later events have to converge."""
         self.active = False
         self.api_down_until = self.api_hangs_until = self.api_slow_until = 0.0
         self.refused.clear()
@@ -329,7 +333,7 @@ class Injector:
 
 
 class FaultyPort:
-    """Any port with a gate before and behind each of its methods; `local` ones are no calls at all."""
+    """Port with a gate before and behind each of its methods; `local` ones are no calls at all."""
 
     def __init__(self, port: Any, name: str, gate: Injector, local: Mapping[str, Any] | None = None) -> None:
         self._port, self._name, self._gate = port, name, gate

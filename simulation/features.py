@@ -1,5 +1,5 @@
-"""What makes one seed's world unlike the usual one, in a single respect each, so that a seed with three of them costs
-what any other costs.
+"""Features that make one seed's world unlike the usual one, in a single respect each, so that a seed with three of them
+costs what any other costs.
 
 `drawn` is the default of the command line; a test or a broken build names the ones that it wants."""
 
@@ -16,8 +16,8 @@ from simulation.fleets import REGION, Fleet, GroupPlan, HookPlan
 
 
 class Feature(StrEnum):
-    """One respect in which a world differs. Those of the first block change faults, of the second the fleet, of the
-    third its policies, of the last what happens.
+    """Respect in which a world differs. Those of the first block change faults, of the second the fleet, of the third
+    its policies, of the last what happens.
     """
 
     HANGING_API = "hanging API"  # accepts requests and answers none, or only lists
@@ -85,7 +85,7 @@ TIMES: tuple[tuple[Feature, tuple[float, float], tuple[float, float]], ...] = (
 
 
 def drawn(seed: int) -> frozenset[Feature]:
-    """Those of a seed: none in one of seven, at most four, and those that come beside them."""
+    """Return the features of a seed: none in one of seven, at most four, and those that come beside them."""
     random, found = Random(f"{seed}/features"), set[Feature]()
     for _ in range(random.choice(HOW_MANY)):
         found.add(random.choices(tuple(WEIGHTS), tuple(WEIGHTS.values()))[0])
@@ -94,7 +94,7 @@ def drawn(seed: int) -> frozenset[Feature]:
 
 
 def with_faults(faults: Faults, features: frozenset[Feature]) -> Faults:
-    """The rates of a world; one without faults stays so but for what a feature is about."""
+    """Return the rates of a world; one without faults stays so but for what a feature is about."""
     if Feature.NO_FAULTS in features:
         faults = Faults.none()
     elif Feature.ONLY_KUBERNETES_FAILS in features:
@@ -115,7 +115,7 @@ def with_faults(faults: Faults, features: frozenset[Feature]) -> Faults:
 
 
 def with_fleet(fleet: Fleet, features: frozenset[Feature], random: Random) -> Fleet:
-    """Groups and policies with what the features say; each draws from dice of its own order."""
+    """Apply the features to groups and policies; each draws from a random stream of its own order."""
     groups = [_group(group, features, Random(f"{random.random()}")) for group in fleet.groups]
     policies = fleet.policies
     for feature in sorted(features & POLICIES.keys()):

@@ -1,4 +1,4 @@
-"""The policies of a generated cluster. Each part is drawn where `fleets` asks for it, so that earlier draws stay."""
+"""Policies of a generated cluster. Each part is drawn where `fleets` asks for it, so that earlier draws stay."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -18,7 +18,7 @@ from leeward.policy.document import (
 
 
 def policies_of(random: Random, cluster: str) -> ClusterPolicies:
-    """How groups are drained and interrupted: `batch` may be forced, `app` never, `legacy` is nobody's."""
+    """Return how groups are drained and interrupted: `batch` may be forced, `app` never, no policy selects `legacy`."""
     batch = DrainPolicy(
         timeout=timedelta(minutes=random.choice((2, 5))),
         force=random.random() < 0.5,
@@ -41,12 +41,14 @@ def policies_of(random: Random, cluster: str) -> ClusterPolicies:
 
 
 def with_updates(random: Random, policies: ClusterPolicies) -> ClusterPolicies:
-    """How each policy upgrades its groups."""
+    """Draw how each policy upgrades its groups."""
     return replace(policies, policies=tuple(replace(one, update=_update(random)) for one in policies.policies))
 
 
 def with_surges(random: Random, policies: ClusterPolicies) -> ClusterPolicies:
-    """Half of the policies give a workload of one pod a second one first. Drawn last: fleets stay what they were."""
+    """Let half of the policies give a workload of one pod a second one first. Drawn last: fleets stay what
+    they were.
+    """
     surging = [
         replace(one, drain=replace(one.drain, surge_single_replicas=random.random() < 0.5)) for one in policies.policies
     ]

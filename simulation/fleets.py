@@ -1,7 +1,7 @@
-"""Generated clusters and what befalls them: groups, workloads with their budgets, policies, arrivals.
+"""Generated clusters and their arrivals: groups, workloads with their budgets, policies, arrivals.
 
-Everything comes out of the `Random` that it is given. It says what there is and what arrives when; which instance or
-node an arrival meets is the world's to say, from `pick`, because nobody knows now what will be there then."""
+Everything comes out of the `Random` that it is given. It defines what exists and what arrives when; the world chooses
+which instance or node an arrival meets, from `pick`, because the members at that moment are not known yet."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ from simulation.workloads import workloads
 CLUSTER = "blue"
 REGION = "us-east-1"
 FEWEST_NODES, MOST_NODES = 1, 500
-SIZES = ((0.9, 5, 60), (0.09, 61, 150), (0.01, 151, 500))  # how often, from, to: large fleets take long
+SIZES = ((0.9, 5, 60), (0.09, 61, 150), (0.01, 151, 500))  # frequency, from, to: large fleets take long
 TYPES = ("m5.large", "m5.xlarge", "c5.xlarge", "r5.large", "m6g.large")
 SLACK = (0, 1, 3, 10)  # between a group's size and its maximum: 0 refuses every launch
 
 
 class ArrivalKind(StrEnum):
-    """What may befall a cluster."""
+    """Kind of arrival in a cluster."""
 
     SPOT_WARNING = "spot_warning"
     REBALANCE = "rebalance"
@@ -91,7 +91,7 @@ BURST = 0.04  # chance that one of those brings others within seconds, as a zone
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookPlan:
-    """A lifecycle hook that the group's policy names as ours; a launch hook abandons what nothing answers for."""
+    """Lifecycle hook that the group's policy names as ours; a launch hook abandons an instance without an answer."""
 
     name: str
     timeout: int
@@ -100,7 +100,7 @@ class HookPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPlan:
-    """One Auto Scaling group. `foreign_hook`: another team's terminate hook is on it. `selected`: by a policy.
+    """Plan of one Auto Scaling group. `foreign_hook`: another team's terminate hook is on it. `selected`: by a policy.
 
     `boots` and `joins`: seconds, the least and the most, None as usual; `types`: of a mixed instances policy; `reuses`:
     what is scaled in returns to a warm pool; `launches_warm`: and comes back from there; `refuses`: what
@@ -129,7 +129,7 @@ class GroupPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
-    """A cluster as it is at the beginning. `workloads` are raw Kubernetes objects, in the order to create them."""
+    """Cluster as it is at the beginning. `workloads` are raw Kubernetes objects, in the order to create them."""
 
     cluster: str
     zones: tuple[str, ...]
@@ -140,13 +140,13 @@ class Fleet:
 
     @property
     def nodes(self) -> int:
-        """Of all groups together."""
+        """Number of nodes of all groups together."""
         return sum(group.size for group in self.groups)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """Something befalls the cluster `at_seconds` after the start; `pick` (0 to 2**31) chooses whom."""
+    """Event that hits the cluster `at_seconds` after the start; `pick` (0 to 2**31) chooses the instance or group."""
 
     at_seconds: float
     kind: ArrivalKind
@@ -154,7 +154,9 @@ class Arrival:
 
 
 def generate(random: Random, *, nodes: int | None = None) -> Fleet:
-    """A fleet of 1 to 500 nodes, mostly small, or of exactly `nodes`. Raises ValueError for any other number."""
+    """Generate a fleet of 1 to 500 nodes, mostly small, or of exactly `nodes`. Raises ValueError for any
+    other number.
+    """
     count = _size(random) if nodes is None else nodes
     if not FEWEST_NODES <= count <= MOST_NODES:
         raise ValueError(f"nodes: found {count}, expected {FEWEST_NODES} to {MOST_NODES}")
@@ -173,7 +175,9 @@ def generate(random: Random, *, nodes: int | None = None) -> Fleet:
 
 
 def nodes_by_zone(groups: Sequence[GroupPlan]) -> dict[str, int]:
-    """How many nodes each zone has at first: a group fills its zones in turn, so the first one has three at least."""
+    """Return how many nodes each zone has at first: a group fills its zones in turn, so the first one has three at
+    least.
+    """
     found: dict[str, int] = {}
     for group in groups:
         for number in range(group.size):
@@ -189,7 +193,9 @@ def create_workloads(fleet: Fleet, cluster: Cluster) -> None:
 
 
 def arrivals(fleet: Fleet, random: Random, hours: float, per_hour: float) -> tuple[Arrival, ...]:
-    """What arrives in `hours`, about `per_hour` in each, in the order of time; a burst counts as what is in it."""
+    """Return the arrivals in `hours`, about `per_hour` in each, in the order of time; a burst counts as
+    what is in it.
+    """
     weights = {kind: weight for kind, weight in WEIGHTS.items() if kind not in OF_SPOT or _has_spot(fleet)}
     end, now, found = hours * 3600, 0.0, list[Arrival]()
     while per_hour > 0:
@@ -206,7 +212,7 @@ def arrivals(fleet: Fleet, random: Random, hours: float, per_hour: float) -> tup
 
 
 def upgrades(random: Random, hours: float, per_hour: float) -> tuple[Arrival, ...]:
-    """Upgrades that are begun, about `per_hour` in each, and what their operators do to them meanwhile."""
+    """Return the upgrades that are begun, about `per_hour` in each, and what their operators do to them in between."""
     found, now = list[Arrival](), 0.0
     while per_hour > 0:
         now += random.expovariate(per_hour / 3600)
@@ -231,8 +237,8 @@ def _size(random: Random) -> int:
 
 
 def _groups(random: Random, zones: Sequence[str], nodes: int) -> tuple[GroupPlan, ...]:
-    """At least one of spot, one on demand and one that no policy selects; the foreign hook is on that one and may be
-    on others.
+    """Return the groups: at least one of spot, one on demand and one that no policy selects; the foreign hook is on
+    that one and may be on others.
     """
     names = ["app-spot", "app", "legacy"]
     names += ["batch-spot", "batch", "app-zonal", "app-spot-2"][: random.randint(0, max(min(4, nodes // 5 - 1), 0))]
@@ -258,13 +264,15 @@ def _group(random: Random, name: str, size: int, zones: Sequence[str]) -> GroupP
 
 
 def _split(random: Random, total: int, parts: int) -> list[int]:
-    """At least one each."""
+    """Split `total` into parts of at least one each."""
     cuts = [0, *sorted(random.sample(range(1, total), parts - 1)), total]
     return [after - before for before, after in pairwise(cuts)]
 
 
 def _autoscaler(random: Random) -> AutoscalerPlan | None:
-    """Half of the clusters have one, most of them in more of a hurry than by default: hours see more of it."""
+    """Return an autoscaler for half of the clusters, most of them in more of a hurry than by default: hours see more of
+    it.
+    """
     if random.random() < 0.5:
         return None
     hurry = random.choice((1, 3, 6))

@@ -1,4 +1,4 @@
-"""Marks of another deployment on the same cluster: whose a mark is, and that ours never takes theirs off."""
+"""Taints of another deployment on the same cluster: the owner of a taint, and that ours never removes theirs."""
 
 from collections.abc import Iterator
 
@@ -11,8 +11,8 @@ OTHER_DEPLOYMENT = "444455556666-us-east-1"
 
 
 def marked_by_others(node: Obj) -> bool:
-    """Whether the mark on the Node names the other deployment: it carries one at most, for a taint's key and effect are
-    unique.
+    """Return whether the taint on the Node names the other deployment: it carries one at most, for a taint's key and
+    effect are unique.
     """
     return any(_theirs(taint) for taint in node["spec"].get("taints") or ())
 
@@ -22,19 +22,19 @@ def _theirs(taint: Obj) -> bool:
 
 
 class ForeignMarks:
-    """One for each run; `watch` sees each write."""
+    """Rule about foreign taints, one object for each run; `watch` observes each write."""
 
     def __init__(self) -> None:
         self._gone: list[str] = []
 
     def watch(self, change: Change) -> None:
-        """Inside a write: only looks."""
+        """Observe a write; runs inside it, so it only reads."""
         if change.resource != "nodes" or change.old is None or change.type is ChangeType.DELETED:
             return
         if marked_by_others(change.old) and not marked_by_others(change.obj):
             self._gone.append(name_of(change.obj))
 
     def check(self, view: WorldView) -> Iterator[str]:
-        """Nodes whose mark of the other deployment has gone while it works on them."""
+        """Yield nodes whose taint of the other deployment has gone while it works on them."""
         gone, self._gone = self._gone, []
         yield from (name for name in gone if name in view.marked_by_others)

@@ -1,4 +1,4 @@
-"""The product's functions as the simulated Lambda runs them: the same code behind the handlers, without their wiring.
+"""Functions of the product as the simulated Lambda runs them: the same code behind the handlers, without their wiring.
 
 The handlers themselves only add ports from the environment, log lines and metrics."""
 
@@ -31,19 +31,21 @@ TIMEOUTS = {
     "decide": 300.0,
     "disrupt": 300.0,
 }  # seconds, as infra sets
-CONCURRENCY = {"drain": 40}  # reserved, as infra sets by default; what is called beyond it is throttled
+CONCURRENCY = {"drain": 40}  # reserved, as infra sets by default; calls beyond it are throttled
 RESERVE_SECONDS = 2.0  # of an invocation (adapters/wiring.py)
 UNEXPECTED = UnexpectedError.__name__
 STEPS = {"terminate": steps.STEPS, "drain": drain_step.STEPS}
 
 
 def bounded(function: str, ports: Ports) -> Ports:
-    """The ports of one invocation, as the handlers get them from Lambda's context (adapters/wiring.py)."""
+    """Return the ports of one invocation, as the handlers get them from Lambda's context (adapters/wiring.py)."""
     return ports.for_seconds(TIMEOUTS[function] - RESERVE_SECONDS)
 
 
 def interruption(batch: Sequence[Queued], ports: Ports, defects: list[str], queue: str = "") -> Sequence[str]:
-    """The ids of messages to be delivered again. `defects` takes what no error of Leeward's own explains."""
+    """Handle a batch; return the ids of messages to be delivered again. `defects` takes what no error of Leeward's own
+    explains.
+    """
     records = [
         Record(
             id=message.id,
@@ -63,7 +65,7 @@ def interruption(batch: Sequence[Queued], ports: Ports, defects: list[str], queu
 
 
 def step(function: str, call: Mapping[str, Any], ports: Ports) -> dict[str, Any]:
-    """What the functions do with a call of their state machines."""
+    """Run a call of the functions' state machines."""
     ports = bounded(function, ports)
     if function == "upgrade":
         return _upgrade_step(call, ports)
@@ -75,7 +77,7 @@ def step(function: str, call: Mapping[str, Any], ports: Ports) -> dict[str, Any]
 
 
 def _upgrade_step(call: Mapping[str, Any], ports: Ports) -> dict[str, Any]:
-    """Looked up by name, for the steps come with their state machine."""
+    """Run a step of an upgrade, found by name, for the steps come with their state machine."""
     document, known = import_module("leeward.upgrade.run"), import_module("leeward.upgrade.steps")
     run = document.Run.from_json(call.get("run") or {})
     answer: dict[str, Any] = known.STEPS[call["step"]](run, call, ports).to_json()
@@ -83,12 +85,14 @@ def _upgrade_step(call: Mapping[str, Any], ports: Ports) -> dict[str, Any]:
 
 
 def upgrade_ended(detail: Mapping[str, Any], ports: Ports) -> dict[str, str]:
-    """EventBridge's word on how an execution of node-group-upgrade ended."""
+    """Handle EventBridge's event on how an execution of node-group-upgrade ended."""
     return {"next": "rule", "why": import_module("leeward.upgrade.reconciler").ended_badly(detail, ports)}
 
 
 def decide(ports: Ports) -> dict[str, Any]:
-    """Every five minutes. Raises LeewardError for clusters that could not be looked at, as the handler does."""
+    """Run fn decide, every five minutes. Raises LeewardError for clusters that could not be read, as the
+    handler does.
+    """
     decided = decide_once(bounded("decide", ports), each=in_turn)
     if decided.errors:
         raise LeewardError("; ".join(decided.errors))
@@ -96,12 +100,12 @@ def decide(ports: Ports) -> dict[str, Any]:
 
 
 def sweep(ports: Ports) -> dict[str, Any]:
-    """Once a minute."""
+    """Run the minute reconciler, once a minute."""
     return sweep_once(bounded("sweep", ports), each=in_turn).to_json()
 
 
 def sync(ports: Ports) -> dict[str, list[str]]:
-    """Every five minutes. Raises LeewardError for hooks that failed, as the handler does."""
+    """Run fn sync, every five minutes. Raises LeewardError for hooks that failed, as the handler does."""
     synced = sync_once(bounded("sync", ports), each=in_turn)
     if synced.errors:
         raise LeewardError("; ".join(synced.errors))

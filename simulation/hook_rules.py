@@ -1,4 +1,4 @@
-"""What must hold for lifecycle hooks: answers, heartbeats of what waits, launch hooks that give up."""
+"""Rules that must hold for lifecycle hooks: answers, heartbeats of what waits, launch hooks that give up."""
 
 from collections.abc import Iterator
 from math import inf
@@ -8,22 +8,23 @@ from simulation.view import WorldView
 
 NEVER_JOINS = 900.0  # seconds past its own time-out for which a launch hook may be kept waiting for a Node
 BOOTS_WITHIN = 900.0  # seconds after its launch: an instance whose Node is not there then does not join any more
-SWEEPS = 130.0  # seconds: a heartbeat that would have ended so long before was the last, where one sweep fails
+SWEEPS = 130.0  # seconds: a heartbeat that would have ended so long before was the last, where one reconciler run fails
 
-OUTLASTS_SWEEPS = 300.0  # seconds: a shorter hook of which only the sweep can know ends where one or two sweeps fail
-REACTS_WITHIN = 60.0  # seconds from the first word of an instance to its first heartbeat
+OUTLASTS_SWEEPS = 300.0  # seconds: a shorter hook that only the reconciler can know ends where one or two runs fail
+REACTS_WITHIN = 60.0  # seconds from the first event about an instance to its first heartbeat
 
 
 class HookRules:
-    """One for each run."""
+    """Rules for hooks, one object for each run."""
 
     def __init__(self) -> None:
         self._new = News().of
         self._told: set[tuple[str, str]] = set()
 
     def answers(self, view: WorldView) -> Iterator[str]:
-        """A hook of ours times out only for a launch that does not join, where it was kept waiting for as long as Auto
-        Scaling allows, and where it is short and its event was lost (docs/designs/which-hooks-are-ours.md).
+        """Yield hooks of ours that timed out. One times out only for a launch that does not join, where it was kept
+        waiting for as long as Auto Scaling allows, and where it is short and its event was lost
+        (docs/designs/which-hooks-are-ours.md).
         """
         for group, hook, instance in self._new("timed out", view.timed_out):
             if not view.ours(hook, group) or view.held_to_the_end(group, hook, instance):
@@ -34,13 +35,13 @@ class HookRules:
                 yield f"{hook} of {group} for {instance} timed out"
 
     def misdirected(self, view: WorldView) -> Iterator[str]:
-        """A hook that waits is heartbeaten by its own name."""
+        """Yield heartbeats under a name other than that of the hook that waits."""
         for group, hook, instance in self._new("misdirected", view.misdirected):
             yield f"{hook} of {group} for {instance}"
 
     def launches(self, view: WorldView) -> Iterator[str]:
-        """Looked at after each heartbeat: nothing else keeps a hook waiting. An API server that does not answer says
-        nothing about the Node.
+        """Yield launch hooks kept waiting too long. Checked after each heartbeat: nothing else keeps a hook waiting. An
+        API server that does not answer says nothing about the Node.
         """
         for _, hook, instance, by_us in self._new("heartbeats", view.heartbeats):
             if not by_us or (hook, instance) in self._told or view.joined(instance) or view.troubled(SWEEPS):
@@ -57,6 +58,6 @@ def _never_joined(instance: str, view: WorldView) -> bool:
 
 
 def _unheard(group: str, hook: str, instance: str, view: WorldView) -> bool:
-    """Whether a short hook's events were lost or late, and nothing else had told of the instance in time."""
+    """Return whether a short hook's events were lost or late, and no other event had named the instance in time."""
     first = min(view.event_came(group, hook, instance), view.open_since.get(instance, inf))
     return view.time_out(group, hook) < OUTLASTS_SWEEPS and first > view.now - REACTS_WITHIN

@@ -1,4 +1,5 @@
-"""What AWS does to instances: warnings, recommendations, maintenance, failed health checks, storms and outages."""
+"""Interruptions of instances by AWS: warnings, recommendations, maintenance, failed health checks, storms
+and outages."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -16,18 +17,18 @@ WARNED_AFTER = (60.0, 900.0)  # seconds from a rebalance recommendation to the w
 
 
 class Interruptions:
-    """Each takes a `pick`, which chooses whom and how."""
+    """Interruptions by kind. Each takes a `pick`, which chooses the instance and the manner."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
 
     def spot_warning(self, pick: int) -> None:
-        """Two minutes before EC2 takes the instance."""
+        """Warn two minutes before EC2 takes the instance."""
         if member := subject(self._scene, pick, spot=True):
             self._scene.fleet.spot_warning(member)
 
     def spot_storm(self, pick: int) -> None:
-        """EC2 wants a whole pool back: every spot instance of one type in one zone."""
+        """Take a whole pool back, as EC2 does: every spot instance of one type in one zone."""
         member = subject(self._scene, pick, spot=True)
         if member is None:
             return
@@ -38,23 +39,23 @@ class Interruptions:
             self._later(random.uniform(0, STORM), one, self._scene.fleet.spot_warning, "spot storm")
 
     def rebalance(self, pick: int) -> None:
-        """An elevated risk."""
+        """Report an elevated risk."""
         if member := subject(self._scene, pick, spot=True):
             self._scene.fleet.rebalance_recommendation(member)
 
     def rebalance_then_warning(self, pick: int) -> None:
-        """The risk comes true some minutes later."""
+        """Report an elevated risk that comes true some minutes later."""
         if member := subject(self._scene, pick, spot=True):
             self._scene.fleet.rebalance_recommendation(member)
             self._later(Random(pick).uniform(*WARNED_AFTER), member, self._scene.fleet.spot_warning, "risk comes true")
 
     def maintenance(self, pick: int) -> None:
-        """In one to forty hours; AWS ends the instance then if it is still there."""
+        """Announce maintenance in one to forty hours; AWS terminates the instance then if it still exists."""
         if member := subject(self._scene, pick):
             self._announce(member, timedelta(hours=1 + pick % self._hours_ahead))
 
     def maintenance_moved(self, pick: int) -> None:
-        """The same event again with another date, which holds: earlier or later than the first."""
+        """Announce the same event again with another date, which holds: earlier or later than the first."""
         if member := subject(self._scene, pick):
             random = Random(pick)
             first, second = (timedelta(hours=random.randint(2, self._hours_ahead)) for _ in range(2))
@@ -67,18 +68,18 @@ class Interruptions:
 
     @property
     def _hours_ahead(self) -> int:
-        """Forty, or two weeks in a world that lasts longer."""
+        """Hours ahead: forty, or two weeks in a world that lasts longer."""
         return HOURS_AHEAD if self._scene.days_ahead is None else round(24 * self._scene.days_ahead)
 
     def unhealthy(self, pick: int) -> None:
-        """The group's health check fails: it ends the instance, which still runs."""
+        """Fail the group's health check: it terminates the instance, which still runs."""
         if member := subject(self._scene, pick):
             self._scene.say(f"{member.id} is unhealthy: its group ends it")
             self._scene.fleet.unhealthy(member)
 
     def zone_outage(self, pick: int) -> None:
-        """Every kubelet of a zone falls silent; the groups end those instances. Whether the zone has capacity for
-        others is a fault of its own.
+        """Make every kubelet of a zone fall silent; the groups terminate those instances. Whether the zone has capacity
+        for others is a fault of its own.
         """
         member = subject(self._scene, pick)
         if member is None:
@@ -91,7 +92,7 @@ class Interruptions:
             self._later(random.uniform(*NOTICED), one, self._scene.fleet.unhealthy, "group's health check")
 
     def _announce(self, member: SimInstance, ahead: timedelta, *, arn: str = "", ends: bool = True) -> str:
-        """Answers the event's ARN; `ends`: whether this date holds."""
+        """Announce maintenance and return the event's ARN; `ends`: whether this date holds."""
         self._scene.say(f"maintenance of {member.id} in {ahead}{', announced again' if arn else ''}")
         starts = self._scene.timeline.now() + ahead.total_seconds()
         if ends:
@@ -109,7 +110,7 @@ class Interruptions:
         return [m for m in self._scene.fleet.instances.values() if not m.gone]
 
     def _later(self, seconds: float, member: SimInstance, what: Callable[[SimInstance], object], name: str) -> None:
-        """Unless the instance is gone by then."""
+        """Schedule the call, unless the instance is gone by then."""
 
         def unless_gone() -> None:
             if not member.gone:

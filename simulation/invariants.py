@@ -1,7 +1,7 @@
-"""What must hold after every event; with `convergence`, also what must hold at the end of a run.
+"""Invariants that must hold after every event; with `convergence`, also at the end of a run.
 
-It looks at a `WorldView` and changes nothing. A `Checker` remembers how far it has looked, so that a check after every
-event costs what has happened since. The rules for nodes and for messages are in `node_rules` and `message_rules`."""
+It reads a `WorldView` and changes nothing. A `Checker` remembers how far it has read, so that a check after every event
+costs what has happened since. The rules for nodes and for messages are in `node_rules` and `message_rules`."""
 
 from collections.abc import Callable, Iterator
 
@@ -28,12 +28,12 @@ UNKNOWN = "are not known"  # of placement, where it had to choose without counti
 
 
 def check(view: WorldView, seed: int | None = None) -> list[Violation]:
-    """What always holds, over everything that has happened so far. In a run keep a `Checker`."""
+    """Check the rules that always hold, over everything that has happened so far. In a run keep a `Checker`."""
     return Checker(seed).after_event(view)
 
 
 class Checker:
-    """One for each run. `checks` counts the calls of `after_event`."""
+    """Checker of one run. `checks` counts the calls of `after_event`."""
 
     def __init__(self, seed: int | None = None) -> None:
         self.seed = seed
@@ -44,7 +44,7 @@ class Checker:
         self._nodes, self._messages = NodeRules(self._times), MessageRules()
         self._leaving, self._holding = LeavingRules(self._times), HookRules()
         self._launches_of: dict[str, str] = {}  # launch, of one period -> the instance that it brought
-        self._launched_for: dict[str, str] = {}  # instance that goes -> its replacement
+        self._launched_for: dict[str, str] = {}  # terminating instance -> its replacement
         self._paid: set[str] = set()
         self._overpaid: dict[str, int] = {}
         self._overlaps: dict[str, float] = {}
@@ -53,7 +53,7 @@ class Checker:
         self._always = self._rules()
 
     def after_event(self, view: WorldView) -> list[Violation]:
-        """What the events since the last call have broken."""
+        """Return the violations of the events since the last call."""
         self.checks += 1
         if self._cluster is None:
             self._cluster = view.cluster
@@ -72,7 +72,9 @@ class Checker:
         ]
 
     def at_the_end(self, view: WorldView) -> list[Violation]:
-        """What has not come to rest; only once faults and arrivals have stopped and `STUCK_AFTER` has passed."""
+        """Return the work that is still open; only once faults and arrivals have stopped and `STUCK_AFTER`
+        has passed.
+        """
         found = self.after_event(view)
         of_upgrades = ((Rule.UPGRADE, self._pace.at_the_end), (Rule.TARGET, self._members.at_the_end))
         for rule, rule_check in (*of_upgrades, *EVENTUAL):
@@ -136,7 +138,7 @@ class Checker:
         for instance, plan in self._new("plans", view.plans):
             if not plan.options or UNKNOWN in plan.options[0].why:
                 continue  # nowhere, or the facts could not be read at that moment, and the choice says so
-            zone = plan.options[0].zone  # what comes after it is looked at when its turn comes
+            zone = plan.options[0].zone  # later options are checked when their turn comes
             crowd = view.crowded.get(zone)
             if crowd is not None and crowd.left < INTERFACE and crowd.since + SYNCED <= view.now < crowd.until:
                 yield f"{instance} is to be replaced in {zone}, where {crowd.left} addresses are left"
@@ -163,10 +165,10 @@ class Checker:
         self._overlaps = {instance: self._overlaps.get(instance, view.now) for instance in sorted(twice)}
         for instance, since in self._overlaps.items():
             if view.now - since > HANDING_OVER:
-                self._overlaps[instance] = float("inf")  # told once
+                self._overlaps[instance] = float("inf")  # reported once
                 yield f"{instance} has several for {view.now - since:.0f} s"
 
     def _removals(self, view: WorldView) -> Iterator[str]:
         for removal in self._new("removals", view.removals):
-            if view.running(removal.instance) and view.joined(removal.instance):  # one that starts anew joins anew
+            if view.running(removal.instance) and view.joined(removal.instance):  # one that starts again joins again
                 yield f"{removal.node} ({removal.instance})"

@@ -1,4 +1,4 @@
-"""Function invocations as greenlets: one that sleeps gives way to the timeline and goes on when its time has come."""
+"""Function invocations as greenlets: one that sleeps yields to the timeline and resumes when its time has come."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -13,12 +13,12 @@ from simulation.timeline import Entry, Timeline
 
 
 class TimedOut(Killed):
-    """The function took too long; Lambda calls that Sandbox.Timedout."""
+    """Time-out of the function; Lambda calls that Sandbox.Timedout."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How an invocation ended: with a result, with the class name of an error, or killed."""
+    """End of an invocation: with a result, with the class name of an error, or killed."""
 
     result: Any = None
     error: str = ""
@@ -28,7 +28,9 @@ class Ended:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Invocation:
-    """One running function. `waiting` is its way on, `deadline` its end, `environment` the sandbox that it runs in."""
+    """One running function. `waiting` is its resumption, `deadline` its end, `environment` the sandbox that
+    it runs in.
+    """
 
     environment: str = ""
     thread: Any = None
@@ -37,8 +39,8 @@ class _Invocation:
 
 
 class Invocations:
-    """Runs functions, each in an execution environment: an idle one of its kind (the first word of its name), else a
-    new one. Who is killed takes its environment along.
+    """Running functions, each in an execution environment: an idle one of its kind (the first word of its name), else a
+    new one. A killed function takes its environment along.
     """
 
     def __init__(self, timeline: Timeline) -> None:
@@ -49,7 +51,7 @@ class Invocations:
         self.started = 0
 
     def start(self, function: Callable[[], Any], done: Callable[[Ended], None], *, name: str, timeout: float) -> None:
-        """Run it now; `done` is called when it has ended. After `timeout` seconds its process is killed."""
+        """Run the function now; `done` is called when it has ended. After `timeout` seconds its process is killed."""
         one = _Invocation(environment=self._environment(name.partition(" ")[0]))
 
         def body() -> None:
@@ -68,14 +70,14 @@ class Invocations:
         one.thread.switch()
 
     def sleep(self, seconds: float) -> None:
-        """Inside an invocation: others run meanwhile. Outside, as in a test: nothing waits."""
+        """Suspend the invocation while others run. Outside of one, as in a test, nothing waits."""
         one = self._running.get(getcurrent())
         if one is not None:
             one.waiting = self._timeline.after(seconds, one.thread.switch, "an invocation goes on")
             one.thread.parent.switch()
 
     def environment(self) -> str:
-        """Of the invocation that asks, empty outside of one."""
+        """Return the environment of the calling invocation, empty outside of one."""
         one = self._running.get(getcurrent())
         return "" if one is None else one.environment
 
@@ -104,7 +106,7 @@ def _run(function: Callable[[], Any]) -> Ended:
 
 
 class SimClock:
-    """`ports.Clock`. `skew` tells how far the clock of an environment is off, in seconds."""
+    """`ports.Clock`. `skew` returns how far the clock of an environment is off, in seconds."""
 
     def __init__(
         self, timeline: Timeline, invocations: Invocations, skew: Callable[[str], float] = lambda _: 0.0
@@ -112,9 +114,9 @@ class SimClock:
         self._timeline, self._invocations, self._skew = timeline, invocations, skew
 
     def now(self) -> datetime:
-        """The present in UTC, as the environment of whoever asks has it."""
+        """Return the present in UTC, as the environment of the calling invocation has it."""
         return self._timeline.instant() + timedelta(seconds=self._skew(self._invocations.environment()))
 
     def sleep(self, seconds: float) -> None:
-        """Others run meanwhile."""
+        """Sleep while other invocations run."""
         self._invocations.sleep(seconds)

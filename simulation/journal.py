@@ -1,7 +1,7 @@
-"""Lists of what happened that stay small: the latest entries, counted from the beginning of the run.
+"""Lists of past events that stay small: the latest entries, counted from the beginning of the run.
 
-The rules look at what is new after every event, so what lies far back has been seen; a run of a month would otherwise
-keep all of it."""
+The rules read new entries after every event, so what lies far back has been read; a run of a month would otherwise keep
+all of it."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -9,11 +9,13 @@ from itertools import islice
 from typing import TypeVar, overload
 
 T = TypeVar("T")
-KEPT = 1000  # entries: many times what can happen between two looks
+KEPT = 1000  # entries: many times what can happen between two reads
 
 
 class Journal(Sequence[T]):
-    """Grows at its end. Its length and its positions count everything ever noted; iterating gives what is kept."""
+    """List that grows at its end. Its length and its positions count everything ever noted; iterating gives what is
+    kept.
+    """
 
     __hash__ = None  # type: ignore[assignment]  # it changes
 
@@ -22,7 +24,7 @@ class Journal(Sequence[T]):
         self._noted = 0
 
     def append(self, entry: T) -> None:
-        """One more; the oldest may be forgotten."""
+        """Add an entry; the oldest may be forgotten."""
         self._latest.append(entry)
         self._noted += 1
 
@@ -37,7 +39,7 @@ class Journal(Sequence[T]):
     @overload
     def __getitem__(self, position: slice) -> list[T]: ...
     def __getitem__(self, position: int | slice) -> T | list[T]:
-        """Raises IndexError for what is forgotten: nobody looks past an entry without noticing."""
+        """Return the entry or entries. Raises IndexError for a forgotten one, so that no reader skips it silently."""
         forgotten = self._noted - len(self._latest)
         if isinstance(position, slice):
             begin, end, step = position.indices(self._noted)
@@ -48,7 +50,7 @@ class Journal(Sequence[T]):
         return self._latest[at - forgotten]
 
     def __eq__(self, other: object) -> bool:
-        """By what is kept, also with a list."""
+        """Compare what is kept, also with a list."""
         return list(self) == list(other) if isinstance(other, Sequence) else NotImplemented
 
     def __repr__(self) -> str:

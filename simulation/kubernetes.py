@@ -1,8 +1,10 @@
-"""`ports.Kubernetes` on the cluster model itself, without HTTP: what a client and an API server make of each call.
+"""`ports.Kubernetes` on the cluster model itself, without HTTP: effect of each call as a client and an API server
+produce it.
 
 The requests, their preconditions and what counts as done are those of `leeward.adapters.kubernetes.api`; both pass the
-same contract suite. It writes and never steps the model: who owns the world lets the controllers catch up
-(`Cluster.observe` tells when). What it did is kept in `deletions` and `removals`, for the invariants."""
+same contract suite. It writes and never steps the model: the owner of the world lets the controllers catch up
+(`Cluster.observe` reports when). Its deletions and removals are kept in `deletions` and `removals`, for the invariants.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -49,7 +51,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deletion:
-    """A pod that was deleted without asking any budget; `instance` stands behind the node, empty without one. `own` and
+    """Pod that was deleted without asking any budget; `instance` stands behind the node, empty without one. `own` and
     `given`: seconds of grace that the pod asks for and that it got.
     """
 
@@ -62,7 +64,7 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Eviction:
-    """A pod that was told to leave through the Eviction API, as it was known; `instance` stands behind the node."""
+    """Pod that was evicted through the Eviction API, as it was known; `instance` stands behind the node."""
 
     at: datetime
     pod: Pod
@@ -71,7 +73,7 @@ class Eviction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """A Node object that was removed."""
+    """Node object that was removed."""
 
     at: datetime
     node: str
@@ -79,8 +81,9 @@ class Removal:
 
 
 class SimKubernetes(SimWorkloads):
-    """`disturb` is called with verb and resource (`list nodes`, `create pods/eviction`) before each request and may
-    raise ClusterUnreachableError or ThrottledError. `sandbox` names the one that asks.
+    """Kubernetes API of one cluster model. `disturb` is called with verb and resource (`list nodes`, `create
+    pods/eviction`) before each request and may raise ClusterUnreachableError or ThrottledError. `sandbox` names the one
+    that asks.
     """
 
     def __init__(
@@ -105,33 +108,33 @@ class SimKubernetes(SimWorkloads):
         self.removals = Journal[Removal]()
 
     def nodes(self) -> Sequence[Node]:
-        """All nodes."""
+        """Return all nodes."""
         self._disturb("list nodes")
         return self._nodes.all()
 
     def node(self, name: str) -> Node | None:
-        """One node, fresh."""
+        """Return one node, fresh."""
         self._disturb("get nodes")
         raw = self._cluster.store.find("nodes", name)
         return None if raw is None else Node.from_json(raw)
 
     def pods_on(self, node: str, *, cached: bool = False) -> Sequence[Pod]:  # noqa: ARG002
-        """The pods bound to a node, by namespace and name; its cache is never behind."""
+        """Return the pods bound to a node, by namespace and name; its cache is never behind."""
         self._disturb("list pods")
         return self._pods.each(sorted(self._cluster.store.pods_on(node), key=path_name))
 
     def pods(self) -> Sequence[Pod]:
-        """All pods."""
+        """Return all pods."""
         self._disturb("list pods")
         return self._pods.all()
 
     def budgets(self, namespace: str | None = None) -> Sequence[PodDisruptionBudget]:
-        """All PodDisruptionBudgets, or those of a namespace."""
+        """Return all PodDisruptionBudgets, or those of a namespace."""
         self._disturb("list poddisruptionbudgets")
         return [one for one in self._budgets.all() if namespace in {None, one.namespace}]
 
     def daemon_sets(self, *, among: frozenset[str] | None = None) -> frozenset[str]:
-        """`namespace/name` of every DaemonSet, remembered by each sandbox as the client does."""
+        """Return `namespace/name` of every DaemonSet, remembered by each sandbox as the client does."""
         known = self._daemon_sets.setdefault(self._sandbox(), KnownDaemonSets(self._clock.now))
         return known.get(among, self._list_daemon_sets, self._daemon_set_exists)
 
@@ -145,17 +148,17 @@ class SimKubernetes(SimWorkloads):
         return frozenset(path_name(raw) for raw in self._cluster.store.each("daemonsets"))
 
     def aws_node(self) -> Mapping[str, Any] | None:
-        """The VPC CNI's DaemonSet."""
+        """Return the VPC CNI's DaemonSet."""
         self._disturb("get daemonsets")
         return self._cluster.store.find("daemonsets", "aws-node", "kube-system")
 
     def volumes(self) -> Sequence[Mapping[str, Any]]:
-        """All PersistentVolumes, cut down as by the client."""
+        """Return all PersistentVolumes, cut down as by the client."""
         self._disturb("list persistentvolumes")
         return tuple(bodies.volume(raw) for raw in self._cluster.store.each("persistentvolumes"))
 
     def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], R]) -> Sequence[R]:
-        """All objects of the resource, raw."""
+        """Return all objects of the resource, each parsed by `parse`."""
         self._disturb(f"list {what.value}")
         known = self._read.get(what)
         if known is None or known.parse != parse:
@@ -163,35 +166,35 @@ class SimKubernetes(SimWorkloads):
         return known.all()
 
     def seen_events(self, parse: Callable[[Mapping[str, Any]], R], fields: str) -> Sequence[R]:
-        """Those that the selector selects."""
+        """Return the Events that the selector selects."""
         self._disturb("list events")
         chosen = matcher("events", fields=fields)
         return tuple(parse(raw) for raw in self._cluster.store.sorted("events") if chosen(raw))
 
     def attachments(self) -> Sequence[VolumeAttachment]:
-        """All VolumeAttachments."""
+        """Return all VolumeAttachments."""
         self._disturb("list volumeattachments")
         return tuple(VolumeAttachment.from_json(raw) for raw in self._cluster.store.sorted("volumeattachments"))
 
     def label(self, node: Node, labels: Mapping[str, str]) -> Node:
-        """Put on what is missing. Raises ObjectGoneError."""
+        """Add the labels that are missing. Raises ObjectGoneError."""
         return self._patch_node(node, lambda current: labelled(current, labels))
 
     def annotate(self, node: Node, annotations: Mapping[str, str | None]) -> Node:
-        """Write over or take off. Raises ObjectGoneError."""
+        """Overwrite or remove annotations. Raises ObjectGoneError."""
         return self._patch_node(node, lambda current: annotated(current, annotations))
 
     def hold(self, node: Node, finalizer: str) -> Node:
-        """Put the finalizer on. Raises ObjectGoneError."""
+        """Add the finalizer. Raises ObjectGoneError."""
         return self._patch_node(node, lambda current: held(current, finalizer))
 
     def release(self, node: Node, finalizer: str) -> None:
-        """Take it off; gone counts as done."""
+        """Remove the finalizer; gone counts as done."""
         with suppress(ObjectGoneError):
             self._patch_node(node, lambda current: released(current, finalizer))
 
     def strip(self, node: Node, deployment: str) -> None:
-        """Take off everything of ours; gone counts as done."""
+        """Remove everything of ours from the node; gone counts as done."""
         with suppress(ObjectGoneError):
             self._patch_node(node, lambda current: stripped(current, deployment))
 
@@ -200,15 +203,15 @@ class SimKubernetes(SimWorkloads):
         return self._patch_node(node, lambda current: marked(current, taint, cordon=unschedulable, exclude=exclude))
 
     def unmark(self, node: Node, taint: Taint) -> Node:
-        """Take the taint off and uncordon, unless a drain has begun since; a repeat finds nothing to do."""
+        """Remove the taint and uncordon, unless a drain has begun since; a repeat finds nothing to do."""
         return self._patch_node(node, lambda current: given_back(node, current, taint))
 
     def cordon(self, node: Node, by: str, *, exclude: bool = False) -> Node:
-        """Cordon for somebody; a repeat finds it done. Raises ObjectGoneError."""
+        """Cordon for the owner `by`; a repeat finds it done. Raises ObjectGoneError."""
         return self._patch_node(node, lambda current: cordoned(current, by, exclude=exclude))
 
     def uncordon(self, node: Node) -> Node:
-        """Undo that; a repeat finds nothing to do. Raises ObjectGoneError."""
+        """Undo such a cordon; a repeat finds nothing to do. Raises ObjectGoneError."""
         return self._patch_node(node, uncordoned)
 
     def evict(self, pod: Pod, grace_seconds: int | None = None) -> None:
@@ -261,7 +264,7 @@ class SimKubernetes(SimWorkloads):
             self._send(request, lambda: self._cluster.create("events", body, namespace))
 
     def _patch_node(self, node: Node, change: Callable[[Node], Node]) -> Node:
-        """Patch what was read, at the version that was read; after a conflict read and think again."""
+        """Patch what was read, at the version that was read; after a conflict read again and recompute."""
         request, current = request_about("patch", "nodes", node.name), node
         for _ in range(CONFLICTS):
             wanted = change(current)
@@ -286,7 +289,9 @@ class SimKubernetes(SimWorkloads):
         return fresh
 
     def _remove(self, request: Request, act: Callable[[], object], gone: Callable[[], bool]) -> Answer | None:
-        """None when it is done. A conflict is the uid precondition, or a write that came in between: looking tells."""
+        """Remove an object; None when it is done. A conflict is the uid precondition, or a write that came in between:
+        a fresh read decides.
+        """
         for _ in range(CONFLICTS):
             answer = self._send(request, act)
             if answer is None or answer.status == 404:

@@ -1,6 +1,6 @@
-"""What must hold for what a node has beside its pods: targets of load balancers, volumes, second replicas.
+"""Rules that must hold for what a node has beside its pods: targets of load balancers, volumes, second replicas.
 
-The rules look at targets, attachments and replicas themselves and share no code with the product's waits."""
+The rules read targets, attachments and replicas themselves and share no code with the product's waits."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ OUTLIVES = 60.0  # seconds in which a step may work on after its execution was s
 
 
 class LeavingRules:
-    """Remembers which evictions and which ends it has looked at."""
+    """Rules for leaving nodes; they remember which evictions and which terminations they have checked."""
 
     def __init__(self, times: DrainTimes) -> None:
         self._times = times
@@ -27,7 +27,9 @@ class LeavingRules:
         self._last_eviction: dict[str, float] = {}
 
     def targets(self, view: WorldView) -> Iterator[str]:
-        """Once the load balancers have let go of a node they may come back: that is another's doing."""
+        """Yield pods evicted while their node is a target. Once the load balancers have released a node, a target that
+        comes back is not the product's doing.
+        """
         for eviction in self._new("evictions", view.evictions):
             self._last_eviction[eviction.instance] = eviction.at.timestamp()
             drain = (eviction.instance, self._times.begun(eviction.instance, view))
@@ -38,7 +40,9 @@ class LeavingRules:
                 yield f"{eviction.pod.key} evicted, {eviction.instance} is a {state} target"
 
     def volumes(self, view: WorldView) -> Iterator[str]:
-        """Our TerminateInstance, or our answer to the last hook, ends the instance."""
+        """Yield volumes still attached when our TerminateInstance, or our answer to the last hook, ends the
+        instance.
+        """
         answered = self._new("answers", view.completed_hooks)
         gone = [instance for group, hook, instance, by_us in answered if by_us and view.ends(hook, group)]
         gone += [i for i in self._new("asked", view.terminations) if not any(hold.ours for hold in view.holds(i))]
@@ -56,7 +60,9 @@ class LeavingRules:
         return eviction.at.timestamp() < self._times.deregistered_by(eviction.instance, policy, view)
 
     def _could_hold(self, instance: str, view: WorldView) -> bool:
-        """Its last pod cannot have left before the last eviction; after the drain's time it is let go all the same."""
+        """Return whether the termination could have waited. Its last pod cannot have left before the last eviction;
+        after the drain's time it is released all the same.
+        """
         policy, last = self._times.policy(instance, view), self._last_eviction.get(instance)
         if policy is None or last is None or self._times.unsettled(view) or self._times.asked.is_warned(instance):
             return False
@@ -69,7 +75,7 @@ class LeavingRules:
 
 
 def exclusions(view: WorldView) -> Iterator[str]:
-    """No node that serves again is kept out of load balancers by us."""
+    """Yield nodes that serve again and that we keep out of load balancers."""
     for node in view.cluster.store.sorted("nodes"):
         taints = node["spec"].get("taints") or ()
         if well_known.EXCLUDED_BY_DRAIN in annotations_of(node) and all(
@@ -79,7 +85,9 @@ def exclusions(view: WorldView) -> Iterator[str]:
 
 
 def replicas(view: WorldView) -> Iterator[str]:
-    """What was raised for an instance that goes is put back, unless a pod of the workload is still on such a node."""
+    """Yield Deployments whose replicas, raised for a terminating instance, are not put back, unless a pod of the
+    workload is still on such a node.
+    """
     for key, wanted in sorted(view.replicas.items()):
         namespace, _, name = key.partition("/")
         found = view.cluster.store.find("deployments", name, namespace)
@@ -97,7 +105,9 @@ def _on_its_way(deployment: Obj, view: WorldView) -> bool:
 
 
 def _left_attached(instance: str, view: WorldView) -> Iterator[str]:
-    """Volumes at its node that no pod there uses; where nobody is there to unmount them, the end frees them."""
+    """Yield volumes at its node that no pod there uses; where no kubelet is there to unmount them, the termination
+    frees them.
+    """
     store = view.cluster.store
     nodes = [node for node in store.each("nodes") if _instance(node) == instance]
     for node in filter(is_ready, nodes):

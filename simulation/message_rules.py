@@ -1,4 +1,5 @@
-"""What must hold for messages: none is acknowledged without its consequence, the malformed are put aside."""
+"""Rules that must hold for messages: none is acknowledged without its consequence, malformed ones go to the dead
+letters."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,14 +19,16 @@ REDRIVEN = "redriven"  # the queue's own reason: delivered too often
 
 
 class MessageRules:
-    """One for each run."""
+    """Rules for messages, one object for each run."""
 
     def __init__(self) -> None:
         self._news = News()
         self._put_aside: set[str] = set()
 
     def causes(self, view: WorldView) -> Iterator[str]:
-        """Only instances that run in a selected group ask for a record; others are ignored for a reason."""
+        """Yield acknowledged messages without their record. Only instances that run in a selected group ask for a
+        record; others are ignored for a reason.
+        """
         for id_, body in self._news.of("acknowledged", view.acknowledged):
             message = parsed(body)
             if message is None:
@@ -35,7 +38,9 @@ class MessageRules:
                     yield f"{id_}, {message['detail-type']} for {instance}"
 
     def malformed(self, view: WorldView) -> Iterator[str]:
-        """In the dead letters when they are acknowledged, and never merely worn out."""
+        """Yield malformed messages that are not in the dead letters when they are acknowledged, or were redelivered
+        until the queue gave up.
+        """
         for letter in self._news.of("dead letters", view.dead_letters):
             self._put_aside.add(letter.message_id)
             if parsed(letter.body) is not None:
@@ -48,7 +53,7 @@ class MessageRules:
 
 
 def parsed(body: str) -> Mapping[str, Any] | None:
-    """An event of EventBridge; None where the body is none."""
+    """Parse an event of EventBridge; None where the body is none."""
     try:
         raw = json.loads(body)
     except ValueError:
@@ -58,7 +63,7 @@ def parsed(body: str) -> Mapping[str, Any] | None:
 
 
 def warned_by(messages: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Instances that EC2 takes two minutes later, as these messages tell."""
+    """Yield the instances that EC2 takes two minutes later, according to these messages."""
     for _, body in messages:
         message = parsed(body)
         if message is not None and message["detail-type"] in WARNINGS:
@@ -66,7 +71,7 @@ def warned_by(messages: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def moved_near(messages: Iterable[tuple[str, str]], at: float) -> Iterator[str]:
-    """Instances whose maintenance comes soon, as these messages say; it does not wait for budgets."""
+    """Yield the instances whose maintenance comes soon, according to these messages; it does not wait for budgets."""
     for _, body in messages:
         message = parsed(body)
         if message is not None and message["detail-type"] == "AWS Health Event":
@@ -76,7 +81,7 @@ def moved_near(messages: Iterable[tuple[str, str]], at: float) -> Iterator[str]:
 
 
 def _called_for(message: Mapping[str, Any], view: WorldView) -> Iterator[tuple[str, str]]:
-    """(how the cause's id begins, instance) of each record that the message calls for."""
+    """Yield (how the cause's id begins, instance) of each record that the message calls for."""
     detail = message.get("detail") or {}
     match message["detail-type"]:
         case "EC2 Spot Instance Interruption Warning" | "EC2 Capacity Reservation Instance Interruption Warning":

@@ -1,7 +1,8 @@
-"""What must hold for nodes and their pods: cordons, budgets of paced maintenance, drains before an instance is let go.
+"""Rules that must hold for nodes and their pods: cordons, budgets of paced maintenance, drains before an instance is
+released.
 
 The rules read the raw objects of the cluster and share no code with the product's drains. They watch nodes, whose
-marks come and go between two events."""
+taints come and go between two events."""
 
 from collections.abc import Iterator
 from math import ceil
@@ -25,42 +26,42 @@ GIVES_BACK = "ReturnNodeToService"  # the state of node-termination that puts a 
 CLAIMED_WITHIN = 30.0  # seconds: the queue's window, a cold start and the calls to AWS
 NOTICE = 120.0  # seconds from a spot warning to the end
 IN_GOOD_TIME = 40.0  # a hook that began to hold the instance later than so long before the end may still wait
-UNMARKED = 20.0  # seconds that the node of a warned instance may be without our mark
-EVENT_CLOCKS = 30.0  # seconds by which the clock of who sent a message may be ahead
+UNMARKED = 20.0  # seconds that the node of a warned instance may be without our taint
+EVENT_CLOCKS = 30.0  # seconds by which the clock of a message's sender may be ahead
 TOLD_AFTER = 600.0  # seconds: until a message that was delivered has been acknowledged
-MARKED_AGAIN = 120.0  # seconds in which a drain repeats its mark, once the API server answers again
-SETTLED = 120.0  # a node unavailable for less may have been unknown when the sweep counted
+MARKED_AGAIN = 120.0  # seconds in which a drain repeats its taint, once the API server answers again
+SETTLED = 120.0  # a node unavailable for less may have been unknown when the reconciler counted
 
 
 class NodeRules:
-    """One for each run."""
+    """Rules for nodes, one object for each run."""
 
     def __init__(self, times: DrainTimes) -> None:
         self._times = times
         self._news = News()
-        self._bared: list[str] = []  # instances whose node has just lost our mark
+        self._bared: list[str] = []  # instances whose node has just lost our taint
         self._now = 0.0
-        self._cordoned: set[str] = set()  # nodes whose cordon came with our mark
-        self._theirs: set[str] = set()  # nodes that were cordoned before our mark came
+        self._cordoned: set[str] = set()  # nodes whose cordon came with our taint
+        self._theirs: set[str] = set()  # nodes that were cordoned before our taint came
         self._left: list[str] = []
         self._lifted: list[str] = []
-        self._marked: list[str] = []  # instances whose node has just been marked
+        self._marked: list[str] = []  # instances whose node has just been tainted
         self._unavailable: dict[str, float] = {}  # instance -> since when
         self._suspected: dict[str, tuple[float, str]] = {}
         self._warned: dict[str, float] = {}  # instance -> when EC2 takes it; those that still run
         self._is_marked: dict[str, bool] = {}  # by instance, of nodes that are there
-        self._outrun: dict[str, float] = {}  # instance whose mark a write took that is older than its claim -> when
+        self._outrun: dict[str, float] = {}  # instance whose taint a write older than its claim removed -> when
         self._unclaimed: dict[str, float] = {}  # warned instance -> when
-        self._bare: dict[str, float] = {}  # warned instance -> since when its node carries no mark
+        self._bare: dict[str, float] = {}  # warned instance -> since when its node has no taint
         self._held: dict[str, float] = {}  # warned instance -> since when a hook of ours holds it
 
     def begin(self, view: WorldView) -> None:
-        """Before the first event: what is there already."""
+        """Record the nodes that exist before the first event."""
         for node in view.cluster.store.each("nodes"):
             self._is_marked[_instance(node)] = is_marked(node)
 
     def watch(self, change: Change) -> None:
-        """Inside a write: only looks."""
+        """Observe a write; runs inside it, so it only reads."""
         if change.resource != "nodes":
             return
         name, new = name_of(change.obj), change.obj
@@ -78,20 +79,21 @@ class NodeRules:
             self._compare(name, change.old, new)
 
     def cordons(self, view: WorldView) -> Iterator[str]:
-        """Ours come off with our mark."""
+        """Yield nodes that keep our cordon after our taint was removed."""
         self._now = view.now
         found, self._left = self._left, []
         yield from found
 
     def foreign_cordons(self, _: WorldView) -> Iterator[str]:
-        """Those of others stay."""
+        """Yield nodes whose cordon of others was removed."""
         found, self._lifted = self._lifted, []
         yield from found
 
     def budgets(self, view: WorldView) -> Iterator[str]:
-        """A node of maintenance far ahead is marked only while its group's budgets allow one more. It is told some time
-        later: the maintenance may just have been moved nearer, by a message that is acknowledged after the mark. Who
-        starts an execution by hand is not asked for a budget, and an instance that has ended meanwhile needs none.
+        """Yield nodes tainted against their budgets. A node of maintenance far ahead is tainted only while its group's
+        budgets allow one more. It is reported some time later: the maintenance may just have been moved nearer, by a
+        message that is acknowledged after the taint. A manually started execution needs no budget, nor does an instance
+        that has ended in between.
         """
         marked, self._marked = self._marked, []
         for instance in marked:
@@ -107,7 +109,7 @@ class NodeRules:
                     yield text
 
     def _asked_otherwise(self, instance: str, at: float) -> bool:
-        """Another message had asked for it: a node is marked before what the message says is written down."""
+        """Return whether another message had asked for it: a node is tainted before the message is recorded."""
         others = [one for one in self._times.asked.of(instance) if one.kind is not Kind.MAINTENANCE]
         return any(one.at <= at + EVENT_CLOCKS for one in others)
 
@@ -129,21 +131,24 @@ class NodeRules:
         return None
 
     def let_go(self, view: WorldView) -> Iterator[str]:
-        """Our answer to the last hook, or our TerminateInstance where no hook of ours holds it, ends the instance."""
+        """Yield instances ended with pods by our answer to the last hook, or by our TerminateInstance where no hook of
+        ours holds it.
+        """
         for instance, pods in self._killed("let go", view):
             if not self._times.announced(instance, view):
                 yield f"{instance} with {', '.join(pods)}"
 
     def too_early(self, view: WorldView) -> Iterator[str]:
-        """The same while EC2 has announced that it takes the instance later."""
+        """Yield such instances while EC2 has announced that it takes them later."""
         for instance, pods in self._killed("too early", view):
             taken = self._times.asked.taken_at(instance, view.now)
             if taken is not None and view.now < taken:
                 yield f"{instance} is let go {taken - view.now:.0f} s before EC2 takes it, with {', '.join(pods)}"
 
     def unmarked(self, view: WorldView) -> Iterator[str]:
-        """A termination that gives its node back takes its own mark off. A write that an API server in trouble applies
-        late may be older than the claim: claims are in another store, so the drain marks the node again.
+        """Yield nodes that lost our taint while a termination is open. A termination that returns its node to service
+        removes its own taint. A write that an API server in trouble applies late may be older than the claim: claims
+        are in another store, so the drain taints the node again.
         """
         bared, self._bared = self._bared, []
         for instance in bared:
@@ -168,7 +173,9 @@ class NodeRules:
                 yield f"{instance} has lost its mark to a write older than its claim, and no drain has repeated it"
 
     def claims(self, view: WorldView) -> Iterator[str]:
-        """Where only the Kubernetes API has trouble, the claim does not wait for it."""
+        """Yield warned instances without a timely claim: where only the Kubernetes API has trouble, the claim does not
+        wait for it.
+        """
         if not view.only_kubernetes_fails:
             return
         for instance, at in self._news.of("to claim", view.warned):
@@ -192,7 +199,9 @@ class NodeRules:
                 yield instance, pods
 
     def deadlines(self, view: WorldView) -> Iterator[str]:
-        """Without faults a warning comes at once, and two minutes are enough for what budgets do not forbid."""
+        """Yield instances not drained in time: without faults a warning comes at once, and two minutes are enough for
+        what budgets do not forbid.
+        """
         if not view.faultless:
             return
         for instance, at in self._news.of("warned", view.warned):
@@ -213,7 +222,7 @@ class NodeRules:
         group = group_of(view, instance)
         policy = policy_of(view, group)
         if policy is None:
-            return  # somebody detached it
+            return  # it was detached
         forced = policy.drain.force or view.forced(instance)  # pods are deleted so that their grace ends with the node
         if end - self._held.get(instance, end) > IN_GOOD_TIME and not forced:
             yield f"{instance} is taken while a hook of ours waits"
@@ -227,7 +236,9 @@ class NodeRules:
             self._held.pop(instance, None)
 
     def _is_bare(self, instance: str, now: float) -> bool:
-        """Told once: who is given back at the moment of the warning is marked again within seconds."""
+        """Return whether the node has lacked our taint for too long, once: a node that is returned to service at the
+        moment of the warning is tainted again within seconds.
+        """
         if self._is_marked.get(instance, True):
             self._bare.pop(instance, None)
             return False
@@ -237,7 +248,9 @@ class NodeRules:
         return bare
 
     def _counts(self, instance: str, view: WorldView) -> bool:
-        """Whether the sweep has to count an unavailable node: it knew of it, or marked it itself."""
+        """Return whether the minute reconciler has to count an unavailable node: it knew of it, or tainted
+        it itself.
+        """
         paced = is_paced(instance, self._times.asked, view)
         return paced or view.now - self._unavailable[instance] > SETTLED
 
@@ -255,7 +268,7 @@ class NodeRules:
         comes, goes = is_marked(new) and not is_marked(old), is_marked(old) and not is_marked(new)
         if comes:
             self._marked.append(_instance(new))
-            if well_known.CORDONED_FOR not in annotations_of(old):  # an upgrade's cordon outlives the mark
+            if well_known.CORDONED_FOR not in annotations_of(old):  # an upgrade's cordon outlives the taint
                 (self._theirs if _unschedulable(old) else self._cordoned).add(name)
         elif goes:
             self._bared.append(_instance(new))
@@ -285,7 +298,9 @@ def _unschedulable(node: Obj) -> bool:
 
 
 def _may_pay(instance: str, view: WorldView) -> bool:
-    """Whether its group owes for a launch of ours: the instance may go to pay for it, and that waits for no budget."""
+    """Return whether its group owes for a launch of ours: the instance may be terminated as the offset, and that waits
+    for no budget.
+    """
     group = group_of(view, instance)
     book = None if group is None else view.books.get(group.name)
     return book is not None and book.most > 0

@@ -1,5 +1,5 @@
-"""Lists of what is open (the table's index of records, a state machine's executions) that follow the truth at some
-distance: what is new may still be missing, what is closed may still be listed."""
+"""Lists of open items (the table's index of records, a state machine's executions) that follow the truth at some
+distance: a new item may still be missing, a closed one may still be listed."""
 
 from collections import deque
 from collections.abc import Callable
@@ -9,27 +9,27 @@ REMEMBERED = 60.0  # seconds of changes
 
 
 class Lag(Protocol):
-    """How far behind an answer is. `index_lag` in seconds; `count` hears of answers that were not true any more."""
+    """Age of an answer. `index_lag` in seconds; `count` is called for answers that were not true any more."""
 
     def index_lag(self) -> float: ...
     def count(self, name: str) -> None: ...
 
 
 class OpenIndex:
-    """Up to date until it is told otherwise (`behind`)."""
+    """Index that is up to date until `behind` is called."""
 
     def __init__(self) -> None:
-        self.since: dict[str, float] = {}  # what is open, and since when
+        self.since: dict[str, float] = {}  # open items, and since when
         self._changes: deque[tuple[float, str, bool]] = deque()  # (when, which, whether it was opened)
         self._now: Callable[[], float] = lambda: 0.0
         self._lag: Lag | None = None
 
     def behind(self, now: Callable[[], float], lag: Lag) -> None:
-        """From now on its answers are as old as `lag` says; `now` in seconds."""
+        """Make its answers as old as `lag` says from now on; `now` in seconds."""
         self._now, self._lag = now, lag
 
     def put(self, name: str, *, is_open: bool) -> None:
-        """It was opened, closed, or written to without either."""
+        """Record that an item was opened, closed, or written to without either."""
         if (name in self.since) is is_open:
             return
         if is_open:
@@ -43,7 +43,7 @@ class OpenIndex:
                 self._changes.popleft()
 
     def read(self) -> tuple[str, ...]:
-        """The names of all that is open, as they were a moment ago."""
+        """Return the names of all open items, as they were a moment ago."""
         if self._lag is None or not self._changes:
             return tuple(self.since)
         behind, view = self._now() - self._lag.index_lag(), dict.fromkeys(self.since)

@@ -1,4 +1,4 @@
-"""People with kubectl and the AWS console: they cordon, drain, delete, terminate, detach, resize, start and stop."""
+"""Operators with kubectl and the AWS console: they cordon, drain, delete, terminate, detach, resize, start and stop."""
 
 from leeward.model.drain_options import DrainOptions
 from leeward.model.termination import Cause, CauseKind, Subject, execution_name
@@ -10,7 +10,7 @@ from simulation.emptying import KUBECTL, Emptying, has_to_leave
 from simulation.owners import detach, set_desired, terminate
 from simulation.scene import Scene, subject
 
-KUBELET_RESTARTS = 600.0  # a node that somebody deleted registers again
+KUBELET_RESTARTS = 600.0  # a node that an operator deleted registers again
 UNCORDONED_AFTER = 1200.0
 DETACHED_FOR = 1800.0  # then its owner ends it at EC2
 WHO = "an operator"
@@ -25,19 +25,19 @@ FLAGS = (
 
 
 class Operators:
-    """Each takes a `pick`, which chooses whom and how."""
+    """Actions of operators. Each takes a `pick`, which chooses the instance and the manner."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
 
     def cordon(self, pick: int) -> None:
-        """And uncordon later."""
+        """Cordon a node, and uncordon it later."""
         if member := subject(self._scene, pick):
             self._set_unschedulable(member, unschedulable=True)
             self._uncordon_later(member)
 
     def delete_node(self, pick: int) -> None:
-        """The Node object; a kubelet that still runs registers it again."""
+        """Delete the Node object; a kubelet that still runs registers it again."""
         member = subject(self._scene, pick)
         if member is not None and self._scene.cluster.store.find("nodes", member.node) is not None:
             self._scene.say(f"{WHO} deletes {member.node}")
@@ -48,14 +48,16 @@ class Operators:
             self._scene.timeline.after(KUBELET_RESTARTS, lambda: self._scene.rejoin(again), "kubelet restarts")
 
     def drain(self, pick: int) -> None:
-        """`kubectl drain --ignore-daemonsets --delete-emptydir-data --timeout=10m`, with `--force` half the time."""
+        """Run `kubectl drain --ignore-daemonsets --delete-emptydir-data --timeout=10m`, with `--force` half
+        the time.
+        """
         if member := subject(self._scene, pick):
             self.drain_node(member, pick)
 
     def drain_node(self, member: SimInstance, pick: int) -> None:
-        """Cordons first, as kubectl does, and stays cordoned where pods without a controller forbid the rest.
+        """Cordon first, as kubectl does; the node stays cordoned where pods without a controller forbid the rest.
 
-        An emptied node is ended through its group by half of them; the others take the cordon off later.
+        An emptied node is terminated through its group by half of them; the others uncordon it later.
         """
         scene, force, ends = self._scene, bool(pick >> 3 & 1), bool(pick >> 4 & 1)
         if scene.cluster.store.find("nodes", member.node) is None:
@@ -74,20 +76,20 @@ class Operators:
         Emptying(scene, member.node, KUBECTL, done).begin()
 
     def terminate(self, pick: int) -> None:
-        """At EC2: the group learns of it by its health check."""
+        """Terminate an instance at EC2: the group notices by its health check."""
         if member := subject(self._scene, pick):
             self._scene.say(f"somebody terminates {member.id} at EC2")
             self._scene.fleet.end_instance(member, direct=True)
 
     def resize(self, pick: int) -> None:
-        """Up to three more or fewer: of fewer the group chooses whom."""
+        """Change a group's size by up to three: for fewer, the group chooses which members to terminate."""
         groups = list(self._scene.fleet.groups.values())
         group, by = groups[pick % len(groups)], 1 + (pick >> 4) % 3
         wanted = group.desired + by if pick >> 3 & 1 else max(group.desired - by, 1)
         set_desired(self._scene, group, min(wanted, group.maximum), WHO)
 
     def detach(self, pick: int) -> None:
-        """To look at it in peace; it goes half an hour later."""
+        """Detach an instance for inspection; it is terminated half an hour later."""
         member = subject(self._scene, pick)
         if member is not None and detach(self._scene, member, WHO, decrement=bool(pick >> 3 & 1)):
             gone = member
@@ -96,8 +98,8 @@ class Operators:
             )
 
     def start_execution(self, pick: int) -> None:
-        """node-termination by hand: any name, also the one that the product would take; any instance, also one that
-        does not exist or that no policy selects.
+        """Start node-termination manually: any name, also the one that the product would take; any instance, also one
+        that does not exist or that no policy selects.
         """
         member = subject(self._scene, pick)
         instance = "i-0123456789abcdef0" if member is None or pick % 16 == 0 else member.id
@@ -109,7 +111,7 @@ class Operators:
         self._scene.system.machine.start(name, {"instance": instance})
 
     def _with_flags(self, member: SimInstance, options: DrainOptions) -> str:
-        """What `leeward drain` writes before it starts an execution; answers the execution's name."""
+        """Write what `leeward drain` writes before it starts an execution; return the execution's name."""
         now, group = self._scene.timeline.instant(), self._scene.fleet.groups[member.group]
         deletes = options.disable_eviction
         self._scene.asked.append(Asked(at=now.timestamp(), instance=member.id, kind=Kind.BY_HAND, deletes=deletes))
@@ -128,7 +130,7 @@ class Operators:
         return execution_name(record.instance, record.attempt)
 
     def stop_execution(self, pick: int) -> None:
-        """One of the open ones."""
+        """Stop one of the open executions."""
         names = sorted(self._scene.system.machine.executions)
         if names:
             self._scene.say(f"{WHO} stops {names[pick % len(names)]}")
@@ -139,7 +141,7 @@ class Operators:
         later(UNCORDONED_AFTER, lambda: self._set_unschedulable(member, unschedulable=False), "operator uncordons")
 
     def _set_unschedulable(self, member: SimInstance, *, unschedulable: bool) -> None:
-        """An operator lifts only the cordon of a node that nobody has marked meanwhile."""
+        """Cordon, or uncordon a node that carries no taint: an operator lifts only such a cordon."""
         node = self._scene.cluster.store.find("nodes", member.node)
         if node is not None and (unschedulable or not is_marked(node)):
             self._scene.say(f"{WHO} {'cordons' if unschedulable else 'uncordons'} {name_of(node)}")

@@ -1,4 +1,4 @@
-"""What a run came to, for people and for the command line."""
+"""Outcome of a run, for readers and for the command line."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,9 @@ from simulation.view import Violation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """`days` of virtual time, `events` of the timeline, `unexpected` errors that no product code raises on purpose."""
+    """Result of one run. `days` of virtual time, `events` of the timeline, `unexpected` errors that no product code
+    raises on purpose.
+    """
 
     seed: int
     days: float
@@ -29,5 +31,5 @@ class Outcome:
 
     @property
     def failed(self) -> bool:
-        """Whether anything was wrong."""
+        """True if anything was wrong."""
         return bool(self.violations or self.unexpected)

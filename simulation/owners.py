@@ -1,13 +1,15 @@
-"""What a group's owners ask of Auto Scaling past the product: sizes, and the end of single instances.
+"""Requests of a group's owners to Auto Scaling, past the product: sizes, and terminations of single instances.
 
-Each answers what the API would: whether it had an effect."""
+Each returns what the API would: whether it had an effect."""
 
 from simulation.aws.compute import IN_SERVICE, SimGroup, SimInstance
 from simulation.scene import Scene
 
 
 def set_desired(scene: Scene, group: SimGroup, desired: int, who: str) -> bool:
-    """SetDesiredCapacity: the group launches, or chooses whom to end. False outside of its limits or where it is so."""
+    """Run SetDesiredCapacity: the group launches, or chooses which members to terminate. False outside of its limits or
+    without a change.
+    """
     if desired == group.desired or not group.minimum <= desired <= group.maximum:
         return False
     scene.say(f"{who} changes the desired capacity of {group.name} from {group.desired} to {desired}")
@@ -16,7 +18,7 @@ def set_desired(scene: Scene, group: SimGroup, desired: int, who: str) -> bool:
 
 
 def terminate(scene: Scene, member: SimInstance, who: str, *, decrement: bool) -> bool:
-    """TerminateInstanceInAutoScalingGroup. False for one that is leaving, and where the group would fall below its
+    """Run TerminateInstanceInAutoScalingGroup. False for one that is leaving, and where the group would fall below its
     minimum.
     """
     group = scene.fleet.groups[member.group]
@@ -28,7 +30,7 @@ def terminate(scene: Scene, member: SimInstance, who: str, *, decrement: bool) -
 
 
 def detach(scene: Scene, member: SimInstance, who: str, *, decrement: bool) -> bool:
-    """DetachInstances: it runs on in no group and loses the group's tag. Only of an instance in service.
+    """Run DetachInstances: the instance runs on in no group and loses the group's tag. Only of an instance in service.
 
     Source: Amazon EC2 Auto Scaling user guide, "Detach or attach instances" and "Tag groups and instances".
     """

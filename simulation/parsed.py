@@ -1,4 +1,4 @@
-"""The stored objects of one resource as the product's own data, each parsed once."""
+"""Stored objects of one resource as the product's own data, each parsed once."""
 
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
@@ -11,7 +11,8 @@ P = TypeVar("P")
 
 
 class Parsed(Generic[P]):
-    """Parses each stored object once, and lists again only after a write: most have not changed since the last list.
+    """Parser that parses each stored object once, and lists again only after a write: most have not changed since the
+    last list.
 
     Stored objects are immutable, so the same object means the same content. `parse` is pure.
     """
@@ -25,7 +26,7 @@ class Parsed(Generic[P]):
         self._listed: tuple[P, ...] = ()
 
     def each(self, raws: Iterable[Obj]) -> tuple[P, ...]:
-        """Of some stored objects; whoever asks so tells of those that are gone (`forget`)."""
+        """Parse some stored objects; the caller reports those that are gone (`forget`)."""
         found = []
         for raw in raws:
             self._known[key_of(raw)] = one = self._one(raw)
@@ -33,12 +34,12 @@ class Parsed(Generic[P]):
         return tuple(found)
 
     def forget(self, change: Change) -> None:
-        """An observer of the store: what is deleted is not asked for again."""
+        """Observe the store and drop deleted objects, which are not asked for again."""
         if change.resource == self._resource and change.type is ChangeType.DELETED:
             self._known.pop(change.key, None)
 
     def all(self) -> tuple[P, ...]:
-        """In the order in which the API lists; what is gone is forgotten."""
+        """Return all objects in the order in which the API lists; deleted ones are forgotten."""
         version = self._store.latest(self._resource)
         if version != self._version:
             self._known = {key_of(raw): self._one(raw) for raw in self._store.sorted(self._resource)}

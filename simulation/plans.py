@@ -1,4 +1,4 @@
-"""What a world is made of, as far as it asks: shapes that `fleets` fills. Decides nothing."""
+"""Plans that a world needs: shapes that `fleets` fills. Decides nothing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from simulation.aws.compute import Plan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutoscalerPlan:
-    """Cluster Autoscaler's settings, in seconds: how long a node is half empty before it may go, the rest after a
-    growth, until a node that was kept is looked at again, until an instance has to be registered. `least`: the share of
-    a group's first size below which it does not go (its --nodes=MIN:MAX:NAME).
+    """Settings of Cluster Autoscaler, in seconds: how long a node is half empty before it may be removed, the rest
+    after a growth, until a node that was kept is checked again, until an instance has to be registered. `least`: the
+    share of a group's first size below which it does not go (its --nodes=MIN:MAX:NAME).
     """
 
     unneeded_seconds: float = 600
@@ -23,7 +23,7 @@ class AutoscalerPlan:
 
 
 class FleetPlan(Protocol):
-    """One cluster with its groups, workloads (raw Kubernetes objects) and policies."""
+    """Plan of one cluster with its groups, workloads (raw Kubernetes objects) and policies."""
 
     @property
     def cluster(self) -> str: ...
@@ -38,7 +38,7 @@ class FleetPlan(Protocol):
 
 
 class ArrivalPlan(Protocol):
-    """Something that happens to the fleet: `pick` chooses among those to which it can happen."""
+    """Plan of an event that hits the fleet: `pick` chooses among those to which it can happen."""
 
     @property
     def at_seconds(self) -> float: ...

@@ -1,7 +1,7 @@
-"""A simulated run as a run record (docs/schema/run-record.json), for `leeward report`.
+"""Run record of a simulated run (docs/schema/run-record.json), for `leeward report`.
 
-It watches a world and changes nothing: with and without it a seed has the same history. Phases of nodes come from
-EC2, the cluster and the termination records; ready replicas from the cluster's writes; marks from the story."""
+It watches a world and changes nothing: with and without it a seed has the same history. Phases of nodes come from EC2,
+the cluster and the termination records; ready replicas from the cluster's writes; marks from the story."""
 
 import re
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ WORKLOADS = ("deployments", "statefulsets")
 
 @dataclass(slots=True, kw_only=True)
 class _Lane:
-    """One instance; its phases with the moments at which they began."""
+    """Lane of one instance; its phases with the moments at which they began."""
 
     member: SimInstance
     phases: list[tuple[Phase, float]] = field(default_factory=list)
@@ -40,7 +40,7 @@ class _Lane:
 
 
 class Recorder:
-    """Hangs itself into a world before that runs for `hours`; `record` afterwards."""
+    """Recorder that attaches to a world before it runs for `hours`; call `record` afterwards."""
 
     def __init__(self, world: World, hours: float) -> None:
         self._world = world
@@ -55,7 +55,7 @@ class Recorder:
         world.heard, world.seen = self._heard, self._seen
 
     def record(self) -> RunRecord:
-        """From shortly before the first arrival until ten minutes after the last."""
+        """Return the record, from shortly before the first arrival until ten minutes after the last."""
         return RunRecord(
             source=Source.SIMULATION,
             start=_instant(self._begin),
@@ -66,7 +66,7 @@ class Recorder:
         )
 
     def _seen(self) -> None:
-        """After every event."""
+        """Record the phases after every event."""
         if self._world.now > self._end:
             return
         for name, member in self._world.fleet.instances.items():
@@ -78,7 +78,9 @@ class Recorder:
                     lane.phases.append((phase, begun))
 
     def _phase(self, lane: _Lane) -> Phase:
-        """A node that is not there keeps what it was: somebody deleted it, or its kubelet has yet to register it."""
+        """Return the lane's phase. A missing node keeps its phase: an operator deleted it, or its kubelet has yet to
+        register it.
+        """
         if lane.member.gone:
             return Phase.TERMINATED
         record = self._world.records.get(lane.member.id)
@@ -108,7 +110,9 @@ class Recorder:
         )
 
     def _changed(self, change: Change) -> None:
-        """Inside a write: only counts. A pod that is being deleted is ready no more."""
+        """Count ready pods; runs inside a write, so it does nothing else. A pod that is being deleted is
+        ready no more.
+        """
         if change.resource != "pods" or self._world.now > self._end:
             return
         uid, workload = uid_of(change.obj), self._workload_of(change.obj)
@@ -144,7 +148,7 @@ class Recorder:
             )
 
     def _heard(self, line: str) -> None:
-        """A line of the story; what repeats itself about an instance is told once."""
+        """Add a line of the story; a repeated line about an instance is added once."""
         found = INSTANCE.search(line)
         about = found.group() if found else ""
         kind = kind_of(line)
@@ -156,7 +160,7 @@ class Recorder:
         self._marks.append(Mark(at=_instant(self._world.now), kind=kind, text=text, node=node))
 
     def _waited_for(self, instance: str) -> str:
-        """Until when at the latest the drain waits for whoever blocks it."""
+        """Return until when at the latest the drain waits for the blocking pods."""
         record = self._world.claims.records.get(instance)
         until = record.times.get("until") if record else None
         ends = [
@@ -168,7 +172,7 @@ class Recorder:
 
 
 def kind_of(line: str) -> MarkKind | None:
-    """What a line of the story is, None for a step that only waits."""
+    """Return the kind of a line of the story, None for a step that only waits."""
     if UNANSWERED in line or any(word in line for word in FAULTS):
         return MarkKind.FAULT
     if ": wait: " in line:

@@ -1,4 +1,4 @@
-"""What must hold for disruption rounds: never more nodes than budgets allow, and at the end nothing left of them.
+"""Rules that must hold for disruption rounds: never more nodes than budgets allow, and at the end nothing left of them.
 
 The rules read the raw objects of the cluster; of the product they take the round's record and policies' selectors."""
 
@@ -21,8 +21,8 @@ STUCK = 3 * 3600.0  # longer than replacements and drains take together
 
 
 class Spent:
-    """The nodes that a round tells to go are, with all others in service that are unavailable, no more than budgets
-    allow.
+    """Rule that the nodes whose termination a round requests are, with all others in service that are unavailable, no
+    more than budgets allow.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Spent:
         self._now = 0.0
 
     def watch(self, change: Change) -> None:
-        """Inside a write: only looks."""
+        """Observe a write; runs inside it, so it only reads."""
         if change.resource != "nodes":
             return
         name = name_of(change.obj)
@@ -41,7 +41,7 @@ class Spent:
             self._since.setdefault(name, self._now)
 
     def check(self, view: WorldView) -> Iterator[str]:
-        """Once for each round, when it tells its nodes."""
+        """Check each round once, when it requests terminations."""
         self._now = view.now
         for cluster, record in view.rounds.items():
             if record.told and self._seen.get(cluster) != record.number:
@@ -62,7 +62,7 @@ class Spent:
 
 
 def _zones_of(policy: NodePolicy, view: WorldView) -> dict[str, str]:
-    """The zone of each node in service that the policy selects."""
+    """Return the zone of each node in service that the policy selects."""
     chain = view.policies.policies
     mine = [group for name, group in view.groups.items() if policy_for(chain, name, group.tags) is policy]
     members = {one.id: one.zone for group in mine for one in group.instances if one.lifecycle == "InService"}
@@ -85,17 +85,19 @@ def _unavailable(node: Obj) -> bool:
 
 
 def is_marked(node: Obj) -> bool:
-    """Whether it carries our mark; cordoned alone it is available."""
+    """Return whether the node carries our taint; cordoned alone it is available."""
     return any(taint.get("key") == well_known.DISRUPTED_TAINT for taint in node["spec"].get("taints") or ())
 
 
 def of_open_rounds(view: WorldView) -> set[str]:
-    """Instances that a round has claimed and whose node may carry our mark."""
+    """Return the instances that a round has claimed and whose node may carry our taint."""
     return {instance for record in view.rounds.values() if record.open for instance in record.nodes.values()}
 
 
 def owed_by_round(group: str, view: WorldView) -> int:
-    """Launches of an open round, for which nodes are still to go, and those that a raised desired size has to bring."""
+    """Count the launches of an open round, for which nodes are still to terminate, and those that a raised desired size
+    has to bring.
+    """
     records = [record for record in view.rounds.values() if record.open]
     places = [place for record in records for place in record.places.values()]
     growing = [name for record in records for name in record.outstanding().values()]

@@ -1,7 +1,7 @@
-"""What keeps Cluster Autoscaler from removing a node: its own rules, looked at for one moment.
+"""Reasons that keep Cluster Autoscaler from removing a node: its own rules, at one moment.
 
-Source: Cluster Autoscaler's FAQ, "What types of pods can prevent CA from removing a node?", and its flags'
-defaults (skip-nodes-with-system-pods, skip-nodes-with-local-storage)."""
+Source: Cluster Autoscaler's FAQ, "What types of pods can prevent CA from removing a node?", and its flags' defaults
+(skip-nodes-with-system-pods, skip-nodes-with-local-storage)."""
 
 from collections.abc import Iterable, Mapping
 
@@ -29,7 +29,9 @@ SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
 
 def what_keeps(cluster: Cluster, node: Obj) -> str:
-    """Why the node may not go, empty when it may; whether its pods have room elsewhere is `room_elsewhere`'s."""
+    """Return why the node may not be removed, empty when it may; `room_elsewhere` checks whether its pods fit
+    elsewhere.
+    """
     if annotations_of(node).get(DISABLED) == "true":
         return "scale-down is disabled"
     if not is_ready(node):
@@ -48,7 +50,7 @@ def _keeps(cluster: Cluster, pod: Obj) -> str:
     local = any("emptyDir" in volume or "hostPath" in volume for volume in volumes)
     reasons = {
         "is not safe to evict": safe == "false",
-        # a real one looks for room in its zone
+        # the real autoscaler searches for capacity in its zone
         "has a volume, which stays in its zone": any("persistentVolumeClaim" in volume for volume in volumes),
         "has no controller": safe != "true" and controller_of(pod) is None,
         "has local storage": safe != "true" and local,
@@ -68,9 +70,10 @@ def _selects(budget: Obj, pod: Obj) -> bool:
 
 
 def room_elsewhere(pods: Iterable[Obj], nodes: Iterable[Obj], free: Mapping[str, Mapping[str, int]]) -> bool:
-    """Whether each pod fits on one of the nodes with what is left there (thousandths of each resource), all together.
+    """Return whether each pod fits on one of the nodes with what is left there (thousandths of each resource), all
+    together.
 
-    First fit; spreading and affinity between pods are the scheduler's to see.
+    First fit; spreading and affinity between pods are left to the scheduler.
     """
     left = {name: dict(amounts) for name, amounts in free.items()}
     there = [node for node in nodes if is_ready(node) and name_of(node) in left]
@@ -84,7 +87,7 @@ def room_elsewhere(pods: Iterable[Obj], nodes: Iterable[Obj], free: Mapping[str,
 
 
 def nodes_needed(pods: Iterable[Obj], template: Obj, allocatable: Mapping[str, int]) -> int:
-    """How many empty nodes like the template hold those of the pods that could run there at all."""
+    """Return how many empty nodes like the template hold those of the pods that could run there at all."""
     bins: list[dict[str, int]] = []
     for pod in pods:
         requests = pod_requests(pod)
@@ -99,6 +102,6 @@ def nodes_needed(pods: Iterable[Obj], template: Obj, allocatable: Mapping[str, i
 
 
 def take(free: dict[str, int], requests: Mapping[str, int]) -> None:
-    """Reserve it."""
+    """Subtract the requests from the free amounts."""
     for name, amount in requests.items():
         free[name] = free.get(name, 0) - amount

@@ -1,4 +1,5 @@
-"""What arrivals, operators and other controllers may touch of a world, and which instance something befalls."""
+"""Parts of a world that arrivals, operators and other controllers may touch, and the choice of the instance that an
+event hits."""
 
 from typing import Protocol
 
@@ -13,11 +14,11 @@ from simulation.journal import Journal
 from simulation.system import System
 from simulation.timeline import Timeline
 
-MOVING = 3  # one pick of so many takes an instance that is on its way in or out, where there is one
+MOVING = 3  # one pick of so many takes an instance that is joining or leaving, where there is one
 
 
 class Scene(Protocol):
-    """A world as those outside of the product see it."""
+    """World as seen from outside of the product."""
 
     timeline: Timeline
     cluster: Cluster
@@ -36,9 +37,10 @@ class Scene(Protocol):
 
 
 def subject(scene: Scene, pick: int, *, spot: bool = False) -> SimInstance | None:
-    """The instance that something befalls, None where there is none. `pick` chooses; `spot`: of spot instances only.
+    """Choose the instance that an event hits, None where there is none. `pick` chooses; `spot`: of spot instances only.
 
-    Two causes on one instance are where mistakes live, so a third of the picks takes one that is moving already.
+    Defects are most likely where two causes meet on one instance, so a third of the picks takes one that is moving
+    already.
     """
     alive = [m for m in scene.fleet.instances.values() if not m.gone and (m.spot or not spot)]
     moving = [m for m in alive if is_moving(scene, m)] if (pick >> 8) % MOVING == 0 else []
@@ -47,11 +49,11 @@ def subject(scene: Scene, pick: int, *, spot: bool = False) -> SimInstance | Non
 
 
 def is_moving(scene: Scene, member: SimInstance) -> bool:
-    """Whether it boots, leaves, was detached, or its node carries our mark."""
+    """Return whether the instance boots, leaves, was detached, or its node carries our taint."""
     node = scene.cluster.store.find("nodes", member.node)
     return member.lifecycle != IN_SERVICE or (node is not None and is_marked(node))
 
 
 def api_answers(scene: Scene) -> bool:
-    """Whether the Kubernetes API is there for people and other controllers; they try again later when it is not."""
+    """Return whether the Kubernetes API answers operators and other controllers; they retry later when it does not."""
     return scene.timeline.now() >= scene.injector.api_down_until

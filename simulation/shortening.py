@@ -1,8 +1,8 @@
-"""Makes the story of a failing world shorter: fewer arrivals, fewer kinds of faults, fewer hours, fewer nodes, as long
+"""Shortener of the story of a failing world: fewer arrivals, fewer kinds of faults, fewer hours, fewer nodes, as long
 as the same rule still breaks. Greedy and deterministic; it tries a bounded number of worlds.
 
-The way through the arrivals is delta debugging: take away a half, then a quarter, in the end each single one.
-Source: Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input" (2002)."""
+Arrivals are reduced by delta debugging: remove a half, then a quarter, in the end each single one. Source: Zeller and
+Hildebrandt, "Simplifying and Isolating Failure-Inducing Input" (2002)."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
@@ -22,7 +22,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shortened:
-    """The smallest world found in which `rule` still breaks; `runs` worlds were tried for it."""
+    """Smallest world found in which `rule` still breaks; `runs` worlds were tried for it."""
 
     case: Case
     rule: Rule
@@ -31,7 +31,7 @@ class Shortened:
 
 
 def shorten(case: Case, failed: Outcome, say: Say, most_runs: int = MOST_RUNS) -> Shortened | None:
-    """Starting with a case that has failed. None where it broke no rule (an unexpected error has no rule), or does not
+    """Search from a case that has failed. None where it broke no rule (an unexpected error has no rule), or does not
     break it again.
     """
     if not failed.violations:
@@ -47,7 +47,7 @@ class _Shortener:
         self._runs = 0
 
     def run(self, case: Case) -> Shortened | None:
-        """Each way in turn, arrivals once more at the end: without some faults fewer of them are needed."""
+        """Try each reduction in turn, arrivals once more at the end: without some faults fewer of them are needed."""
         best = replace(case, arrivals=case.planned())
         if not self._breaks(best):
             return None
@@ -110,7 +110,7 @@ class _Shortener:
         return case
 
     def _breaks(self, case: Case) -> bool:
-        """Whether the rule breaks there as well; nothing does once the runs are used up."""
+        """Return whether the rule breaks there as well; false once the runs are used up."""
         if self._left <= 0:
             return False
         self._left -= 1
@@ -120,7 +120,7 @@ class _Shortener:
 
 
 def _without_a_part(case: Case, size: int) -> Iterator[Case]:
-    """Once without each stretch of so many arrivals, the latest first: what comes late rarely matters."""
+    """Yield the case once without each stretch of so many arrivals, the latest first: a late arrival rarely matters."""
     arrivals = case.planned()
     for start in reversed(range(0, len(arrivals), size)):
         yield replace(case, arrivals=arrivals[:start] + arrivals[start + size :])

@@ -1,4 +1,4 @@
-"""What a world shows of itself to the invariants (`view.WorldView`): read from its models at each call."""
+"""View of a world for the invariants (`view.WorldView`): read from its models at each call."""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from math import inf
@@ -28,7 +28,7 @@ FORCED_FOR = 6 * 3600.0  # seconds: longer than any upgrade of a simulated group
 
 
 class Shown:
-    """The models are its subclass's."""
+    """View over the models of its subclass."""
 
     timeline: Timeline
     injector: Injector
@@ -49,91 +49,91 @@ class Shown:
 
     @property
     def groups(self) -> Mapping[str, Group]:
-        """As they stand."""
+        """Current groups, by name."""
         return {name: group.described() for name, group in self.fleet.groups.items()}
 
     @property
     def books(self) -> Mapping[str, Book]:
-        """By group."""
+        """Books by group."""
         return {name: group.book for name, group in self.fleet.groups.items()}
 
     @property
     def records(self) -> Mapping[str, TerminationRecord]:
-        """By instance, for reports and tests; no rule reads them."""
+        """Termination records by instance, for reports and tests; no rule reads them."""
         return self.claims.records
 
     @property
     def upgrades(self) -> Mapping[str, UpgradeRecord]:
-        """By group."""
+        """Upgrade records by group."""
         return self.system.upgrades.records
 
     @property
     def rounds(self) -> Mapping[str, RoundRecord]:
-        """By cluster."""
+        """Disruption rounds by cluster."""
         return self.system.rounds.records
 
     @property
     def disrupting(self) -> Set[str]:
-        """Names."""
+        """Names of open executions."""
         return self.system.machines[DISRUPTION_ROUND].executions.keys()
 
     @property
     def upgrading(self) -> Set[str]:
-        """Names."""
+        """Names of open executions."""
         return self.system.machines[NODE_GROUP_UPGRADE].executions.keys()
 
     @property
     def maxima(self) -> Mapping[str, int]:
-        """By group."""
+        """Planned maximum size by group."""
         return {name: group.plan.maximum for name, group in self.fleet.groups.items()}
 
     @property
     def waiting(self) -> Set[tuple[str, str, str]]:
-        """(group, hook, instance)."""
+        """Waiting actions as (group, hook, instance)."""
         return self.fleet.waiting.keys()
 
     @property
     def completed_hooks(self) -> Sequence[tuple[str, str, str, bool]]:
-        """Ours that had an effect."""
+        """Answers of ours that had an effect."""
         return self.system.groups.completed
 
     @property
     def timed_out(self) -> Sequence[tuple[str, str, str]]:
-        """(group, hook, instance)."""
+        """Actions without an answer as (group, hook, instance)."""
         return self.fleet.timed_out
 
     @property
     def heartbeats(self) -> Sequence[tuple[str, str, str, bool]]:
-        """Ours that had an effect."""
+        """Heartbeats of ours that had an effect."""
         return self.system.groups.heartbeats
 
     @property
     def open_executions(self) -> Set[str]:
-        """Names."""
+        """Names of open executions."""
         return self.system.machine.executions.keys()
 
     def started(self, execution: str) -> float:
-        """Seconds since 1970."""
+        """Return the start in seconds since 1970."""
         return self.system.machine.executions[execution].started
 
     @property
     def acknowledged(self) -> Sequence[tuple[str, str]]:
-        """(message id, body)."""
+        """Messages as (message id, body)."""
         return self.queue.acknowledged
 
     @property
     def dead_letters(self) -> Sequence[DeadLetter]:
-        """Put there by us, and redriven."""
+        """Dead letters, put there by us, and redriven."""
         return self.queue.dead_letters
 
     @property
     def faultless(self) -> bool:
-        """Only arrivals."""
+        """True if there are only arrivals."""
         return self.injector.faultless
 
     @property
     def only_kubernetes_fails(self) -> bool:
-        """AWS and the functions do what they should."""
+        """True if AWS and the functions do what they should."""
         return self.injector.only_kubernetes_fails
 
     @property
@@ -149,21 +149,21 @@ class Shown:
 
     @property
     def launches(self) -> Sequence[tuple[str, str]]:
-        """(token, instance)."""
+        """Launches as (token, instance)."""
         return self.system.groups.launches
 
     @property
     def plans(self) -> Sequence[tuple[str, LaunchPlan]]:
-        """(instance, plan)."""
+        """Launch plans as (instance, plan)."""
         return self.claims.plans
 
     def troubled(self, within: float) -> bool:
-        """As the faults say."""
+        """Return whether the Kubernetes API is in trouble, as the faults say."""
         return self.injector.troubled(within)
 
     @property
     def crowded(self) -> Mapping[str, Crowd]:
-        """By zone."""
+        """Crowded subnets by zone."""
         return self.injector.crowded
 
     @property
@@ -178,49 +178,53 @@ class Shown:
 
     @property
     def strays(self) -> Sequence[str]:
-        """Neither in a group nor detached from it, which takes the tag away."""
+        """Instances neither in a group nor detached from it, which removes the tag."""
         instances = self.fleet.instances.values()
         return [m.id for m in instances if m.lifecycle is None and not m.gone and well_known.GROUP_TAG in m.tags]
 
     @property
     def deletions(self) -> Sequence[Deletion]:
-        """Past the Eviction API."""
+        """Pods deleted past the Eviction API."""
         return self.kubernetes.deletions
 
     @property
     def evictions(self) -> Sequence[Eviction]:
-        """Through the Eviction API."""
+        """Pods evicted through the Eviction API."""
         return self.kubernetes.evictions
 
     @property
     def replicas(self) -> Mapping[str, int]:
-        """Of the fleet's Deployments."""
+        """Wanted replicas of the fleet's Deployments."""
         return self._wanted
 
     @property
     def open_since(self) -> Mapping[str, float]:
-        """Of the table's records."""
+        """Opening time of the table's open records."""
         return self.claims.index.since
 
     def known_causes(self, instance: str) -> Sequence[str]:
-        """Ids."""
+        """Return the ids of the causes."""
         record = self.claims.records.get(instance)
         return () if record is None else [cause.id for cause in record.all_causes]
 
     @property
     def asked_by_us(self) -> Set[str]:
-        """Not yet let go."""
+        """Instances that we asked for and that are still terminating."""
         return {one for one in self.system.groups.asked_for if self._lifecycle(one).startswith("Terminating")}
 
     def forced(self, instance: str) -> bool:
-        """Started with force in the last hours before its record was opened, or since."""
+        """Return whether an upgrade of its group was started with force in the last hours before its record was opened,
+        or since.
+        """
         there, opened = self.fleet.instances.get(instance), self.open_since.get(instance, self.now)
         return there is not None and any(
             group == there.group and at > opened - FORCED_FOR for group, at in self.forced_upgrades
         )
 
     def holds(self, instance: str) -> Sequence[Hold]:
-        """Of every group's hooks; those of another team that was answered too: nothing tells us of the answer."""
+        """Return the holds of every group's hooks; those of another team that was answered too: no event reports the
+        answer.
+        """
         waiting = [
             self._hold(action.hook, action.since, action.timer.when if action.timer else self.now, action.default)
             for (_, _, held), action in self.fleet.waiting.items()
@@ -243,17 +247,17 @@ class Shown:
         )
 
     def event_came(self, group: str, hook: str, instance: str) -> float:
-        """By the bus, since the action began."""
+        """Return when the bus delivered it, since the action began."""
         since, heard = self.fleet.waited_since(group, hook, instance), self.system.bus.heard.get(instance, inf)
         return inf if since is None or heard < since else heard
 
     def time_out(self, group: str, hook: str) -> float:
-        """Infinite for a hook that the group has not any more."""
+        """Return the time-out, infinite for a hook that the group no longer has."""
         known = self.fleet.groups[group].hooks.get(hook)
         return inf if known is None else known[0].heartbeat_timeout
 
     def held_to_the_end(self, group: str, hook: str, instance: str) -> bool:
-        """The global time-out, counted from the action's begin."""
+        """Return whether the global time-out, counted from the action's begin, has passed."""
         since = self.fleet.waited_since(group, hook, instance)
         known = self.fleet.groups[group].hooks.get(hook) if group in self.fleet.groups else None
         if since is None or known is None:
@@ -262,30 +266,30 @@ class Shown:
 
     @property
     def misdirected(self) -> Sequence[tuple[str, str, str]]:
-        """(group, hook, instance)."""
+        """Heartbeats as (group, hook, instance)."""
         return self.system.groups.misdirected
 
     @property
     def reused(self) -> Set[str]:
-        """By the starts out of warm pools."""
+        """Instances started out of warm pools."""
         return self.fleet.reused
 
     def joined(self, instance: str) -> bool:
-        """Or EC2 does not know the instance any more."""
+        """Return whether its Node has joined, true also where EC2 does not know the instance any more."""
         there = self.fleet.instances.get(instance)
         return there is None or there.joined
 
     def launched(self, instance: str) -> float | None:
-        """As EC2 says."""
+        """Return the launch time that EC2 reports."""
         there = self.fleet.instances.get(instance)
         return None if there is None else there.launched
 
     def launched_by(self, instance: str) -> str:
-        """As the fleet remembers."""
+        """Return the group that the fleet remembers."""
         return self.fleet.launched_by(instance)
 
     def serves(self, instance: str) -> bool:
-        """By the group, the Node and the executions."""
+        """Return whether it serves, by the group, the Node and the executions."""
         there = self.fleet.instances.get(instance)
         if there is None or there.lifecycle != IN_SERVICE or self.disrupting:
             return False
@@ -295,15 +299,15 @@ class Shown:
         return node is not None and is_ready(node) and "deletionTimestamp" not in node["metadata"] and not upgraded
 
     def working_since(self, instance: str) -> float | None:
-        """By the input of the open executions."""
+        """Return the earliest start by the input of the open executions."""
         return min((one.started for one in self._executions(instance)), default=None)
 
     def states_of(self, instance: str) -> Sequence[str]:
-        """Names."""
+        """Return the names of the states."""
         return [one.state for one in self._executions(instance)]
 
     def rested_since(self, instance: str) -> float | None:
-        """By the ends of executions."""
+        """Return the time by the ends of executions."""
         return self.system.last_ended.get(instance)
 
     def _executions(self, instance: str) -> Iterator[Execution]:
@@ -315,28 +319,28 @@ class Shown:
         return (there.lifecycle or "") if there is not None else ""
 
     def target(self, instance: str, at: float) -> str | None:
-        """By its group."""
+        """Return the target's state by its group."""
         found = self.fleet.instances.get(instance)
         return None if found is None else self.system.balancers.state(found.group, instance, at)
 
     @property
     def removals(self) -> Sequence[Removal]:
-        """Nodes."""
+        """Nodes that were removed."""
         return self.kubernetes.removals
 
     def ours(self, hook: str, group: str) -> bool:
-        """Whether fn sync put it there, or the group's policy names it."""
+        """Return whether fn sync put it there, or the group's policy names it."""
         there = self.fleet.groups.get(group)
         named = there is not None and any(one.name == hook for one in getattr(there.plan, "hooks", ()))
         return named or (group, hook) in self.system.groups.put
 
     def ends(self, hook: str, group: str) -> bool:
-        """A terminate hook."""
+        """Return whether it is a terminate hook of ours."""
         return self.ours(hook, group) and not any(
             known.name == hook for known, _ in self.fleet.groups[group].hooks_for(LAUNCHING)
         )
 
     def running(self, instance: str) -> bool:
-        """Whether EC2 has not begun to end it."""
+        """Return whether EC2 has not begun to terminate it."""
         there = self.fleet.instances.get(instance)
         return there is not None and not there.gone

@@ -1,4 +1,4 @@
-"""What many runs came to, in lines for people."""
+"""Summary of many runs, in lines for readers."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,7 +7,9 @@ from simulation.outcome import Outcome
 
 
 def summary(outcomes: Sequence[Outcome], seconds: float) -> Iterator[str]:
-    """Seeds, virtual time, arrivals and faults by kind, checks, violations. `seconds` of the wall clock they took."""
+    """Yield seeds, virtual time, arrivals and faults by kind, checks, violations. `seconds` of the wall clock they
+    took.
+    """
     days = sum(outcome.days for outcome in outcomes)
     yield f"seeds: {len(outcomes)}, {len(outcomes) * 60 / seconds:.1f} a minute"
     yield f"virtual days: {days:.1f}, {days * 86400 / seconds:.0f} times as fast as the wall clock"

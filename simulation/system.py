@@ -1,4 +1,4 @@
-"""Puts the models together into one deployment: ports behind gates, functions behind queue, schedules, machine."""
+"""Deployment made of the models: ports behind gates, functions behind queue, schedules, machine."""
 
 import json
 from collections import Counter
@@ -73,12 +73,12 @@ from simulation.timeline import Streams, Timeline
 COLD = 0.2  # seconds from a call to the function's first line
 SWEEP_IDLE, SYNC_IDLE, DECIDE_IDLE = 600.0, 3600.0, 1800.0  # in a world that lasts weeks, while nothing is under way
 SWEEP_EVERY, SYNC_EVERY, EXPIRE_EVERY, DECIDE_EVERY = 60.0, 300.0, 3600.0, 300.0
-ON_PURPOSE = {name for name in vars(errors) if name.endswith("Error")}  # what the product raises; others are bugs
+ON_PURPOSE = {name for name in vars(errors) if name.endswith("Error")}  # raised by the product; others are bugs
 
 
 class SimClusters:
-    """`ports.Clusters` of one cluster. `written`: its policies, which may be written anew; `gate` knows how long an
-    answer takes.
+    """`ports.Clusters` of one cluster. `written`: its policies, which may be rewritten; `gate` knows how long an answer
+    takes.
     """
 
     def __init__(self, name: str, policies: ClusterPolicies, kubernetes: Kubernetes, gate: Injector) -> None:
@@ -86,21 +86,21 @@ class SimClusters:
         self._name, self._kubernetes, self._gate = name, kubernetes, gate
 
     def names(self) -> tuple[str, ...]:
-        """The one."""
+        """Return the one name."""
         return (self._name,)
 
     def policies(self, _cluster: str) -> ClusterPolicies:
-        """What is written down."""
+        """Return the written policies."""
         return self.written
 
     def kubernetes(self, _cluster: str, *, within: TimeBudget | None = None) -> Kubernetes:
-        """Its API; each call takes as long as the gate says, and ends with the budget."""
+        """Return its API; each call takes as long as the gate says, and ends with the budget."""
         return cast(Kubernetes, TimedKubernetes(self._kubernetes, self._gate, within))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """The models that a deployment stands on."""
+    """Models that a deployment stands on."""
 
     fleet: SimFleet
     queue: Queue
@@ -114,7 +114,7 @@ class Parts:
 
 
 class System:
-    """A deployment of the product on the simulated AWS. `said` takes lines of the story; `machines` by name."""
+    """Deployment of the product on the simulated AWS. `said` takes lines of the story; `machines` by name."""
 
     def __init__(self, parts: Parts, said: Callable[[str], None]) -> None:
         self.fleet, self.queue, self.claims, self.bus = parts.fleet, parts.queue, parts.claims, parts.bus
@@ -139,12 +139,12 @@ class System:
         self.last_ended: dict[str, float] = {}  # instance -> when the last execution about it did
         self.decides = False
         self.sparse = False  # a world that lasts weeks
-        self.restless: Callable[[], bool] = lambda: False  # whether something else is under way
+        self.restless: Callable[[], bool] = lambda: False  # true while something else is under way
         self._last_run: dict[str, float] = {}
         self._running: Counter[str] = Counter()
         self.calls: Counter[str] = Counter()
         self.throttles: Counter[str] = Counter()
-        self.call_seconds = 0.0  # that a call of a state machine's function takes beside what it waits for
+        self.call_seconds = 0.0  # of a call of a state machine's function beside its waits
         self.message_seconds = 0.0  # and fn interruption for each message
         self.concurrency = dict(functions.CONCURRENCY)
 
@@ -162,7 +162,7 @@ class System:
         )
 
     def _fall_behind(self) -> None:
-        """What AWS lists of open things is not quite up to date."""
+        """Make AWS' lists of open items not quite up to date."""
         for listed in (self.claims.index, self.machine.listed):
             listed.behind(self._timeline.now, self._injector)
 
@@ -238,8 +238,9 @@ class System:
             self._run("sync", lambda: functions.sync(self.ports))
 
     def _is_due(self, name: str, idle: float) -> bool:
-        """Always in a usual world. In one that lasts weeks less often while nothing is under way: no message, no
-        execution, no hook that waits and no Node that our mark is on, so that there is nothing to be found.
+        """Return whether the function runs now: always in a usual world. In one that lasts weeks less often while
+        nothing is under way: no message, no execution, no hook that waits and no Node that our taint is on, so that
+        there is nothing to find.
         """
         now = self._timeline.now()
         if self.sparse and self._is_idle() and now - self._last_run.get(name, 0) < idle:
@@ -252,7 +253,7 @@ class System:
         return not (open_ or self.queue.depth or self.state_changes.depth or self.fleet.waiting or self.restless())
 
     def begin_deciding(self) -> None:
-        """fn decide on its schedule, until somebody takes `decides` back: a world comes to rest without new rounds."""
+        """Run fn decide on its schedule, until `decides` is reset: a world becomes idle only without new rounds."""
         self.decides = True
         self._timeline.every(DECIDE_EVERY, self._decide, "decide")
 
@@ -270,7 +271,7 @@ class System:
         self._invocations.start(function, done, name=name, timeout=functions.TIMEOUTS[name])
 
     def _invoke(self, function: str, payload: Mapping[str, Any], done: Callable[[Ended], None]) -> None:
-        """Beyond the function's reserved concurrency Lambda refuses the call."""
+        """Invoke the function; beyond its reserved concurrency Lambda refuses the call."""
         cap = self.concurrency.get(function)
         if cap is not None and self._running[function] >= cap:
             self.throttles[function] += 1
@@ -297,7 +298,7 @@ class System:
         return functions.step(function, payload, self.ports)
 
     def _note(self, what: str, ended: Ended) -> None:
-        """Defects count also where the product has isolated them."""
+        """Record how an invocation ended. Defects count also where the product has isolated them."""
         result = ended.result if isinstance(ended.result, dict) else {}
         words = [ended.cause, *(result.get("errors") or ()), *(result.get("warnings") or ())]
         self.unexpected += [f"{what}: {word}" for word in words if functions.UNEXPECTED in word]
@@ -323,7 +324,7 @@ class System:
         self._said(f"execution {execution.name}: {execution.status} {execution.state} {execution.cause}".rstrip())
 
     def _upgrade_ended(self, execution: Execution) -> None:
-        """A rule calls fn upgrade, some moment later, for what ended badly."""
+        """Let a rule call fn upgrade, some moment later, for an execution that ended badly."""
         self._told(execution)
         if execution.status in ENDED_BADLY:
             detail = {"name": execution.name, "status": execution.status, "input": json.dumps(execution.input)}
@@ -331,7 +332,7 @@ class System:
             self._timeline.after(USUALLY, lambda: self._run("upgrade", call), "an upgrade's execution ended badly")
 
     def _ended(self, execution: Execution) -> None:
-        """Rules listen to the ends of node-termination alone."""
+        """Emit the end to the rules, which listen to the ends of node-termination alone."""
         self._told(execution)
         self.last_ended[str(execution.input.get("instance"))] = self._timeline.now()
         id_ = f"{self._ids.getrandbits(128):032x}"
@@ -339,5 +340,5 @@ class System:
 
 
 def _about(run: Mapping[str, Any]) -> str:
-    """The instance, group or cluster of a run document."""
+    """Return the instance, group or cluster of a run document."""
     return str(run.get("instance") or run.get("group") or run.get("cluster") or "")

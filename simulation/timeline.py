@@ -9,12 +9,12 @@ from random import Random
 START = datetime(2026, 3, 2, tzinfo=UTC).timestamp()  # a Monday, at midnight
 
 
-FEWEST = 1024  # entries before anybody looks for cancelled ones
+FEWEST = 1024  # entries before the heap is searched for cancelled ones
 
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """One thing due. `cancel()` is cheap: the entry stays in the heap for a while and does nothing."""
+    """Entry of the timeline. `cancel()` is cheap: the entry stays in the heap for a while and does nothing."""
 
     when: float
     sequence: int
@@ -22,12 +22,12 @@ class Entry:
     name: str
 
     def cancel(self) -> None:
-        """It will not happen."""
+        """Prevent the callback."""
         self.callback = None
 
 
 class Timeline:
-    """A heap of what is due; entries of the same moment happen in the order in which they were put in.
+    """Heap of due entries; entries of the same moment happen in the order in which they were added.
 
     `afterwards` runs after each entry, with its name: the invariants hang there.
     """
@@ -38,19 +38,19 @@ class Timeline:
         self._heap: list[tuple[float, int, Entry]] = []
         self._sweep_at = FEWEST
         self.happened = 0
-        self.stopped = False  # nothing more happens, whatever is due
+        self.stopped = False  # nothing more happens, even if entries are due
         self.afterwards: Callable[[str], None] = lambda _name: None
 
     def now(self) -> float:
-        """Seconds since 1970."""
+        """Return the seconds since 1970."""
         return self._now
 
     def instant(self) -> datetime:
-        """The same as an aware datetime in UTC."""
+        """Return the same as an aware datetime in UTC."""
         return datetime.fromtimestamp(self._now, UTC)
 
     def at(self, when: float, callback: Callable[[], None], name: str) -> Entry:
-        """Let it happen then; what lies in the past happens at once, after everything already due."""
+        """Schedule the callback then; a moment in the past happens at once, after everything already due."""
         self._sequence += 1
         entry = Entry(max(when, self._now), self._sequence, callback, name)
         heapq.heappush(self._heap, (entry.when, entry.sequence, entry))
@@ -59,17 +59,17 @@ class Timeline:
         return entry
 
     def _sweep(self) -> None:
-        """Let go of what was cancelled, or time-outs of years pile up. Once for each doubling, so it costs little."""
+        """Drop cancelled entries, or time-outs of years pile up. Once for each doubling, so it costs little."""
         self._heap = [item for item in self._heap if item[2].callback is not None]
         heapq.heapify(self._heap)
         self._sweep_at = max(FEWEST, 2 * len(self._heap))
 
     def after(self, seconds: float, callback: Callable[[], None], name: str) -> Entry:
-        """Let it happen so many seconds from now."""
+        """Schedule the callback so many seconds from now."""
         return self.at(self._now + seconds, callback, name)
 
     def every(self, seconds: float, callback: Callable[[], None], name: str) -> None:
-        """Again and again, first in `seconds`."""
+        """Schedule the callback repeatedly, first in `seconds`."""
 
         def again() -> None:
             self.after(seconds, again, name)
@@ -78,7 +78,7 @@ class Timeline:
         self.after(seconds, again, name)
 
     def run_until(self, when: float) -> None:
-        """Everything that is due up to `when`, each at its moment."""
+        """Run everything that is due up to `when`, each at its moment."""
         while self._heap and self._heap[0][0] <= when and not self.stopped:
             entry = heapq.heappop(self._heap)[2]
             if entry.callback is None:
@@ -99,7 +99,7 @@ class Streams:
         self._streams: dict[str, Random] = {}
 
     def stream(self, name: str) -> Random:
-        """The same seed and name give the same numbers in every process."""
+        """Return the stream; the same seed and name give the same numbers in every process."""
         if name not in self._streams:
             self._streams[name] = Random(f"{self._seed}/{name}")
         return self._streams[name]

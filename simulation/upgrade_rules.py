@@ -1,4 +1,4 @@
-"""What must hold for upgrades of node groups: their pace always, and at the end that they have come to one.
+"""Rules that must hold for upgrades of node groups: their pace always, and at the end that they have ended.
 
 The pace is that of the policy at the size that the group had when its upgrade began."""
 
@@ -23,14 +23,18 @@ STUCK = 3600.0  # seconds: longer than any drain and any wait for new nodes
 
 
 class Pace:
-    """Of all upgrades that are under way. Looked at when one of them has written something; `moved`: when that was."""
+    """Pace of all upgrades that are under way. Checked when one of them has written something; `moved`:
+    when that was.
+    """
 
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}
         self._moved: dict[str, float] = {}
 
     def check(self, view: WorldView) -> Iterator[str]:
-        """Nodes that the upgrade has told to go and that still hold pods which have to leave."""
+        """Yield upgrades with too many nodes whose termination is requested and that still hold pods which have to
+        leave.
+        """
         for name, record in view.upgrades.items():
             if self._seen.get(name) == record.version:
                 continue
@@ -41,8 +45,8 @@ class Pace:
                 yield f"{name}: {', '.join(sorted(held))} at once, maxUnavailable is {most}"
 
     def at_the_end(self, view: WorldView) -> Iterator[str]:
-        """Upgrades that run and get nowhere. Nodes that are blocked take two time-outs each, so that a large group may
-        well be under way.
+        """Yield upgrades that run without progress. Nodes that are blocked take two time-outs each, so that a large
+        group may well be under way.
         """
         for name, record in sorted(view.upgrades.items()):
             idle = view.now - self._moved.get(name, view.now)
@@ -52,7 +56,7 @@ class Pace:
 
 
 class Members:
-    """Which instances an upgrade had to bring to its target: those in service when it ended. Not the ones that their
+    """Instances that an upgrade had to bring to its target: those in service when it ended. Not the ones that their
     owner had put into Standby or protected by then, nor those in a warm pool, which may serve again afterwards.
     """
 
@@ -61,7 +65,7 @@ class Members:
         self._left_out: dict[str, frozenset[str]] = {}
 
     def watch(self, view: WorldView) -> None:
-        """Look at the group of each upgrade that has just ended."""
+        """Read the group of each upgrade that has just ended."""
         for name, record in view.upgrades.items():
             if record.ended is not None and self._ended.get(name) != record.ended:
                 self._ended[name] = record.ended
@@ -69,7 +73,7 @@ class Members:
                 self._left_out[name] = frozenset(out)
 
     def at_the_end(self, view: WorldView) -> Iterator[str]:
-        """Members that upgrades have left behind their target."""
+        """Yield members that upgrades have left behind their target."""
         for name, record in sorted(view.upgrades.items()):
             wanted = record.target.template
             if record.resumable or record.wish is ControlRequest.ABORT or wanted is None:
@@ -83,7 +87,7 @@ class Members:
 
 
 def _out_of_service(instance: GroupInstance) -> bool:
-    """Its owner keeps it from work, or from the group's scale-in."""
+    """Return whether its owner keeps it from work, or from the group's scale-in."""
     return instance.protected or instance.lifecycle.startswith(NO_MEMBER)
 
 
@@ -108,8 +112,8 @@ def _has_to_leave(pod: Obj) -> bool:
 
 
 def owed_by_upgrade(group: str, view: WorldView) -> int:
-    """Launches that its record holds, those that a raised desired size asks for with them, or that others' scaling
-    has made theirs.
+    """Count the launches that its record holds, those that a raised desired size asks for with them, or that others'
+    scaling has made theirs.
     """
     record = view.upgrades.get(group)
     if record is None:
@@ -136,7 +140,7 @@ def _cordons(view: WorldView) -> Iterator[str]:
         group = _cordoned_for(node)
         record = view.upgrades.get(group)
         if instance_id_of(node["spec"].get("providerID") or "") in view.asked_by_us:
-            continue  # the group was told: it leaves once its pods do
+            continue  # termination is requested: it leaves once its pods do
         if group and (record is None or not record.resumable):
             yield f"{name_of(node)} is cordoned for the upgrade of {group}, which has ended"
 

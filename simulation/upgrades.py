@@ -1,6 +1,6 @@
-"""People who upgrade node groups: they start upgrades, pause and resume them, abort them and roll them back.
+"""Operators who upgrade node groups: they start upgrades, pause and resume them, abort them and roll them back.
 
-Half of them know the command line, which names its executions; the others start them by hand under any name."""
+Half of them know the command line, which names its executions; the others start them manually under any name."""
 
 from typing import Any
 
@@ -11,19 +11,19 @@ from simulation.definitions import NODE_GROUP_UPGRADE
 from simulation.scene import Scene
 
 WHO = "an operator"
-RESUMED_AFTER = 1800.0  # seconds: nobody forgets what he has paused
+RESUMED_AFTER = 1800.0  # seconds: every pause is resumed in the end
 ACTIONS = ("pause", "resume", "abort", "rollback")
 
 
 class Upgraders:
-    """Each takes a `pick`, which chooses the group and what is done to it."""
+    """Actions on upgrades. Each takes a `pick`, which chooses the group and what is done to it."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
 
     def start(self, pick: int) -> None:
-        """To a new image, to the newest version, or with nothing said at all: what an earlier one has left is taken up.
-        Once in a while it is a group that no policy selects.
+        """Start an upgrade to a new image, to the newest version, or without a target, which continues what an earlier
+        one has left. Once in a while it is a group that no policy selects.
         """
         group = self._group(pick)
         asked: dict[str, Any] = {"group": group.name}
@@ -50,7 +50,7 @@ class Upgraders:
             self.resume_later(group, pick)
 
     def stop(self, pick: int) -> None:
-        """One of the open executions; it is started again some minutes later."""
+        """Stop one of the open executions; it is started again some minutes later."""
         machine = self._scene.system.machines[NODE_GROUP_UPGRADE]
         names = sorted(machine.executions)
         if names:
@@ -61,7 +61,7 @@ class Upgraders:
             self.resume_later(self._scene.fleet.groups[group], pick)
 
     def resume_later(self, group: SimGroup, pick: int) -> None:
-        """Also when arrivals are over: what is paused or was stopped is taken up again."""
+        """Resume a paused or stopped upgrade later, also when arrivals are over."""
         asked = {"group": group.name, "action": "resume"}
         self._scene.timeline.after(RESUMED_AFTER, lambda: self._begin(group, asked, pick + 1), "an upgrade is resumed")
 

@@ -1,4 +1,4 @@
-"""What the invariants look at and what they answer: the world as it stands, the rules, a violation. Decides nothing."""
+"""Inputs and results of the invariants: the world as it stands, the rules, a violation. Decides nothing."""
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ HookCall = tuple[str, str, str, bool]  # group, hook, instance, whether it was u
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """A lifecycle action that holds an instance: `ends` when its time-out gives `default`, in seconds since 1970."""
+    """Lifecycle action that holds an instance: `ends` when its time-out gives `default`, in seconds since 1970."""
 
     hook: str
     ours: bool
@@ -35,7 +35,9 @@ class Hold:
 
 
 class Rule(StrEnum):
-    """The first seventeen, IN_SERVICE and VOLUMES hold always, REST for the whole run, the others at the end."""
+    """Rules of a run. Those before REST, IN_SERVICE, VOLUMES and SPENT hold always, REST for the whole run, the others
+    at the end.
+    """
 
     EVICTION = "no eviction that a PodDisruptionBudget forbids"
     DELETION = "no pod deleted by us without force"
@@ -83,7 +85,9 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """`at` in seconds since 1970; `text` names what was found. `seed` repeats the run, None outside of one."""
+    """Violation of a rule. `at` in seconds since 1970; `text` names the objects. `seed` repeats the run, None outside
+    of one.
+    """
 
     seed: int | None
     at: float
@@ -91,13 +95,13 @@ class Violation:
     text: str
 
     def __str__(self) -> str:
-        """One line for the story of the run."""
+        """Return one line for the story of the run."""
         when = datetime.fromtimestamp(self.at, UTC).strftime("%d %H:%M:%S")
         return f"seed {self.seed} at {when}: {self.rule.value}: {self.text}"
 
 
 class WorldView(Protocol):
-    """The world as it stands after an event. Sequences only ever grow at their end."""
+    """World as it stands after an event. Sequences only ever grow at their end."""
 
     @property
     def now(self) -> float:
@@ -106,22 +110,22 @@ class WorldView(Protocol):
 
     @property
     def cluster(self) -> Cluster:
-        """The cluster model."""
+        """Cluster model."""
         ...
 
     @property
     def policies(self) -> ClusterPolicies:
-        """What is written down for it."""
+        """Policies that are written for it."""
         ...
 
     @property
     def groups(self) -> Mapping[str, Group]:
-        """By name, as they stand."""
+        """Current groups by name."""
         ...
 
     @property
     def books(self) -> Mapping[str, Book]:
-        """What we owe each group, by name."""
+        """Debt to each group, by name."""
         ...
 
     @property
@@ -130,73 +134,75 @@ class WorldView(Protocol):
         ...
 
     def known_causes(self, instance: str) -> Sequence[str]:
-        """Ids of what its record has been told, for the rule that nothing acknowledged is lost."""
+        """Return the ids of its record's causes, for the rule that nothing acknowledged is lost."""
         ...
 
     @property
     def asked(self) -> Sequence[Asked]:
-        """What AWS and people asked of instances."""
+        """Requests of AWS and operators about instances."""
         ...
 
     @property
     def rewritten(self) -> float:
-        """When the policies were last changed."""
+        """Time at which the policies were last changed."""
         ...
 
     @property
     def asked_by_us(self) -> Set[str]:
-        """Instances that their group is ending because we asked it to."""
+        """Instances that their group is terminating because we asked it to."""
         ...
 
     def forced(self, instance: str) -> bool:
-        """Whether an upgrade that was started with force may have asked for the instance."""
+        """Return whether an upgrade that was started with force may have asked for the instance."""
         ...
 
     def holds(self, instance: str) -> Sequence[Hold]:
-        """The lifecycle actions that hold it."""
+        """Return the lifecycle actions that hold it."""
         ...
 
     @property
     def misdirected(self) -> Sequence[tuple[str, str, str]]:
-        """(group, hook, instance) of heartbeats of ours for what has never waited."""
+        """Heartbeats of ours, as (group, hook, instance), for actions that have never waited."""
         ...
 
     def joined(self, instance: str) -> bool:
-        """Whether its Node has ever been in the cluster."""
+        """Return whether its Node has ever been in the cluster."""
         ...
 
     def launched(self, instance: str) -> float | None:
-        """When EC2 launched it, in seconds since 1970; None for an instance that it does not know."""
+        """Return when EC2 launched it, in seconds since 1970; None for an instance that it does not know."""
         ...
 
     def launched_by(self, instance: str) -> str:
-        """The group that has launched it, also after it was detached; empty for one that EC2 does not know."""
+        """Return the group that has launched it, also after it was detached; empty for one that EC2 does not know."""
         ...
 
     def serves(self, instance: str) -> bool:
-        """Whether its group has it in service, its Node is there and Ready, and no upgrade or round is at its group."""
+        """Return whether its group has it in service, its Node is there and Ready, and no upgrade or round is at its
+        group.
+        """
         ...
 
     def working_since(self, instance: str) -> float | None:
-        """When the oldest open execution about the instance began."""
+        """Return when the oldest open execution about the instance began."""
         ...
 
     def states_of(self, instance: str) -> Sequence[str]:
-        """The states in which its open executions are."""
+        """Return the states in which its open executions are."""
         ...
 
     def rested_since(self, instance: str) -> float | None:
-        """When the last execution about the instance ended."""
+        """Return when the last execution about the instance ended."""
         ...
 
     @property
     def upgrades(self) -> Mapping[str, UpgradeRecord]:
-        """The latest record of each group that was ever upgraded."""
+        """Latest record of each group that was ever upgraded."""
         ...
 
     @property
     def rounds(self) -> Mapping[str, RoundRecord]:
-        """The latest record of each cluster that ever had a disruption round."""
+        """Latest record of each cluster that ever had a disruption round."""
         ...
 
     @property
@@ -211,12 +217,12 @@ class WorldView(Protocol):
 
     @property
     def maxima(self) -> Mapping[str, int]:
-        """The maximum size that each group's owner chose."""
+        """Maximum size that each group's owner chose."""
         ...
 
     @property
     def waiting(self) -> Set[tuple[str, str, str]]:
-        """(group, hook, instance) of every action that holds an instance."""
+        """Every action that holds an instance, as (group, hook, instance)."""
         ...
 
     @property
@@ -226,19 +232,21 @@ class WorldView(Protocol):
 
     @property
     def timed_out(self) -> Sequence[tuple[str, str, str]]:
-        """(group, hook, instance) of every action that nobody answered in time."""
+        """Every action without an answer in time, as (group, hook, instance)."""
         ...
 
     def event_came(self, group: str, hook: str, instance: str) -> float:
-        """When the first event came that says that hooks keep the instance from ending; infinite if all were lost."""
+        """Return when the first event came that says that hooks keep the instance from ending; infinite if all were
+        lost.
+        """
         ...
 
     def time_out(self, group: str, hook: str) -> float:
-        """The hook's HeartbeatTimeout in seconds."""
+        """Return the hook's HeartbeatTimeout in seconds."""
         ...
 
     def held_to_the_end(self, group: str, hook: str, instance: str) -> bool:
-        """Whether the action has waited for as long as Auto Scaling lets heartbeats keep it."""
+        """Return whether the action has waited for as long as Auto Scaling lets heartbeats keep it."""
         ...
 
     @property
@@ -248,26 +256,26 @@ class WorldView(Protocol):
 
     @property
     def open_executions(self) -> Set[str]:
-        """Names; those of ours are INSTANCE-ATTEMPT, one started by hand has any other."""
+        """Names of open executions; those of ours are INSTANCE-ATTEMPT, one started manually has any other."""
         ...
 
     def started(self, execution: str) -> float:
-        """When an open execution began, in seconds since 1970."""
+        """Return when an open execution began, in seconds since 1970."""
         ...
 
     @property
     def acknowledged(self) -> Sequence[tuple[str, str]]:
-        """(message id, body) of each message that was handled and deleted."""
+        """Messages that were handled and deleted, each as (message id, body)."""
         ...
 
     @property
     def dead_letters(self) -> Sequence[DeadLetter]:
-        """In the order in which they came."""
+        """Dead letters in the order in which they came."""
         ...
 
     @property
     def warned(self) -> Sequence[tuple[str, float]]:
-        """(instance, when) of each spot warning that was sent."""
+        """Spot warnings that were sent, each as (instance, when)."""
         ...
 
     @property
@@ -277,17 +285,17 @@ class WorldView(Protocol):
 
     @property
     def marked_by_others(self) -> Set[str]:
-        """Nodes on which another deployment works now, and has put its mark."""
+        """Nodes on which another deployment works now, and has put its taint."""
         ...
 
     @property
     def faultless(self) -> bool:
-        """Whether nothing goes wrong in this run: only arrivals."""
+        """True if nothing goes wrong in this run: only arrivals."""
         ...
 
     @property
     def only_kubernetes_fails(self) -> bool:
-        """Whether nothing goes wrong in this run but with the Kubernetes API."""
+        """True if nothing goes wrong in this run but with the Kubernetes API."""
         ...
 
     @property
@@ -302,21 +310,21 @@ class WorldView(Protocol):
 
     @property
     def launches(self) -> Sequence[tuple[str, str]]:
-        """(token, instance) of each instance launched for us; a repeat that launches nothing is not listed."""
+        """Instances launched for us, each as (token, instance); a repeat that launches nothing is not listed."""
         ...
 
     @property
     def plans(self) -> Sequence[tuple[str, LaunchPlan]]:
-        """(instance, plan) whenever we wrote down where a replacement is to be launched."""
+        """Launch plans that we wrote for replacements, each as (instance, plan)."""
         ...
 
     def troubled(self, within: float) -> bool:
-        """Whether the Kubernetes API has been away, hung or slow in the last `within` seconds."""
+        """Return whether the Kubernetes API has been away, hung or slow in the last `within` seconds."""
         ...
 
     @property
     def crowded(self) -> Mapping[str, Crowd]:
-        """By zone: subnets that others leave few addresses."""
+        """Subnets by zone that others leave few addresses."""
         ...
 
     @property
@@ -346,16 +354,16 @@ class WorldView(Protocol):
 
     @property
     def evictions(self) -> Sequence[Eviction]:
-        """Pods told to leave by us through the Eviction API (`SimKubernetes.evictions`)."""
+        """Pods evicted by us through the Eviction API (`SimKubernetes.evictions`)."""
         ...
 
     @property
     def replicas(self) -> Mapping[str, int]:
-        """What each Deployment's owner wants, by namespace/name."""
+        """Replicas that each Deployment's owner wants, by namespace/name."""
         ...
 
     def target(self, instance: str, at: float) -> str | None:
-        """Health of the load balancers' target that the instance was at the moment; None: it was none."""
+        """Return the health of the load balancers' target that the instance was at the moment; None: it was none."""
         ...
 
     @property
@@ -364,13 +372,13 @@ class WorldView(Protocol):
         ...
 
     def ours(self, hook: str, group: str) -> bool:
-        """Whether the hook is ours to answer, by who put it there: not by the product's own reckoning."""
+        """Return whether the hook is ours to answer, by its origin: not by the product's own calculation."""
         ...
 
     def ends(self, hook: str, group: str) -> bool:
-        """Whether the hook is ours and its answer lets an instance end."""
+        """Return whether the hook is ours and its answer lets an instance end."""
         ...
 
     def running(self, instance: str) -> bool:
-        """Whether EC2 knows the instance and has not begun to end it."""
+        """Return whether EC2 knows the instance and has not begun to terminate it."""
         ...

@@ -1,4 +1,4 @@
-"""What pods ask of the place where they run: rules among pods, ties to zones. Sized so that they stay schedulable.
+"""Placement constraints of pods: rules among pods, ties to zones. Sized so that they stay schedulable.
 
 Required rules must still be met after any zone has lost a node, so they leave a node or a zone to spare."""
 
@@ -14,7 +14,7 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def wish(random: Random, app: str, replicas: int, nodes: int, zones: Sequence[str]) -> Obj:
-    """Fields of a pod spec for a Deployment of that name; often none, soft ones more often than hard ones."""
+    """Return fields of a pod spec for a Deployment of that name; often none, soft ones more often than hard ones."""
     kinds: list[Obj] = [{}] * 11 + [even(app, ZONE, "ScheduleAnyway")] * 5 + [apart(app, HOST, weight=50)]
     kinds += [_together("web-0", weight=50), _together("web-0")]
     if replicas <= nodes // 2:
@@ -28,18 +28,18 @@ def wish(random: Random, app: str, replicas: int, nodes: int, zones: Sequence[st
 
 
 def in_zones(zones: Sequence[str]) -> Obj:
-    """An affinity that keeps a pod in these zones."""
+    """Return an affinity that keeps a pod in these zones."""
     expression = {"key": ZONE, "operator": "In", "values": list(zones)}
     return {"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}}
 
 
 def apart(app: str, key: str, *, weight: int = 0) -> Obj:
-    """No two pods of the app in one domain; with a weight only if it can be had."""
+    """Return a rule for no two pods of the app in one domain; with a weight only a preference."""
     return {"affinity": {"podAntiAffinity": _terms(app, key, weight)}}
 
 
 def even(app: str, key: str, unsatisfiable: str, **more: Any) -> Obj:
-    """As many pods of the app in each domain, give or take one."""
+    """Return a rule for as many pods of the app in each domain, give or take one."""
     selector = {"matchLabels": {"app": app}}
     rule = {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": unsatisfiable, "labelSelector": selector, **more}
     return {"topologySpreadConstraints": [rule]}

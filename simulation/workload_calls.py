@@ -1,4 +1,4 @@
-"""How a call reaches the cluster model, and those of `ports.Kubernetes` about Deployments (see `kubernetes.py`)."""
+"""Calls to the cluster model, and those of `ports.Kubernetes` about Deployments (see `kubernetes.py`)."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ NAME = "the simulated cluster"
 
 
 class SimWorkloads:
-    """`disturb` before each request, `lose` after each that writes; both may raise."""
+    """Calls about workloads: `disturb` before each request, `lose` after each that writes; both may raise."""
 
     def __init__(
         self, cluster: Cluster, clock: Clock, disturb: Callable[[str], None], lose: Callable[[str], None]
@@ -23,10 +23,10 @@ class SimWorkloads:
         self._cluster = cluster
         self._clock = clock
         self._disturb, self._lose = disturb, lose
-        self.admission: Callable[[Request], Answer | None] = lambda _: None  # what refuses a write before its effect
+        self.admission: Callable[[Request], Answer | None] = lambda _: None  # refuses a write before its effect
 
     def deployment_of(self, pod: Pod) -> Deployment | None:
-        """By way of its ReplicaSet."""
+        """Return the pod's Deployment by way of its ReplicaSet."""
         if pod.owner is None or (pod.owner.api_version, pod.owner.kind) != ("apps/v1", "ReplicaSet"):
             return None
         self._disturb("get replicasets")
@@ -35,19 +35,19 @@ class SimWorkloads:
         return self.deployment(pod.namespace, owner.name) if owner and owner.kind == "Deployment" else None
 
     def deployment(self, namespace: str, name: str) -> Deployment | None:
-        """One, fresh."""
+        """Return one Deployment, fresh."""
         self._disturb("get deployments")
         raw = self._cluster.store.find("deployments", name, namespace)
         return None if raw is None else Deployment.from_json(raw)
 
     def autoscaled(self, namespace: str) -> frozenset[str]:
-        """Those that a HorizontalPodAutoscaler of the namespace names."""
+        """Return the Deployments that a HorizontalPodAutoscaler of the namespace names."""
         self._disturb("list horizontalpodautoscalers")
         found = self._cluster.store.sorted("horizontalpodautoscalers")
         return frozenset(scaled_by(raw) for raw in found if raw["metadata"]["namespace"] == namespace) - {""}
 
     def scale(self, deployment: Deployment, replicas: int) -> bool:
-        """At the version that was read."""
+        """Set the replicas, at the version that was read; return whether it was written."""
         patch = {"metadata": {"resourceVersion": deployment.resource_version}, "spec": {"replicas": replicas}}
         request = request_about("patch", "deployments/scale", deployment.key)
 
@@ -61,7 +61,7 @@ class SimWorkloads:
         return answer is None
 
     def _send(self, request: Request, act: Callable[[], object]) -> Answer | None:
-        """None when it went through, else what the API server said."""
+        """Send a request; None when it went through, else the API server's answer."""
         self._disturb(f"{request.verb} {request.resource}")
         said = self.admission(request)
         if said is not None:
@@ -75,5 +75,5 @@ class SimWorkloads:
 
 
 def request_about(verb: str, resource: str, what: str) -> Request:
-    """A request as errors name it."""
+    """Build a request as errors name it."""
     return Request(verb=verb, resource=resource, path=what)

@@ -1,7 +1,7 @@
-"""What runs in a generated cluster: Deployments with and without budgets, StatefulSets with volumes, Jobs, DaemonSets,
+"""Workloads of a generated cluster: Deployments with and without budgets, StatefulSets with volumes, Jobs, DaemonSets,
 bare pods, critical pods.
 
-Sized so that the pods fit with room to spare: about six a node at a tenth of a vCPU, on nodes of two at least."""
+Sized so that the pods fit with capacity to spare: about six a node at a tenth of a vCPU, on nodes of two at least."""
 
 from collections.abc import Sequence
 from random import Random
@@ -21,7 +21,8 @@ NODES_PER_STATEFUL_SET, NODES_PER_JOB = 12, 20
 
 
 def workloads(random: Random, nodes: int, zones: Sequence[str]) -> tuple[Obj, ...]:
-    """For so many nodes. The first two Deployments have a budget that drains can live with and one that they cannot.
+    """Generate workloads for so many nodes. The first two Deployments have a budget that drains can live with and one
+    that they cannot.
 
     `zones`: those with two nodes at least. A volume ties its pod to a zone, which must not lose its last node.
     """
@@ -49,7 +50,9 @@ def workloads(random: Random, nodes: int, zones: Sequence[str]) -> tuple[Obj, ..
 
 
 def _system(random: Random) -> list[Obj]:
-    """As on any EKS cluster: an agent that tolerates everything, one that does not, a critical Deployment."""
+    """Generate the system pods of any EKS cluster: an agent that tolerates everything, one that does not, a critical
+    Deployment.
+    """
     proxy = _template("aws-node", random, grace=30, priorityClassName="system-node-critical")
     proxy["spec"]["tolerations"] = [{"operator": "Exists"}]
     agents = [_daemon_set("aws-node", proxy), _daemon_set("log-agent", _template("log-agent", random))]
@@ -69,7 +72,7 @@ def _deployment(random: Random, name: str, replicas: int, budget: str, **spec: A
 
 
 def _habits(random: Random, *, slow: Sequence[int], never_ready: float = 0) -> Obj:
-    """Annotations of pods that start slowly, do not listen to SIGTERM, or never become ready."""
+    """Return annotations of pods that start slowly, do not listen to SIGTERM, or never become ready."""
     annotations = {}
     if random.random() < 0.15:
         annotations[START_DELAY] = str(random.choice(slow))
@@ -81,7 +84,7 @@ def _habits(random: Random, *, slow: Sequence[int], never_ready: float = 0) -> O
 
 
 def _stateful_set(random: Random, name: str, replicas: int, zones: Sequence[str]) -> list[Obj]:
-    """Its pods are never stuck for ever: each can start again in the zone of its volume."""
+    """Generate a StatefulSet whose pods are never permanently stuck: each can start again in the zone of its volume."""
     tied: Obj = {"affinity": in_zones(zones), **even(name, HOST, "ScheduleAnyway")}
     template = _template(name, random, annotations=_habits(random, slow=(10, 20)), **tied)
     claim = {
@@ -95,7 +98,9 @@ def _stateful_set(random: Random, name: str, replicas: int, zones: Sequence[str]
 
 
 def _job(random: Random, name: str, parallelism: int) -> Obj:
-    """Goes on for hours; a pod that is evicted counts as failed, in half of the Jobs, and is started again."""
+    """Generate a Job that runs for hours; an evicted pod counts as failed, in half of the Jobs, and is
+    started again.
+    """
     annotations = {RUN_SECONDS: str(random.choice((900, 1800, 3600)))}
     template = _template(name, random, annotations=annotations, restartPolicy="Never")
     spec: Obj = {"completions": 20 * parallelism, "parallelism": parallelism, "backoffLimit": 1000}
@@ -153,7 +158,7 @@ def _daemon_set(name: str, template: Obj) -> Obj:
 
 
 def _bare_pod(random: Random, name: str) -> Obj:
-    """Nothing starts it again once it is gone."""
+    """Generate a pod that nothing starts again once it is gone."""
     template = _template(name, random)
     metadata = {"name": name, "namespace": "default", **template["metadata"]}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}

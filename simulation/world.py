@@ -1,4 +1,4 @@
-"""One simulated world: a fleet, its cluster, the product deployed on it, what arrives and what goes wrong.
+"""One simulated world: a fleet, its cluster, the product deployed on it, arrivals and faults.
 
 `World(seed, fleet, faults, arrivals).run(hours)`: the same arguments give the same history, byte for byte."""
 
@@ -39,17 +39,17 @@ from simulation.system import Parts, System
 from simulation.timeline import Entry, Streams, Timeline
 
 WARM_UP = 180.0  # seconds before the first arrival: pods start, sync puts the hooks
-CONVERGE = 4 * 3600.0 + 30  # seconds after faults and arrivals have stopped; not just when a sweep begins something
+CONVERGE = 4 * 3600.0 + 30  # seconds after faults and arrivals have stopped; not just when the reconciler starts
 SETTLED = 1800.0  # seconds after a launch
 SILENT_AFTER = 40.0  # a dead kubelet's node becomes Unknown
 FORGOTTEN_AFTER = 300.0  # and the cloud controller removes it
 STORY = 4000  # lines kept
-CLUSTER = ClusterSettings(watch_log=100, history=1000)  # nobody watches it, and the invariants look at once
-MOST_ENTRIES = 2_000_000  # of the timeline: a world that has more is not coming to rest
+CLUSTER = ClusterSettings(watch_log=100, history=1000)  # no client watches it, and the invariants read at once
+MOST_ENTRIES = 2_000_000  # of the timeline: a world that has more does not become idle
 
 
 class World(Shown):
-    """Its fleet, its cluster and what happens to both. `run` it once."""
+    """World with its fleet, its cluster and what happens to both. `run` it once."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class World(Shown):
         self.seed, self.policies, self._fleet_plan = seed, fleet.policies, fleet
         self.timeline, streams = Timeline(), Streams(seed)
         self.story: deque[str] = deque(maxlen=STORY)
-        self.heard: Callable[[str], None] = lambda _line: None  # each line of the story, for who watches
+        self.heard: Callable[[str], None] = lambda _line: None  # each line of the story, for a watcher
         self.seen: Callable[[], None] = lambda: None  # after each event
         self.labels: Callable[[SimInstance], Mapping[str, str]] = lambda _member: {}  # with which a node registers
         self.invocations = Invocations(self.timeline)
@@ -97,7 +97,7 @@ class World(Shown):
         self._wanted = wanted_replicas(fleet.workloads)
         self.checker = Checker(seed)
         self.violations: list[Violation] = []
-        self.enough: Callable[[Violation], bool] = lambda _: False  # whether the run may end with this one
+        self.enough: Callable[[Violation], bool] = lambda _: False  # true if the run may end with this one
         self.limit = MOST_ENTRIES
         self.days_ahead: float | None = None  # how far maintenance is announced in a world that lasts weeks
         self.started_by_hand: set[str] = set()
@@ -105,7 +105,7 @@ class World(Shown):
         self.rewritten = 0.0
         self.over = False  # arrivals and faults have stopped
         self.marked_by_others: set[str] = set()  # nodes on which another deployment works
-        self.flags = False  # people give flags with what they start
+        self.flags = False  # operators give flags with what they start
         self.register: Callable[[NodeSpec], object] = self.cluster.add_node  # how a kubelet does
         self.forced_upgrades: list[tuple[str, float]] = []  # group, when
         self._random = streams.stream("world")
@@ -131,7 +131,7 @@ class World(Shown):
         )
 
     def run(self, hours: float, converge: float = CONVERGE) -> Outcome:
-        """So many hours with arrivals and faults, then as long without as everything needs to come to rest."""
+        """Run so many hours with arrivals and faults, then as long without as everything needs to become idle."""
         self._populate()
         self.timeline.afterwards = self._after
         self.timeline.run_until(self.timeline.now() + WARM_UP)
@@ -153,13 +153,13 @@ class World(Shown):
         return self._outcome((hours * 3600 + converge) / 86400)
 
     def say(self, line: str) -> None:
-        """One line of the story."""
+        """Add one line to the story."""
         at = datetime.fromtimestamp(self.timeline.now(), UTC)
         self.story.append(f"{at:%d %H:%M:%S} {line}")
         self.heard(line)
 
     def rejoin(self, member: SimInstance) -> None:
-        """Its kubelet registers the node again, if the instance still runs."""
+        """Register the node again, as its kubelet does, if the instance still runs."""
         if member.state == "running":
             self._joined(member)
 
@@ -192,7 +192,7 @@ class World(Shown):
         self.timeline.after(FORGOTTEN_AFTER, lambda: self._remove(member), "cloud controller")
 
     def _stands(self, member: SimInstance) -> bool:
-        """Whether the Node of that name is still the instance's: names of nodes may be used again."""
+        """Return whether the Node of that name is still the instance's: names of nodes may be used again."""
         node = self.cluster.store.find("nodes", member.node)
         return node is not None and instance_id_of(node["spec"].get("providerID") or "") in {"", member.id}
 
@@ -218,7 +218,7 @@ class World(Shown):
         self.fleet.answer(detail["AutoScalingGroupName"], "their-hook", detail["EC2InstanceId"], HookResult.CONTINUE)
 
     def last_weeks(self) -> None:
-        """Maintenance is announced two weeks ahead, and what finds nothing to do runs less often."""
+        """Announce maintenance two weeks ahead, and run functions that find nothing to do less often."""
         if self._autoscaler:
             self._autoscaler.scan_every = 60.0
         self.days_ahead, self.system.sparse, self.system.restless = 14.0, True, self._has_marks
@@ -228,7 +228,7 @@ class World(Shown):
         return young or any(is_marked(node) for node in self.cluster.store.each("nodes"))
 
     def rewrite(self, policies: ClusterPolicies) -> None:
-        """Other policies are deployed."""
+        """Deploy other policies."""
         self.policies = self.system.clusters.written = policies
         self.rewritten = self.timeline.now()
 
@@ -236,7 +236,7 @@ class World(Shown):
         self._touched = True
 
     def _after(self, name: str) -> None:
-        """After every entry of the timeline: let the cluster catch up, then check."""
+        """Let the cluster catch up after every entry of the timeline, then check."""
         now = self.timeline.now()
         if self._touched:
             self._schedule(self.cluster.step(now))
@@ -285,7 +285,7 @@ class World(Shown):
 
 
 def wanted_replicas(workloads: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """By Deployment, as its owner has written it."""
+    """Return the replicas by Deployment, as its owner has written them."""
     found = [raw for raw in workloads if raw["kind"] == "Deployment"]
     return {path_name(dict(raw)): int(raw["spec"].get("replicas", 1)) for raw in found}
 

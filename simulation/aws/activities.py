@@ -19,26 +19,26 @@ DIFFERENCE = "an instance was taken out of service in response to a difference b
 
 
 class History:
-    """Of one group, newest first when read."""
+    """Scaling activities of one group; they are read newest first."""
 
     def __init__(self) -> None:
         self._activities: deque[ScalingActivity] = deque(maxlen=KEPT)
         self._resized = ""
-        self._growing: tuple[str, int] | None = None  # who asked for a larger size, and for which
+        self._growing: tuple[str, int] | None = None  # the sentence of the request for a larger size, and that size
 
     def left(self, instance: str, cause: str, now: float, *, sizes: tuple[int, int] | None = None) -> None:
-        """An instance goes; `sizes` (before, after) where that shrinks the group."""
+        """Record that an instance leaves; `sizes` (before, after) where that shrinks the group."""
         shrunk = "" if sizes is None else f", shrinking the capacity from {sizes[0]} to {sizes[1]}"
         self._add(f"At {_when(now)} {cause}{shrunk}.", instance, now)
 
     def asked(
         self, instance: str, now: float, *, sizes: tuple[int, int] | None, verb: str = "taken out of service"
     ) -> None:
-        """Somebody asked for this very instance, with decrement where `sizes` says so."""
+        """Record a request that names this instance, with decrement where `sizes` says so."""
         self.left(instance, f"instance {instance} was {verb} in response to a user request", now, sizes=sizes)
 
     def resized(self, before: int, after: int, now: float) -> None:
-        """Somebody set another desired size: told with whatever the group does about it."""
+        """Record a request for another desired size. The next activity of the group begins with its sentence."""
         self._resized = (
             f"At {_when(now)} a user request explicitly set group desired capacity changing the desired capacity from "
             f"{before} to {after}.  "
@@ -46,7 +46,7 @@ class History:
         self._growing = (self._resized, after) if after > before else None
 
     def updated(self, limits: tuple[int, int], before: int, after: int, now: float) -> None:
-        """Somebody set another desired size by UpdateAutoScalingGroup; `limits` MinSize and MaxSize as they are now."""
+        """Record another desired size by UpdateAutoScalingGroup; `limits`: the current MinSize and MaxSize."""
         self._resized = (
             f"At {_when(now)} a user request update of AutoScalingGroup constraints to min: {limits[0]}, max: "
             f"{limits[1]}, desired: {after} changing the desired capacity from {before} to {after}.  "
@@ -54,7 +54,7 @@ class History:
         self._growing = (self._resized, after)
 
     def grown(self, now: float, sizes: tuple[int, int]) -> None:
-        """The group launches one of those that somebody asked for; other launches tell nothing that anybody reads."""
+        """Record a launch that a requested size asks for; other launches record nothing, since no reader needs them."""
         if self._growing is None:
             return
         asked, wanted = self._growing
@@ -64,12 +64,12 @@ class History:
             self._growing = None
 
     def surplus(self, instance: str, now: float, sizes: tuple[int, int]) -> None:
-        """The group is larger than it should be and chose this one."""
+        """Record that the group is larger than its desired size and chose this instance."""
         shrunk = f"{DIFFERENCE}, shrinking the capacity from {sizes[0]} to {sizes[1]}"
         self._add(f"{self._resized}At {_when(now)} {shrunk}.", instance, now)
 
     def since(self, moment: datetime) -> tuple[ScalingActivity, ...]:
-        """Newest first."""
+        """Return the activities since `moment`, newest first."""
         return tuple(activity for activity in reversed(self._activities) if activity.at >= moment)
 
     def _add(self, cause: str, instance: str | None, now: float) -> None:

@@ -1,7 +1,7 @@
 """Load balancers of the simulated cluster: groups whose instances are targets, and the controller that heeds the label
 which excludes a node.
 
-Nothing happens by itself: what a target is at a moment follows from when its node was labelled. Some controllers are
+No event is scheduled: the state of a target at a moment follows from when its node was labelled. Some controllers are
 slow, and one that is gone deregisters nothing."""
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from local.cluster.store import Change, ChangeType
 from simulation.timeline import Timeline
 
 BALANCED = 0.3  # of the groups
-DELAYS = (0.0, 15.0, 60.0, 300.0)  # seconds that requests under way are given
+DELAYS = (0.0, 15.0, 60.0, 300.0)  # seconds of deregistration delay, for requests in flight
 NOTICED = (1.0, 20.0)  # seconds until the controller has seen the label
 GONE = 0.1  # of the controllers
 NODE_PORT = 30080
@@ -23,15 +23,17 @@ NODE_PORT = 30080
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetGroup:
-    """Instance targets of one Auto Scaling group. `notices`: seconds, None where no controller is there to see it."""
+    """Instance targets of one Auto Scaling group. `notices`: seconds until the controller sees the label, None where no
+    controller is there.
+    """
 
     notices: float | None
     delay: float
 
 
 class SimLoadBalancers:
-    """`groups`: by Auto Scaling group; `excluded`: instance -> since when its node has the label. `launched_by`: the
-    group that has launched an instance; detached from it, it stays a target.
+    """Target groups and excluded nodes. `groups`: by Auto Scaling group; `excluded`: instance -> since when its node
+    has the label. `launched_by`: the group that has launched an instance; detached from it, it stays a target.
     """
 
     def __init__(self, timeline: Timeline, launched_by: Callable[[str], str]) -> None:
@@ -40,7 +42,7 @@ class SimLoadBalancers:
         self.excluded: dict[str, float] = {}
 
     def watch(self, change: Change) -> None:
-        """An observer of the cluster's nodes."""
+        """Observe the cluster's nodes: record since when each instance has the label."""
         if change.resource != "nodes":
             return
         instance = instance_id_of(change.obj["spec"].get("providerID") or "")
@@ -51,7 +53,7 @@ class SimLoadBalancers:
             self.excluded.pop(instance, None)
 
     def state(self, group: str, instance: str, at: float) -> str | None:
-        """Of its target at that moment; None where it is none any more."""
+        """Return the state of the instance's target at that moment; None where it is no target."""
         found = self.groups.get(group)
         if found is None:
             return None
@@ -61,7 +63,7 @@ class SimLoadBalancers:
         return Health.DRAINING.value if at < since + found.notices + found.delay else None
 
     def targets(self, _cluster: str, instance: Instance) -> Sequence[Target]:
-        """At most one."""
+        """Return the targets of the instance, at most one."""
         group = self._launched_by(instance.id)
         state = self.state(group, instance.id, self._timeline.now())
         if state is None:
@@ -70,7 +72,7 @@ class SimLoadBalancers:
 
 
 def balanced(names: Sequence[str], random: Random) -> Mapping[str, TargetGroup]:
-    """Some of the groups, each with its own delay and its own controller."""
+    """Return target groups for some of the groups, each with its own delay and its own controller."""
     found: dict[str, TargetGroup] = {}
     for name in names:
         chosen, delay, notices = random.random() < BALANCED, random.choice(DELAYS), random.uniform(*NOTICED)

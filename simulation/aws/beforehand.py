@@ -5,8 +5,8 @@ from datetime import datetime
 
 
 class SimBeforehand:
-    """`running`: refreshes by group, `actions`: scheduled ones by group, `versions` of clusters, `images`: architecture
-    by AMI, `left`: vCPUs of the quota, by spot.
+    """Limits and running work, as a test sets them. `running`: refreshes by group, `actions`: scheduled ones by group,
+    `versions` of clusters, `images`: architecture by AMI, `left`: vCPUs of the quota, by spot.
     """
 
     def __init__(self) -> None:
@@ -17,22 +17,22 @@ class SimBeforehand:
         self.left: dict[bool, int] = {}
 
     def refreshes(self, group: str) -> tuple[str, ...]:
-        """Those that have not ended."""
+        """Return the instance refreshes of the group that have not ended."""
         return self.running.get(group, ())
 
     def scheduled(self, group: str) -> tuple[str, ...]:
-        """By name."""
+        """Return the names of the group's scheduled actions."""
         return self.actions.get(group, ())
 
     def control_plane(self, cluster: str) -> str:
-        """Empty where nothing was said."""
+        """Return the version of the cluster's control plane, empty where none is set."""
         return self.versions.get(cluster, "")
 
     def architecture(self, image: str) -> str:
-        """Empty for an unknown image."""
+        """Return the architecture of an image, empty for an unknown image."""
         return self.images.get(image, "")
 
     def vcpus_left(self, types: Iterable[str], now: datetime, *, spot: bool) -> int | None:
-        """None where nothing was said."""
+        """Return the vCPUs that the quota leaves, None where none are set."""
         del types, now
         return self.left.get(spot)

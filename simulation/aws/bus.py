@@ -1,4 +1,4 @@
-"""EventBridge: what our rules let through goes to the queue, at least once, late and out of order at times."""
+"""EventBridge: events that match our rules reach the queue, at least once, late and out of order at times."""
 
 import json
 from collections import Counter
@@ -27,7 +27,7 @@ USUALLY = 0.5  # seconds from source to queue
 
 
 def let_through(event: Event) -> bool:
-    """What infra's rules match."""
+    """Return whether infra's rules match the event."""
     key = (event["source"], event["detail-type"])
     if key not in DETAIL_TYPES:
         return False
@@ -39,7 +39,9 @@ def let_through(event: Event) -> bool:
 
 
 class Bus:
-    """`send` puts a body into the interruption queue, `send_state_change` into that of state changes."""
+    """Event bus of the account. `send` puts a body into the interruption queue, `send_state_change` into that of state
+    changes.
+    """
 
     def __init__(
         self,
@@ -75,7 +77,9 @@ class Bus:
         send(body)
 
     def _hear(self, instance: str, comes: float) -> None:
-        """An instance that came back from ending, to its warm pool, may end once more."""
+        """Record when the event arrives. An instance that returned from terminating to its warm pool may terminate once
+        more.
+        """
         earlier = self.heard.get(instance, comes)
         self.heard[instance] = min(comes, earlier) if earlier >= self._timeline.now() else comes
 

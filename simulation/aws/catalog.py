@@ -1,4 +1,4 @@
-"""`ports.Catalog` in memory: what fn sync has written down."""
+"""`ports.Catalog` in memory: the facts that fn sync has written."""
 
 import json
 from collections.abc import Mapping
@@ -10,28 +10,28 @@ from leeward.model.reservation import IpReservation, Pool, Promises
 
 
 class SimCatalog:
-    """Sheets by cluster and kind, as JSON gives them back."""
+    """Sheets by cluster and kind, as JSON returns them."""
 
     def __init__(self) -> None:
         self._sheets: dict[tuple[str, FactKind], Sheet] = {}
         self._promises: dict[str, Promises] = {}
 
     def read(self, cluster: str) -> Mapping[FactKind, Sheet]:
-        """All of the cluster."""
+        """Return all sheets of the cluster."""
         return {kind: sheet for (name, kind), sheet in self._sheets.items() if name == cluster}
 
     def keep(self, cluster: str, kind: FactKind, sheet: Sheet) -> None:
-        """The later look stays."""
+        """Store a sheet; the one with the later observation stays."""
         there = self._sheets.get((cluster, kind))
         if there is None or there.synced <= sheet.synced:
             self._sheets[cluster, kind] = replace(sheet, content=json.loads(json.dumps(sheet.content)))
 
     def promises(self, cluster: str) -> Promises:
-        """As they stand."""
+        """Return the cluster's current promises."""
         return self._promises.get(cluster, Promises())
 
     def promise(self, cluster: str, instance: str, promise: IpReservation, *, after: int) -> bool:
-        """Only at the version that the caller read."""
+        """Write a promise, only at the version that the caller read; return whether it was written."""
         there = self.promises(cluster)
         if there.version != after:
             return False
@@ -39,6 +39,6 @@ class SimCatalog:
         return True
 
     def run_short(self, cluster: str, pool: Pool, until: datetime) -> None:
-        """Beside the promises."""
+        """Record, beside the promises, that the pool is short of capacity until `until`."""
         there = self.promises(cluster)
         self._promises[cluster] = replace(there, short={**there.short, pool: until})

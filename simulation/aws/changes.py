@@ -9,7 +9,7 @@ from simulation.journal import Journal
 
 
 class SimGroupChanges:
-    """What was asked through it that had an effect: `pointed` (group, version), `raised` (group, desired, maximum),
+    """Requested changes of groups that had an effect: `pointed` (group, version), `raised` (group, desired, maximum),
     `put_back` (group, maximum), `switched` (group, process, whether it was suspended).
     """
 
@@ -21,8 +21,8 @@ class SimGroupChanges:
         self.switched = Journal[tuple[str, str, bool]]()
 
     def point_at(self, group: Group, template: LaunchTemplateRef) -> None:
-        """What it launches from now on comes from there. Raises InvalidInputError for a launch configuration, or for
-        another template than its own, which nobody asks for.
+        """Make the group launch from the template from now on. Raises InvalidInputError for a launch configuration, or
+        for another template than its own, which the product never asks for.
         """
         there = self._there(group.name)
         if group.launch.configuration is not None:
@@ -35,7 +35,9 @@ class SimGroupChanges:
             self.pointed.append((group.name, template.version))
 
     def raise_to(self, group: str, *, desired: int | None = None, maximum: int | None = None) -> None:
-        """Never lowers. Raises InvalidInputError for a desired size above the maximum."""
+        """Raise the desired size and MaxSize; never lowers them. Raises InvalidInputError for a desired size above the
+        maximum.
+        """
         there = self._there(group)
         before = there.desired, there.maximum
         wanted, limit = max(desired or 0, there.desired), max(maximum or 0, there.maximum)
@@ -50,7 +52,7 @@ class SimGroupChanges:
             self.raised.append((group, there.desired, there.maximum))
 
     def put_back_maximum(self, group: str, maximum: int) -> bool:
-        """Not below the desired size."""
+        """Lower MaxSize to `maximum`. False where the desired size is above it."""
         there = self._there(group)
         if there.desired > maximum:
             return False
@@ -60,14 +62,14 @@ class SimGroupChanges:
         return True
 
     def suspend(self, group: str, process: str) -> None:
-        """One of its processes."""
+        """Suspend one of the group's processes."""
         there = self._there(group)
         if process not in there.suspended:
             there.suspended.add(process)
             self.switched.append((group, process, True))
 
     def resume(self, group: str, process: str) -> None:
-        """It goes on at once."""
+        """Resume one of the group's processes; it acts at once."""
         there = self._there(group)
         if process in there.suspended:
             self._fleet.resume(there, process)

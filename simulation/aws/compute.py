@@ -1,4 +1,4 @@
-"""EC2 and Auto Scaling as data: instances, groups, waiting lifecycle actions. `fleet.py` lets them live."""
+"""EC2 and Auto Scaling as data: instances, groups, waiting lifecycle actions. `fleet.py` runs them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ LEAVING, LEAVING_WAIT, PROCEEDING = "Terminating", "Terminating:Wait", "Terminat
 
 
 class Plan(Protocol):
-    """What a fleet says about one group."""
+    """Description of one group of a fleet."""
 
     @property
     def name(self) -> str: ...
@@ -45,7 +45,7 @@ class Plan(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class SimInstance:
-    """`lifecycle` None: no group holds it. `joined`: its Node is (or was) in the cluster."""
+    """One EC2 instance. `lifecycle` None: no group holds it. `joined`: its Node is (or was) in the cluster."""
 
     id: str
     group: str
@@ -64,26 +64,28 @@ class SimInstance:
     called: str = ""  # the name of its Node where that is not its own
     ended_at: float | None = None
     direct: bool = False  # EC2 or its owner ended it without asking the group
-    impaired: float | None = None  # since when its system status check fails
+    impaired: float | None = None  # time since which its system status check fails
     _told: GroupInstance | None = None
 
     @property
     def leaving(self) -> bool:
-        """Its group is ending it, or has."""
+        """True if its group is terminating it, or has."""
         return self.lifecycle is None or self.lifecycle.startswith(LEAVING)
 
     @property
     def gone(self) -> bool:
-        """Nothing runs there any more."""
+        """True if it has stopped or is shutting down: nothing runs there any more."""
         return self.state in {"stopped", "shutting-down", "terminated"}
 
     @property
     def node(self) -> str:
-        """The name of its Node."""
+        """Name of its Node."""
         return self.called or f"node-{self.id}"
 
     def as_member(self) -> GroupInstance:
-        """As its group tells of it: a large group is described often, and few of its members have changed since."""
+        """Return the instance as its group describes it. The answer is cached: a large group is described often, and
+        few of its members have changed since.
+        """
         lifecycle = self.lifecycle or ""
         if self._told is None or self._told.lifecycle != lifecycle:
             template = _template(self.group, self.version)
@@ -98,7 +100,7 @@ class SimInstance:
         return self._told
 
     def described(self) -> Instance:
-        """As DescribeInstances tells it."""
+        """Return the instance as DescribeInstances describes it."""
         return Instance(
             id=self.id,
             state=self.state,
@@ -114,7 +116,7 @@ class SimInstance:
 
 @dataclass(slots=True, kw_only=True)
 class Waiting:
-    """One lifecycle action that waits for its answer."""
+    """Lifecycle action that waits for its answer."""
 
     hook: LifecycleHook
     default: HookResult
@@ -126,8 +128,9 @@ class Waiting:
 
 @dataclass(slots=True, kw_only=True)
 class SimGroup:
-    """Sizes change; `members` are instance ids in the order of launch. `replacing`: old -> new of CapacityRebalance.
-    `version`: of the template, a number; `postponed`: instance -> why it goes once Terminate is resumed.
+    """One Auto Scaling group. Sizes change; `members` are instance ids in the order of launch. `replacing`: old -> new
+    of CapacityRebalance. `version`: of the template, a number; `postponed`: instance -> why it is terminated once
+    Terminate is resumed.
     """
 
     plan: Plan
@@ -152,11 +155,11 @@ class SimGroup:
 
     @property
     def name(self) -> str:
-        """As people call it."""
+        """Name of the group."""
         return self.plan.name
 
     def type_of(self, number: int) -> str:
-        """Of the so-and-so-manieth instance of the fleet."""
+        """Return the type of the fleet's instance with that number."""
         return self.overrides[number % len(self.overrides)].instance_type if self.overrides else self.plan.instance_type
 
     @property
@@ -166,22 +169,22 @@ class SimGroup:
         return [m for m in members if not m.leaving and m.lifecycle != STANDBY and m.id not in self.replacing]
 
     def point_at(self, version: str) -> None:
-        """What it launches from now on."""
+        """Make the group launch that version from now on."""
         self.version, self._source = version, None
 
     @property
     def source(self) -> LaunchSource:
-        """What it launches, as its description names it."""
+        """Launch source of the group, as its description names it."""
         if self._source is None:
             self._source = LaunchSource(template=self.template.ref(self.version), overrides=self.overrides)
         return self._source
 
     def hooks_for(self, transition: str) -> list[tuple[LifecycleHook, HookResult]]:
-        """Of one transition."""
+        """Return the hooks of one transition, with their default results."""
         return [pair for pair in self.hooks.values() if pair[0].transition == transition]
 
     def described(self) -> Group:
-        """As DescribeAutoScalingGroups tells it."""
+        """Return the group as DescribeAutoScalingGroups describes it."""
         members = self.members.values()
         return Group(
             name=self.name,
@@ -207,12 +210,12 @@ SUBNET_SIZE = 4091  # free addresses of an empty /20
 
 
 def subnet_of(zone: str) -> str:
-    """One subnet a zone."""
+    """Return the id of the zone's subnet: one subnet a zone."""
     return f"subnet-{zone}"
 
 
 def group_of(plan: Plan, cluster: str) -> SimGroup:
-    """Tagged for the cluster; another team's terminate hook where the plan has one."""
+    """Build the group of a plan, tagged for the cluster; with another team's terminate hook where the plan has one."""
     tags = {well_known.CLUSTER_TAG_PREFIX + cluster: "owned"} | dict(getattr(plan, "tags", {}))
     group = SimGroup(plan=plan, tags=tags, desired=plan.size, maximum=plan.maximum, template=template_of(plan.name))
     group.minimum = getattr(plan, "minimum", 0)

@@ -1,6 +1,7 @@
 """EKS at work on a managed node group: surge, cordon, drain and terminate, scale down, in the simulated world.
 
-Source: Amazon EKS user guide, "Managed node update behavior", phase by phase; what it does not name takes one TICK."""
+Source: Amazon EKS user guide, "Managed node update behavior", phase by phase; a phase without a documented duration
+takes one TICK."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -51,7 +52,7 @@ class EksRoll:
     _step: Callable[[], None] | None = None
 
     def begin(self, version: str) -> None:
-        """Set-up: the group launches that version of EKS' copy from now on."""
+        """Set up the update: the group launches that version of EKS' copy from now on."""
         self.group.point_at(version)
         self._began = self.timeline.now()
         self._step = self._scale_up
@@ -79,7 +80,9 @@ class EksRoll:
         self._step = self._wait_for_nodes
 
     def _wait_for_nodes(self) -> None:
-        """A new node in each zone with old ones, every new one Ready with EKS' labels; then old ones are cordoned."""
+        """Wait for a new node in each zone with old ones, every new one Ready with EKS' labels; then cordon the old
+        ones.
+        """
         new, old = self._new(), self._old()
         ready = len(self.group.staying) >= self.group.desired and all(map(self._is_ready, new))
         if ready and {one.zone for one in new} >= {one.zone for one in old}:
@@ -92,7 +95,7 @@ class EksRoll:
             self._end(f"NodeCreationFailure: Instances failed to join the kubernetes cluster ({late})")
 
     def _upgrade(self) -> None:
-        """Random nodes, as many as it may take at once, until no old one is left."""
+        """Drain and terminate random nodes, as many as it may take at once, until no old one is left."""
         now = self.timeline.now()
         for one in list(self._draining):
             if one.member.leaving or (one.empty is not None and now - one.empty >= SETTLE):
@@ -111,7 +114,7 @@ class EksRoll:
             self._step = self._scale_down
 
     def _drain(self, one: _Draining, now: float) -> bool:
-        """False when its time is over and nobody forces it."""
+        """Evict the pods of one node. False when its time is over and the update is not forced."""
         pods = list(self._pods(one.member.node))
         if not pods and one.empty is None:
             one.empty = now
@@ -125,11 +128,11 @@ class EksRoll:
                 elif pod.deletion is None:
                     self.cluster.evict(pod.name, pod.namespace)
             except ApiError:
-                continue  # a budget, or it is gone: the next tick tells
+                continue  # a budget, or it is gone: the next tick finds out
         return True
 
     def _scale_down(self) -> None:
-        """One at a time; the group chooses who goes, and its hooks hold them."""
+        """Shrink the group one instance at a time; the group chooses which one leaves, and its hooks hold it."""
         desired, maximum = self.size
         if self.group.desired > desired:
             self.group.maximum = max(self.group.maximum - 1, maximum)

@@ -1,4 +1,4 @@
-"""The bodies that AWS sends, as its user guides show them. Ids come from the caller, so that a run repeats itself."""
+"""Bodies that AWS sends, as its user guides show them. Ids come from the caller, so that a run repeats itself."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -21,7 +21,7 @@ Event = dict[str, Any]
 
 
 def event(id_: str, source: str, detail_type: str, now: datetime, detail: Mapping[str, Any]) -> Event:
-    """EventBridge's envelope; its time has whole seconds."""
+    """Build EventBridge's envelope; its time has whole seconds."""
     return {
         "version": "0",
         "id": id_,
@@ -36,13 +36,15 @@ def event(id_: str, source: str, detail_type: str, now: datetime, detail: Mappin
 
 
 def spot_warning(id_: str, instance: str, now: datetime) -> Event:
-    """EC2 takes the instance two minutes later."""
+    """Build the warning that EC2 takes the instance two minutes later."""
     detail = {"instance-id": instance, "instance-action": "terminate"}
     return event(id_, "aws.ec2", SPOT_WARNING, now, detail)
 
 
 def reservation_warning(id_: str, instance: str, now: datetime, takes: datetime) -> Event:
-    """EC2 takes back the instance's interruptible capacity reservation, and the instance with it."""
+    """Build the warning that EC2 takes back the instance's interruptible capacity reservation, and the instance with
+    it.
+    """
     detail = {
         "instance-id": instance,
         "instance-action": "terminate",
@@ -52,18 +54,18 @@ def reservation_warning(id_: str, instance: str, now: datetime, takes: datetime)
 
 
 def rebalance(id_: str, instance: str, now: datetime) -> Event:
-    """An elevated risk."""
+    """Build the recommendation that reports an elevated risk."""
     return event(id_, "aws.ec2", "EC2 Instance Rebalance Recommendation", now, {"instance-id": instance})
 
 
 def state_change(id_: str, instance: str, state: str, now: datetime) -> Event:
-    """Whoever asked for it."""
+    """Build the state change of an instance, for any cause."""
     detail = {"instance-id": instance, "state": state}
     return event(id_, "aws.ec2", "EC2 Instance State-change Notification", now, detail)
 
 
 def maintenance(id_: str, instance: str, now: datetime, starts: datetime) -> Event:
-    """AWS Health: the host is retired at `starts`."""
+    """Build the AWS Health event of a host that is retired at `starts`."""
     detail = {
         "eventArn": f"arn:aws:health:{REGION}::event/EC2/AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED/{id_}",
         "service": "EC2",
@@ -82,7 +84,7 @@ def maintenance(id_: str, instance: str, now: datetime, starts: datetime) -> Eve
 
 
 def lifecycle_action(id_: str, hook: LifecycleHook, instance: str, token: str, now: datetime) -> Event:
-    """A hook holds the instance."""
+    """Build the event of a hook that holds the instance."""
     leaving = hook.transition == TERMINATING
     detail = {
         "LifecycleActionToken": token,
@@ -99,6 +101,6 @@ def lifecycle_action(id_: str, hook: LifecycleHook, instance: str, token: str, n
 
 
 def execution_status(id_: str, name: str, status: str, now: datetime) -> Event:
-    """Step Functions tells how an execution ended."""
+    """Build the event by which Step Functions reports how an execution ended."""
     detail = {"stateMachineArn": STATE_MACHINE, "name": name, "status": status}
     return event(id_, "aws.states", "Step Functions Execution Status Change", now, detail)

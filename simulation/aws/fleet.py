@@ -1,7 +1,8 @@
-"""EC2 and Auto Scaling at work: launches, ends, spot reclaims, health checks. Says what becomes of instances.
+"""EC2 and Auto Scaling at work: launches, terminations, spot reclaims, health checks. Notifies listeners of what
+becomes of instances.
 
-What holds an instance is in `hook_waits.py`, how a group comes to its size in `scaling.py`.
-What the product asks of them comes through `groups.py`; what happens to them by chance through the world."""
+`hook_waits.py` contains the hooks that hold an instance, `scaling.py` how a group reaches its size. Requests of the
+product arrive through `ports.py`; events by chance through the world."""
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
@@ -39,7 +40,7 @@ SPOT_NOTICE = 120.0
 
 
 class SimFleet:
-    """Every instance and group. `waiting` by (group, hook, instance); `timed_out` lists those that nobody answered."""
+    """Every instance and group. `waiting` by (group, hook, instance); `timed_out` lists those without an answer."""
 
     def __init__(
         self, plans: Iterable[Plan], cluster: str, timeline: Timeline, injector: Injector, random: Random, to: Listeners
@@ -53,11 +54,11 @@ class SimFleet:
         self._scaling = Scaling(self, timeline, injector, to.said)
         self._numbers = 0
         self.reused: set[str] = set()  # came out of a warm pool
-        self.protects: Callable[[SimInstance], bool] = lambda _: False  # whether a new one is protected from scale-in
+        self.protects: Callable[[SimInstance], bool] = lambda _: False  # true if a new one is protected from scale-in
         self.named: Callable[[SimInstance], str] = lambda _: ""  # the name of its Node, empty for one of its own
 
     def populate(self) -> None:
-        """Every group at its size, in service and joined, as if it had been so for long."""
+        """Bring every group to its size, in service and joined, as if it had been so for long."""
         for group in self.groups.values():
             for number in range(group.desired):
                 zone = group.plan.zones[number % len(group.plan.zones)]
@@ -66,7 +67,7 @@ class SimFleet:
                 self._to.joined(member)
 
     def launch(self, group: SimGroup, zone: str) -> SimInstance:
-        """A new member; it boots, waits for launch hooks and joins the cluster in its own time."""
+        """Launch a new member; it boots, waits for launch hooks and joins the cluster in its own time."""
         member = self._new(group, zone)
         never = self._injector.happens("instance never joins", self._injector.faults.never_joins, "boot")
         never = never or member.version in group.template.bad
@@ -75,7 +76,7 @@ class SimFleet:
         return member
 
     def from_warm_pool(self, group: SimGroup) -> SimInstance | None:
-        """A stopped instance of its warm pool that is started again under its old id; None where it has none, or keeps
+        """Start a stopped instance of the group's warm pool again under its old id; None where it has none, or keeps
         those that it has.
 
         Source: Amazon EC2 Auto Scaling user guide, "Warm pools": scale-out draws from the pool; StartInstances renews
@@ -97,7 +98,7 @@ class SimFleet:
         return member
 
     def terminate(self, member: SimInstance, *, decrement: bool, by_us: bool = False) -> None:
-        """TerminateInstanceInAutoScalingGroup, whoever calls it. One that is leaving already leaves once."""
+        """Run TerminateInstanceInAutoScalingGroup, for any caller. An instance that is already leaving leaves once."""
         if member.leaving:
             return
         group = self.groups[member.group]
@@ -109,7 +110,7 @@ class SimFleet:
         self.begin_terminating(member)
 
     def detach(self, member: SimInstance, *, decrement: bool) -> None:
-        """DetachInstances: it runs on in no group and loses the group's tag.
+        """Run DetachInstances: the instance runs on in no group and loses the group's tag.
 
         Source: Amazon EC2 Auto Scaling user guide, "Detach or attach instances" and "Tag groups and instances".
         """
@@ -126,12 +127,14 @@ class SimFleet:
         self.reconcile_soon(group)
 
     def launched_by(self, instance: str) -> str:
-        """The group that has launched it, also after it was detached; empty for one that nobody knows."""
+        """Return the group that has launched the instance, also after it was detached; empty for an unknown
+        instance.
+        """
         found = self.instances.get(instance)
         return found.group if found is not None else ""
 
     def enter_standby(self, member: SimInstance) -> None:
-        """EnterStandby with decrement: it runs on, and its group does not count it."""
+        """Run EnterStandby with decrement: the instance runs on, and its group does not count it."""
         group = self.groups[member.group]
         group.history.asked(member.id, self._timeline.now(), sizes=(group.desired, group.desired - 1), verb="moved")
         group.desired -= 1
@@ -140,7 +143,7 @@ class SimFleet:
         self._to.changed()
 
     def exit_standby(self, member: SimInstance) -> None:
-        """ExitStandby: the group counts it again."""
+        """Run ExitStandby: the group counts the instance again."""
         if member.lifecycle == STANDBY and not member.gone:
             group = self.groups[member.group]
             group.desired = min(group.desired + 1, max(group.maximum, group.desired))
@@ -149,25 +152,25 @@ class SimFleet:
             self._to.changed()
 
     def unhealthy(self, member: SimInstance) -> None:
-        """Somebody's health check says so: the group ends and replaces it."""
+        """Report the instance unhealthy by a user's health check: the group terminates and replaces it."""
         self.end_member(member, activities.UNHEALTHY)
 
     def resize(self, group: SimGroup, desired: int) -> None:
-        """SetDesiredCapacity by somebody: the group launches, or chooses whom to end."""
+        """Run SetDesiredCapacity of an owner: the group launches, or chooses which members to terminate."""
         group.history.resized(group.desired, desired, self._timeline.now())
         group.book.resized_by_owner()
         group.desired = desired
         self.reconcile_soon(group)
 
     def updated(self, group: SimGroup, desired: int) -> None:
-        """A larger desired size by UpdateAutoScalingGroup."""
+        """Set a larger desired size by UpdateAutoScalingGroup."""
         limits = (group.minimum, group.maximum)
         group.history.updated(limits, group.desired, desired, self._timeline.now())
         group.desired = desired
         self.reconcile_soon(group)
 
     def resume(self, group: SimGroup, process: str) -> None:
-        """ResumeProcesses: what was left undone is done now."""
+        """Run ResumeProcesses: postponed work is done now."""
         group.suspended.discard(process)
         if process == "Terminate":
             postponed, group.postponed = group.postponed, {}
@@ -177,8 +180,8 @@ class SimFleet:
         self.reconcile_soon(group)
 
     def end_member(self, member: SimInstance, cause: str) -> None:
-        """The group ends a member for a reason of its own, and launches another; not while Terminate is suspended, nor
-        one that waits in its warm pool: it is no member.
+        """Terminate a member for a reason of the group's own, so that it launches another; not while Terminate is
+        suspended, nor one that waits in its warm pool: it is no member.
         """
         if member.lifecycle == WARM:
             return
@@ -189,7 +192,7 @@ class SimFleet:
             self.begin_terminating(member)
 
     def begin_terminating(self, member: SimInstance) -> None:
-        """The group has decided so; terminate hooks hold it first."""
+        """Begin the termination that the group has decided; terminate hooks hold the instance first."""
         group = self.groups[member.group]
         member.lifecycle = LEAVING
         self._waits.stop(group.name, member.id)  # a launch hook's answer means nothing any more
@@ -199,7 +202,7 @@ class SimFleet:
         self._to.changed()
 
     def answer(self, group: str, hook: str, instance: str, result: HookResult) -> bool:
-        """An answer, or the default after a time-out. False when nothing waits."""
+        """Apply an answer, or the default after a time-out. False when nothing waits."""
         action = self._waits.answer(group, hook, instance, result)
         if action is None:
             return False
@@ -209,19 +212,19 @@ class SimFleet:
         return True
 
     def heartbeat(self, group: str, hook: str, instance: str) -> bool:
-        """The time-out starts anew. False when nothing waits."""
+        """Restart the time-out of a lifecycle action. False when nothing waits."""
         return self._waits.heartbeat(group, hook, instance)
 
     def has_waited(self, group: str, hook: str, instance: str) -> bool:
-        """Whether the hook has ever held the instance."""
+        """Return whether the hook has ever held the instance."""
         return (group, hook, instance) in self._waits.begun
 
     def waited_since(self, group: str, hook: str, instance: str) -> float | None:
-        """When the hook last began to hold the instance."""
+        """Return when the hook last began to hold the instance."""
         return self._waits.begun.get((group, hook, instance))
 
     def end_instance(self, member: SimInstance, *, direct: bool = False) -> None:
-        """EC2 ends it. `direct`: without its group, which notices at its next health check."""
+        """Terminate the instance at EC2. `direct`: without its group, which notices at its next health check."""
         if member.gone and member.state != "stopped":
             return
         member.state, member.ended_at = "shutting-down", self._timeline.now()
@@ -235,14 +238,14 @@ class SimFleet:
         self._to.changed()
 
     def spot_warning(self, member: SimInstance) -> None:
-        """The warning now, the end two minutes later, whatever anybody does meanwhile."""
+        """Send the warning now and terminate two minutes later, whatever any controller does in between."""
         now = self._timeline.now()
         self._to.asked(Asked(at=now, instance=member.id, kind=Kind.SPOT, takes=now + SPOT_NOTICE))
         self._emit(events.spot_warning, member.id)
         self._timeline.after(SPOT_NOTICE, lambda: self.end_instance(member, direct=True), "spot reclaim")
 
     def reservation_warning(self, member: SimInstance) -> None:
-        """EC2 takes its capacity reservation back: the warning now, the end two minutes later."""
+        """Take its capacity reservation back: the warning now, the end two minutes later."""
         now = self._timeline.now()
         takes = now + SPOT_NOTICE
         self._to.asked(Asked(at=now, instance=member.id, kind=Kind.RESERVATION, takes=takes))
@@ -251,7 +254,9 @@ class SimFleet:
         self._timeline.after(SPOT_NOTICE, lambda: self.end_instance(member, direct=True), "reservation taken back")
 
     def rebalance_recommendation(self, member: SimInstance) -> None:
-        """A group with CapacityRebalance launches another and ends this one when that is in service."""
+        """Send a recommendation. A group with CapacityRebalance launches another and terminates this one when that is
+        in service.
+        """
         self._to.asked(Asked(at=self._timeline.now(), instance=member.id, kind=Kind.REBALANCE))
         self._emit(events.rebalance, member.id)
         group = self.groups[member.group]
@@ -261,7 +266,9 @@ class SimFleet:
             group.replacing[member.id] = self.launch(group, member.zone).id
 
     def maintenance(self, member: SimInstance, starts: float, arn: str = "") -> str:
-        """AWS Health announces it, again where `arn` names an event that is known; answers the event's ARN."""
+        """Announce maintenance by AWS Health, again where `arn` names an event that is known; return the
+        event's ARN.
+        """
         now, begins = self._timeline.instant(), datetime.fromtimestamp(starts, UTC)
         event = events.maintenance(self.emit_id(), member.id, now, begins)
         event["detail"]["eventArn"] = arn = arn or str(event["detail"]["eventArn"])
@@ -270,16 +277,16 @@ class SimFleet:
         return arn
 
     def reconcile_soon(self, group: SimGroup) -> None:
-        """The group looks at its size in some seconds."""
+        """Make the group check its size in some seconds."""
         self._scaling.look_soon(group)
 
     def balance_zones(self) -> None:
-        """AZRebalance of every group."""
+        """Run AZRebalance of every group."""
         for group in self.groups.values():
             self._scaling.balance(group)
 
     def emit_id(self) -> str:
-        """An event id, the same in every run of a seed."""
+        """Return an event id, the same in every run of a seed."""
         return f"{self._random.getrandbits(128):032x}"
 
     def _emit(self, build: Callable[..., events.Event], *what: object) -> None:
@@ -330,7 +337,7 @@ class SimFleet:
         self.reconcile_soon(group)
 
     def _wait(self, group: SimGroup, member: SimInstance, transition: str, lifecycle: str) -> bool:
-        """Whether a hook of that transition holds it from now on."""
+        """Start the hooks of that transition; return whether one holds the instance from now on."""
         held = self._waits.begin(group, member.id, transition, to=POOL if member.returns else "")
         if held:
             member.lifecycle = lifecycle
@@ -362,7 +369,7 @@ class SimFleet:
         self._to.changed()
 
     def _return(self, group: SimGroup, member: SimInstance) -> None:
-        """It is stopped and waits in the warm pool, which gives it up some time later."""
+        """Stop the instance and put it into the warm pool, which terminates it some time later."""
         self._to.said(f"{member.id} returns to the warm pool of {group.name}")
         member.state, member.lifecycle = "stopped", WARM
         group.members.pop(member.id, None)
@@ -377,7 +384,7 @@ class SimFleet:
             member.lifecycle = None
 
     def _let_go(self, member: SimInstance) -> None:
-        """Its group lists it until EC2 has ended it."""
+        """Remove the instance from its group, which lists it until EC2 has terminated it."""
         if member.state != "terminated":
             self._timeline.after(1, lambda: self._let_go(member), "group waits for EC2")
             return

@@ -1,4 +1,4 @@
-"""Lifecycle actions that hold an instance until somebody answers, or until their time-out takes the default result."""
+"""Lifecycle actions that hold an instance until they are answered, or until their time-out takes the default result."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ Answer = Callable[[str, str, str, HookResult], bool]
 
 
 def global_time_out(heartbeat_timeout: float) -> float:
-    """Seconds after which Auto Scaling takes the default result, however often the action was heartbeaten.
+    """Return the seconds after which Auto Scaling takes the default result, however often the action was heartbeaten.
 
     Source: API reference of Amazon EC2 Auto Scaling, LifecycleHook.GlobalTimeout: 172800 seconds or 100 times the
     heartbeat time-out, whichever is smaller.
@@ -24,18 +24,18 @@ def global_time_out(heartbeat_timeout: float) -> float:
 
 
 class HookWaits:
-    """`waiting` by (group, hook, instance); `timed_out` lists those that nobody answered. `default` takes the answer
-    that a time-out gives, as if somebody had given it.
+    """Waiting lifecycle actions. `waiting` by (group, hook, instance); `timed_out` lists those without an answer.
+    `default` takes the answer that a time-out gives, like any other answer.
     """
 
     def __init__(self, timeline: Timeline, fresh_id: Callable[[], str], to: Listeners, default: Answer) -> None:
         self._timeline, self._id, self._to, self._default = timeline, fresh_id, to, default
         self.waiting: dict[Key, Waiting] = {}
         self.timed_out: list[Key] = []
-        self.begun: dict[Key, float] = {}  # what has ever waited, since when
+        self.begun: dict[Key, float] = {}  # actions that have ever waited, since when
 
     def begin(self, group: SimGroup, instance: str, transition: str, *, to: str = "") -> bool:
-        """Every hook of the group for that transition waits from now on; whether there is one."""
+        """Start every hook of the group for that transition; return whether there is one."""
         hooks = group.hooks_for(transition)
         for hook, default in hooks:
             token, since = self._id(), self._timeline.now()
@@ -49,7 +49,9 @@ class HookWaits:
         return bool(hooks)
 
     def answer(self, group: str, hook: str, instance: str, result: HookResult) -> Waiting | None:
-        """What waited, None where nothing did. ABANDON ends the instance's other waits too."""
+        """Remove and return the action that waited, None where nothing did. ABANDON ends the instance's other waits
+        too.
+        """
         action = self.waiting.pop((group, hook, instance), None)
         if action is None:
             return None
@@ -60,7 +62,7 @@ class HookWaits:
         return action
 
     def heartbeat(self, group: str, hook: str, instance: str) -> bool:
-        """The time-out starts anew, up to the action's global time-out; False when nothing waits."""
+        """Restart the time-out, up to the action's global time-out; False when nothing waits."""
         action = self.waiting.get((group, hook, instance))
         if action is None:
             return False
@@ -68,11 +70,11 @@ class HookWaits:
         return True
 
     def holds(self, group: str, instance: str) -> bool:
-        """Whether any hook of the group still waits for the instance."""
+        """Return whether any hook of the group still waits for the instance."""
         return any(key[0] == group and key[2] == instance for key in self.waiting)
 
     def stop(self, group: str, instance: str) -> None:
-        """Nothing waits for it any more, and nobody has answered."""
+        """Cancel every wait for the instance without an answer."""
         for key in [key for key in self.waiting if key[0] == group and key[2] == instance]:
             timer = self.waiting.pop(key).timer
             if timer:

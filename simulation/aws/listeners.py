@@ -1,4 +1,4 @@
-"""Who hears of what becomes of instances: the cluster, the event bus, the invariants, the story."""
+"""Listeners for what becomes of instances: the cluster, the event bus, the invariants, the story."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from simulation.aws.events import Event
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listeners:
-    """`changed` is called after everything that a look at the world would show."""
+    """Callbacks of a fleet. `changed` is called after every change that an observation of the world would show."""
 
     joined: Callable[[SimInstance], None]
     ended: Callable[[SimInstance], None]

@@ -1,7 +1,7 @@
 """`ports_upgrade.ManagedUpdates`: EKS' managed node groups and their updates.
 
 Generated fleets have no managed node groups; a test or a story makes them known. Where a group of the fleet stands
-behind one, EKS rolls it (`eks_roll.py`); else an update ends when somebody says how (`end`), or after `lasts` s."""
+behind one, EKS rolls it (`eks_roll.py`); else an update ends when the test says how (`end`), or after `lasts` s."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -29,8 +29,8 @@ class SimUpdate:
 
 
 class SimManagedUpdates:
-    """`described` by (cluster, node group): those that there are; `updates` by id in the order of their beginning;
-    `roll` begins the work of one, and says whether there is anything to do.
+    """Managed node groups and their updates. `described` by (cluster, node group): those that exist; `updates` by id in
+    the order of their beginning; `roll` begins the work of one, and returns whether there is anything to do.
     """
 
     def __init__(self, timeline: Timeline | None = None, lasts: float = 900.0) -> None:
@@ -41,7 +41,7 @@ class SimManagedUpdates:
         self._timeline, self._lasts = timeline, lasts
 
     def know(self, cluster: str, name: str, **more: Any) -> None:
-        """There is such a node group; fields as `Nodegroup` has them."""
+        """Make a node group known; fields as `Nodegroup` has them."""
         given = {"status": "ACTIVE", **more}
         self.described[cluster, name] = replace(Nodegroup(name=name, cluster=cluster), **given)
 
@@ -55,8 +55,9 @@ class SimManagedUpdates:
         template_version: str | None = None,
         force: bool = False,
     ) -> str:
-        """The same token gives the same update. Raises ObjectGoneError, InvalidInputError while another one runs, for a
-        token that was used for something else, and for a template version of a group without a template.
+        """Start an update; the same token gives the same update. Raises ObjectGoneError, InvalidInputError while
+        another one runs, for a token that was used for something else, and for a template version of a group without a
+        template.
         """
         asked = version, template_version, force
         if token in self._by_token:
@@ -77,20 +78,20 @@ class SimManagedUpdates:
         return made.id
 
     def look(self, cluster: str, nodegroup: str, update: str) -> ManagedUpdate:
-        """How it stands. Raises ObjectGoneError."""
+        """Return the current state of the update. Raises ObjectGoneError."""
         found = self.updates.get(update)
         if found is None or found.nodegroup != (cluster, nodegroup):
             raise ObjectGoneError(f"ResourceNotFoundException: no update {update} of {nodegroup} in {cluster}")
         return ManagedUpdate(id=found.id, state=found.state, errors=found.errors)
 
     def nodegroup(self, cluster: str, name: str) -> Nodegroup:
-        """As it stands. Raises ObjectGoneError."""
+        """Return the current node group. Raises ObjectGoneError."""
         if (cluster, name) not in self.described:
             raise ObjectGoneError(f"ResourceNotFoundException: no node group {name} in {cluster}")
         return self.described[cluster, name]
 
     def end(self, update: str, state: ManagedState = ManagedState.SUCCESSFUL, *errors: str) -> None:
-        """One that runs ends so; one that has ended stays as it is."""
+        """End a running update in that state; one that has ended stays as it is."""
         found = self.updates[update]
         if found.state is not ManagedState.IN_PROGRESS:
             return
@@ -104,8 +105,8 @@ class SimManagedUpdates:
         self.described[found.nodegroup] = replace(there, status="ACTIVE")
 
     def labels_of(self, group: str, image: str, source: str) -> Mapping[str, str]:
-        """What EKS puts on a node of the Auto Scaling group, which was launched with that image, copied from that
-        version of the user's template; nothing where no node group is behind it.
+        """Return the labels that EKS puts on a node of the Auto Scaling group, which was launched with that image,
+        copied from that version of the user's template; none where no node group is behind it.
         """
         found = next((one for one in self.described.values() if group in one.groups), None)
         if found is None:

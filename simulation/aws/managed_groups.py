@@ -1,4 +1,4 @@
-"""Makes a group of the fleet a managed node group: EKS' tags, EKS' labels on its nodes, and EKS that rolls it."""
+"""Managed node groups made of a fleet's groups: EKS' tags, EKS' labels on their nodes, and EKS that rolls them."""
 
 from collections.abc import Mapping
 from random import Random
@@ -16,8 +16,9 @@ from simulation.timeline import Timeline
 
 
 class ManagedGroups:
-    """`manage` before the world runs. `copies`: by group, the user's template version behind each version of EKS' copy;
-    `unlabelled`: groups whose custom user data keeps EKS' labels from their new nodes.
+    """Groups of the fleet that EKS manages; call `manage` before the world runs. `copies`: by group, the user's
+    template version behind each version of EKS' copy; `unlabelled`: groups whose custom user data keeps EKS' labels
+    from their new nodes.
     """
 
     def __init__(
@@ -39,7 +40,9 @@ class ManagedGroups:
         updates.roll = self._roll
 
     def manage(self, group: SimGroup, nodegroup: str, own: SimTemplate | None = None, **more: Any) -> None:
-        """`own`: the user's launch template, of whose version 1 EKS' copy was made; `more`: fields of `Nodegroup`."""
+        """Turn the group into a managed node group. `own`: the user's launch template, of whose version 1 EKS' copy was
+        made; `more`: fields of `Nodegroup`.
+        """
         group.tags = {**group.tags, well_known.EKS_CLUSTER_TAGS[0]: self._name, well_known.NODEGROUP_TAG: nodegroup}
         template = None
         if own is not None:
@@ -50,14 +53,16 @@ class ManagedGroups:
         self._updates.know(self._name, nodegroup, groups=(group.name,), template=template, **more)
 
     def labels(self, member: SimInstance) -> Mapping[str, str]:
-        """With which its node registers."""
+        """Return the labels with which the member's node registers."""
         if member.group not in self.copies or (member.version != "1" and member.group in self.unlabelled):
             return {}
         image = self._fleet.groups[member.group].template.image(member.version)
         return self._updates.labels_of(member.group, image, self.copies[member.group][member.version])
 
     def _roll(self, update: SimUpdate, nodegroup: Nodegroup, ended: Ended) -> bool:
-        """EKS copies the version that is asked for, or takes its newest image, and sets to work."""
+        """Copy the version that is asked for, or take EKS' newest image, and begin the update; False for an unmanaged
+        group.
+        """
         name = next(iter(nodegroup.groups), "")
         if name not in self.copies:
             return False

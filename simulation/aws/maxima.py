@@ -7,21 +7,21 @@ from leeward.model.maximum import RaisedMaximum
 
 
 class SimMaxima:
-    """`items` by group."""
+    """Raised maxima. `items` by group."""
 
     def __init__(self) -> None:
         self.items: dict[str, RaisedMaximum] = {}
 
     def read(self, group: str) -> RaisedMaximum | None:
-        """As it stands."""
+        """Return the group's current item."""
         return self.items.get(group)
 
     def read_all(self, groups: Iterable[str]) -> Mapping[str, RaisedMaximum]:
-        """As they stand."""
+        """Return the current items of the groups."""
         return {name: self.items[name] for name in groups if name in self.items}
 
     def write(self, item: RaisedMaximum) -> RaisedMaximum | None:
-        """Only at the version that the caller read."""
+        """Write the item, only at the version that the caller read; None otherwise."""
         there = self.items.get(item.group)
         if item.version != (there.version if there is not None else 0):
             return None

@@ -29,19 +29,21 @@ TYPES = {
 
 
 class SimNetwork:
-    """One subnet a zone. A running instance takes two interfaces with all their addresses, one that boots takes one."""
+    """Subnets of the fleet, one a zone. A running instance takes two interfaces with all their addresses, one that
+    boots takes one.
+    """
 
     def __init__(self, fleet: SimFleet, injector: Injector) -> None:
         self._fleet, self._injector = fleet, injector
 
     def subnets(self, ids: Iterable[str]) -> Mapping[str, Subnet]:
-        """Those of the fleet's zones."""
+        """Return those of the ids that are subnets of the fleet's zones."""
         wanted = set(ids)
         zones = {zone for group in self._fleet.groups.values() for zone in group.plan.zones}
         return {subnet_of(zone): self._subnet(zone) for zone in sorted(zones) if subnet_of(zone) in wanted}
 
     def subnets_tagged(self, vpcs: Iterable[str], key: str) -> Mapping[str, Subnet]:
-        """None carries any tag."""
+        """Return no subnet: none carries any tag."""
         del vpcs, key
         return {}
 
@@ -52,13 +54,15 @@ class SimNetwork:
 
 
 class SimLaunchSources:
-    """Each group launches the one type of its plan, with the image of its template's version."""
+    """Launch settings of the groups. Each launches the one type of its plan, with the image of its
+    template's version.
+    """
 
     def __init__(self, fleet: SimFleet) -> None:
         self._fleet = fleet
 
     def settings(self, group: Group) -> LaunchSettings | None:
-        """None for a group that the fleet does not have."""
+        """Return the group's launch settings, None for a group that the fleet does not have."""
         known = self._fleet.groups.get(group.name)
         if known is None:
             return None
@@ -73,41 +77,41 @@ class SimLaunchSources:
         )
 
     def instance_types(self, names: Iterable[str]) -> Mapping[str, InstanceType]:
-        """Some of EC2's."""
+        """Return some of EC2's types."""
         return {name: TYPES[name] for name in names if name in TYPES}
 
     def all_instance_types(self) -> Mapping[str, InstanceType]:
-        """The same few."""
+        """Return the same few types."""
         return TYPES
 
 
 class SimNodegroups:
-    """Those that `managed.py` knows."""
+    """Node groups that `managed.py` knows."""
 
     def __init__(self, describe: Callable[[str, str], Nodegroup]) -> None:
         self._describe = describe
 
     def describe(self, cluster: str, name: str) -> Nodegroup:
-        """Raises ObjectGoneError."""
+        """Return the node group. Raises ObjectGoneError."""
         return self._describe(cluster, name)
 
 
 class SimPriceList:
-    """Ten cents an hour, twice as much with twice the vCPUs; spot is the same for all."""
+    """Prices: ten cents an hour, twice as much with twice the vCPUs; spot is the same for all."""
 
     def on_demand(self, types: Iterable[str]) -> Mapping[str, float]:
-        """By the vCPUs of the type."""
+        """Return the price by the vCPUs of each type."""
         return {name: 0.05 * TYPES[name].vcpus if name in TYPES else 0.1 for name in types}
 
     def spot(self, types: Iterable[str], zones: Iterable[str], now: datetime) -> Mapping[str, Mapping[str, float]]:
-        """Three cents."""
+        """Return three cents for every type and zone."""
         del now
         wanted = tuple(zones)
         return {name: dict.fromkeys(wanted, 0.03) for name in types}
 
 
 def addresses(instance_type: str, state: str) -> int:
-    """What an instance takes of its subnet."""
+    """Return the number of addresses that an instance takes of its subnet."""
     if state in {"shutting-down", "terminated"}:
         return 0
     kind = TYPES.get(instance_type)

@@ -1,4 +1,4 @@
-"""What the product asks of EC2 and Auto Scaling: `ports.Instances` and `ports.Groups` over the simulated fleet."""
+"""`ports.Instances` and `ports.Groups` over the simulated fleet: the product's requests to EC2 and Auto Scaling."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -23,12 +23,12 @@ class SimInstances:
         self._fleet = fleet
 
     def describe(self, ids: Iterable[str]) -> Mapping[str, Instance]:
-        """Those that EC2 knows."""
+        """Return the instances that EC2 knows."""
         known = self._fleet.instances
         return {name: known[name].described() for name in ids if name in known}
 
     def impaired(self) -> Mapping[str, Impairment]:
-        """Those whose system status check fails."""
+        """Return the instances whose system status check fails."""
         failing = {m.id: m.impaired for m in self._fleet.instances.values() if m.state == "running"}
         return {
             name: Impairment(instance=name, checks=("system",), since=datetime.fromtimestamp(since, UTC))
@@ -38,8 +38,8 @@ class SimInstances:
 
 
 class SimGroups:
-    """`ports.Groups`, and what was asked through it that had an effect: launches (token, instance), decrements
-    and terminations (instances), answers and heartbeats (group, hook, instance, True), hooks put (group, hook).
+    """`ports.Groups`, and the requests through it that had an effect: launches (token, instance), decrements and
+    terminations (instances), answers and heartbeats (group, hook, instance, True), hooks put (group, hook).
     """
 
     def __init__(self, fleet: SimFleet, injector: Injector) -> None:
@@ -52,35 +52,35 @@ class SimGroups:
         self.heartbeats = Journal[tuple[str, str, str, bool]]()
         self.put: set[tuple[str, str]] = set()
         self.asked_for: set[str] = set()  # instances that we asked a group to end
-        self.misdirected = Journal[tuple[str, str, str]]()  # heartbeats for what has never waited
+        self.misdirected = Journal[tuple[str, str, str]]()  # heartbeats for an action that has never waited
 
     def describe(self, names: Iterable[str]) -> Mapping[str, Group]:
-        """Those that exist."""
+        """Return the groups that exist."""
         groups = self._fleet.groups
         return {name: groups[name].described() for name in names if name in groups}
 
     def of_clusters(self, clusters: Iterable[str]) -> Sequence[Group]:
-        """By cluster tags."""
+        """Return the groups that carry the tags of these clusters."""
         wanted = tuple(clusters)
         return tuple(g.described() for g in self._fleet.groups.values() if cluster_of(g.tags, wanted))
 
     def lifecycle_of(self, instance: str) -> tuple[str, str] | None:
-        """(group, state)."""
+        """Return (group, state), None where no group holds the instance."""
         member = self._fleet.instances.get(instance)
         return None if member is None or member.lifecycle is None else (member.group, member.lifecycle)
 
     def hooks(self, group: str) -> Sequence[LifecycleHook]:
-        """All of the group's."""
+        """Return all hooks of the group."""
         there = self._fleet.groups.get(group)
         return tuple(hook for hook, _ in there.hooks.values()) if there else ()
 
     def put_hook(self, hook: LifecycleHook, *, default_result: HookResult) -> None:
-        """Overwrite by name."""
+        """Put a hook, overwriting the one of that name."""
         self.put.add((hook.group, hook.name))
         self._fleet.groups[hook.group].hooks[hook.name] = (hook, default_result)
 
     def delete_hook(self, *, group: str, hook: str) -> None:
-        """What it holds goes on, but for launches, which are abandoned."""
+        """Delete a hook. Instances that it holds proceed, except launches, which are abandoned."""
         known = self._fleet.groups[group].hooks.get(hook)
         if known is None:
             return
@@ -90,14 +90,14 @@ class SimGroups:
         del self._fleet.groups[group].hooks[hook]
 
     def complete(self, *, group: str, hook: str, instance: str, result: HookResult) -> bool:
-        """False when nothing waits."""
+        """Answer a lifecycle action. False when nothing waits."""
         waited = self._fleet.answer(group, hook, instance, result)
         if waited:
             self.completed.append((group, hook, instance, True))
         return waited
 
     def heartbeat(self, *, group: str, hook: str, instance: str) -> bool:
-        """False when nothing waits."""
+        """Heartbeat a lifecycle action. False when nothing waits."""
         waited = self._fleet.heartbeat(group, hook, instance)
         if waited:
             self.heartbeats.append((group, hook, instance, True))
@@ -106,8 +106,8 @@ class SimGroups:
         return waited
 
     def launch(self, *, group: str, subnet: str, token: str, count: int = 1) -> Replacement:
-        """LaunchInstances: so many instances or fewer, the desired size grows by them; the same token gives the same
-        instances.
+        """Run LaunchInstances: so many instances or fewer, the desired size grows by them; the same token gives the
+        same instances.
         """
         if token in self._by_token:
             asked, answer = self._by_token[token]
@@ -135,7 +135,7 @@ class SimGroups:
         return answer
 
     def _launched(self, target: SimGroup, zone: str, token: str, count: int) -> tuple[str, ...]:
-        """Until there is no capacity. Of several, each is written down under the token and its number."""
+        """Launch until there is no capacity. Of several, each is recorded under the token and its number."""
         found: list[str] = []
         while len(found) < count and not self._injector.no_capacity(zone):
             target.desired += 1
@@ -145,8 +145,8 @@ class SimGroups:
         return tuple(found)
 
     def terminate(self, *, instance: str, decrement: bool, anyway: bool = False) -> bool:
-        """False when no group holds it, it is leaving, or stays by its group's will. Raises InvalidInputError (a
-        TerminalError) below MinSize.
+        """Terminate an instance. False when no group holds it, it is leaving, or its group keeps it. Raises
+        InvalidInputError (a TerminalError) below MinSize.
         """
         member = self._fleet.instances.get(instance)
         if member is None or member.leaving:
@@ -164,6 +164,6 @@ class SimGroups:
         return True
 
     def activities(self, group: str, since: datetime) -> Sequence[ScalingActivity]:
-        """Newest first."""
+        """Return the group's activities since then, newest first."""
         there = self._fleet.groups.get(group)
         return there.history.since(since) if there else ()

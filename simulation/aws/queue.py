@@ -33,7 +33,7 @@ class Queued:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
-    """What an operator finds."""
+    """Dead letter that an operator finds."""
 
     body: str
     reason: str
@@ -44,8 +44,8 @@ Consumer = Callable[[Sequence[Queued]], Sequence[str]]
 
 
 class Queue:
-    """`consumer` runs in an invocation and answers the ids of messages that failed. What becomes of messages is
-    written into the journals of the queue `beside`, where there is one.
+    """One queue. `consumer` runs in an invocation and returns the ids of messages that failed. Acknowledged, redriven
+    and dead messages are recorded in the journals of the queue `beside`, where there is one.
     """
 
     def __init__(
@@ -73,11 +73,11 @@ class Queue:
 
     @property
     def depth(self) -> int:
-        """Messages that nobody has handled, in flight or not."""
+        """Number of messages not handled yet, in flight or not."""
         return len(self.messages)
 
     def send(self, body: str) -> None:
-        """Put it in."""
+        """Put a message into the queue."""
         self._numbers += 1
         now = self._timeline.now()
         message = Queued(id=f"{self._prefix}-{self._numbers:08}", body=body, sent=now, visible=now)
@@ -85,7 +85,7 @@ class Queue:
         self._look(now + WINDOW)
 
     def change_visibility(self, receipt: str, seconds: float) -> None:
-        """An expired or unknown receipt is passed over."""
+        """Set when the message may be delivered; an expired or unknown receipt is ignored."""
         for message in self.messages.values():
             if message.receipt == receipt:
                 message.visible = self._timeline.now() + seconds
@@ -147,7 +147,7 @@ class SimDeadLetters:
         self._queue = queue
 
     def send(self, body: str, *, reason: str, message_id: str) -> None:
-        """Keep it."""
+        """Keep the body."""
         self._queue.dead_letters.append(DeadLetter(body=body, reason=reason, message_id=message_id))
 
 
@@ -155,11 +155,11 @@ class SimRedelivery:
     """`ports.Redelivery`."""
 
     def __init__(self, queue: Queue, others: Mapping[str, Queue] | None = None) -> None:
-        """`others` by ARN."""
+        """Take the queue, and `others` by ARN."""
         self._queue, self._others = queue, dict(others or {})
 
     def after(self, delays: Mapping[str, int], *, queue: str = "") -> None:
-        """Receipt handle -> seconds."""
+        """Delay redelivery; receipt handle -> seconds."""
         asked = self._others.get(queue, self._queue)
         for receipt, seconds in delays.items():
             asked.change_visibility(receipt, seconds)

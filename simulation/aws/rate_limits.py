@@ -1,7 +1,7 @@
-"""How EC2 and Auto Scaling limit the rate of calls of an account and Region: token buckets, which neighbours use too.
+"""Rate limits of EC2 and Auto Scaling on the calls of an account and Region: token buckets, which neighbours use too.
 
-Source: Amazon EC2 developer guide, "Request throttling for the Amazon EC2 API": each API has a bucket of its own.
-Auto Scaling has one limit for all of its calls, whose numbers AWS does not publish. A throttled call is tried again as
+Source: Amazon EC2 developer guide, "Request throttling for the Amazon EC2 API": each API has a bucket of its own. Auto
+Scaling has one limit for all of its calls, whose numbers AWS does not publish. A throttled call is tried again as
 botocore's standard mode does it, in virtual time, and then raises what the adapter raises."""
 
 from collections import Counter
@@ -21,7 +21,9 @@ LONGEST_BACKOFF = 20.0  # seconds, of botocore's standard mode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
-    """A bucket holds `size` calls and gets `refill` a second, of which neighbours in the account take `neighbours`."""
+    """Size and refill of a bucket. It holds `size` calls and gets `refill` a second, of which neighbours in the account
+    take `neighbours`.
+    """
 
     size: float
     refill: float
@@ -29,7 +31,7 @@ class Rate:
 
     @property
     def left(self) -> float:
-        """What neighbours leave us of the refill."""
+        """Part of the refill that neighbours leave us."""
         return self.refill - self.neighbours
 
 
@@ -75,8 +77,8 @@ ASKED_ONCE = frozenset({TERMINATE})  # the adapter lets botocore repeat no termi
 
 
 class RateLimits:
-    """`sleep` lets other invocations run; `environment` names the one that asks, which caches hooks as its adapter
-    does. `throttled`: attempts that were refused, by operation; `refused`: calls that gave up.
+    """Limits of one account. `sleep` lets other invocations run; `environment` names the one that asks, which caches
+    hooks as its adapter does. `throttled`: attempts that were refused, by operation; `refused`: calls that gave up.
     """
 
     def __init__(
@@ -110,7 +112,9 @@ class RateLimits:
         return bool(environment) and self._now() < self._hooks.get((environment, group), 0)
 
     def _call(self, operation: str) -> None:
-        """botocore's standard mode: a random part of 1, 2, 4 ... seconds before the second, third ... attempt."""
+        """Try the call as botocore's standard mode does: a random part of 1, 2, 4 ... seconds before the second, third
+        ... attempt.
+        """
         attempts = 1 if operation in ASKED_ONCE else ATTEMPTS
         for attempt in range(attempts):
             self.attempts[operation] += 1

@@ -1,7 +1,7 @@
-"""Disruption rounds as the books see them: sizes that a round means to change are its owners' wish, and no debt.
+"""Effects of disruption rounds on the books: sizes that a round means to change are intended, and no debt.
 
-A round that tells nodes to go may shrink their groups by as many; when it has ended, what it launched and kept is meant
-to stay. Anything else that it launched is owed, as every launch is."""
+A round that requests terminations may shrink its nodes' groups by as many; when it has ended, launches that it made and
+kept are meant to stay. Any other launch of it is owed, as every launch is."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,13 +11,13 @@ from simulation.aws.books import Book
 
 
 class RoundBooks:
-    """Told of every write of a round's record (`SimRounds`). `books` by group."""
+    """Observer of every write of a round's record (`SimRounds`). `books` by group."""
 
     def __init__(self, books: Mapping[str, Book]) -> None:
         self._books = books
 
     def wrote(self, before: RoundRecord | None, after: RoundRecord) -> None:
-        """`told` allows, `ended` settles; each happens once in a round."""
+        """Update the books: `told` allows, `ended` settles; each happens once in a round."""
         same = before is not None and before.number == after.number
         if after.told and not (before is not None and same and before.told):
             for group, count in _shrinks(after).items():
@@ -26,7 +26,7 @@ class RoundBooks:
             self._settle(after)
 
     def _settle(self, record: RoundRecord) -> None:
-        """`gone` took what was allowed, and what was launched for it is meant to stay where it is."""
+        """Settle an ended round: `gone` took what was allowed, and what was launched for it is meant to stay."""
         launched, gone = Counter[str](), Counter[str]()
         for number, command in record.standing.items():
             ended = [name for name in command.nodes if record.ends.get(record.nodes[name]) == GONE]
@@ -43,7 +43,9 @@ class RoundBooks:
 
 
 def _shrinks(record: RoundRecord) -> Counter[str]:
-    """Nodes told to go less those launched, by group; only groups that become smaller."""
+    """Return the nodes whose termination is requested less those launched, by group; only groups that
+    become smaller.
+    """
     found = Counter(_group(record, name) for name in record.going)
     found.subtract(record.places[new].split("/")[0] for number in record.standing for new in record.new_of(number))
     return Counter({group: count for group, count in found.items() if count > 0})

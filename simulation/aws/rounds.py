@@ -8,7 +8,9 @@ from leeward.disruption.record import RoundRecord
 
 
 class SimRounds:
-    """`records` by cluster; `wrote` is told (before, after) of each write; `ended` counts by method and outcome."""
+    """Records of disruption rounds. `records` by cluster; `wrote` receives (before, after) of each write; `ended`
+    counts by method and outcome.
+    """
 
     def __init__(self, wrote: Callable[[RoundRecord | None, RoundRecord], None] = lambda _before, _after: None) -> None:
         self.records: dict[str, RoundRecord] = {}
@@ -16,11 +18,11 @@ class SimRounds:
         self.ended: Counter[str] = Counter()
 
     def read(self, cluster: str) -> RoundRecord | None:
-        """The latest, open or ended."""
+        """Return the latest record, open or ended."""
         return self.records.get(cluster)
 
     def write(self, record: RoundRecord) -> RoundRecord | None:
-        """Only at the version that the caller read, of the same round."""
+        """Write the record, only at the version that the caller read, of the same round; None otherwise."""
         there = self.records.get(record.cluster)
         if record.version:
             free = there is not None and (there.version, there.number) == (record.version, record.number)

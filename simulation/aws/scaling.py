@@ -1,7 +1,7 @@
-"""How a group comes to its size: it launches what is missing, ends what is too much, and balances its zones.
+"""Scaling of groups to their size: a group launches missing instances, terminates surplus ones, and balances its zones.
 
-Source: Amazon EC2 Auto Scaling user guide, "Control which Auto Scaling instances terminate during scale in" and
-"Auto Scaling benefits for application architecture" (rebalancing)."""
+Source: Amazon EC2 Auto Scaling user guide, "Control which Auto Scaling instances terminate during scale in" and "Auto
+Scaling benefits for application architecture" (rebalancing)."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -17,7 +17,7 @@ BALANCING = {"AZRebalance", "Launch", "Terminate"}  # it launches one and ends o
 
 
 class Fleet(Protocol):
-    """What a group can do about its members."""
+    """Operations of a group on its members."""
 
     def launch(self, group: SimGroup, zone: str) -> SimInstance: ...
     def from_warm_pool(self, group: SimGroup) -> SimInstance | None: ...
@@ -26,20 +26,20 @@ class Fleet(Protocol):
 
 
 class Scaling:
-    """Of all groups of a fleet."""
+    """Scaling of all groups of a fleet."""
 
     def __init__(self, fleet: Fleet, timeline: Timeline, injector: Injector, said: Callable[[str], None]) -> None:
         self._fleet, self._timeline, self._injector, self._said = fleet, timeline, injector, said
         self._due: set[str] = set()
 
     def look_soon(self, group: SimGroup) -> None:
-        """It looks at its size in some seconds, once however often it is asked until then."""
+        """Check the group's size in some seconds, once however often it is requested until then."""
         if group.name not in self._due:
             self._due.add(group.name)
             self._timeline.after(LOOKS_AFTER, lambda: self._look(group), f"{group.name} reconciles")
 
     def balance(self, group: SimGroup) -> None:
-        """AZRebalance: where zones differ by two or more, launch in the emptiest, end one in the fullest."""
+        """Run AZRebalance: where zones differ by two or more, launch in the emptiest, terminate one in the fullest."""
         if not group.suspended.isdisjoint(BALANCING):
             return
         counts = _by_zone(group)
@@ -61,8 +61,8 @@ class Scaling:
             self._shrink(group, -missing)
 
     def _grow(self, group: SimGroup, missing: int) -> None:
-        """Out of its warm pool, else in the emptiest zone that has capacity; where none has, it tries again a minute
-        later.
+        """Launch out of the group's warm pool, else in the emptiest zone that has capacity; where none has, retry a
+        minute later.
         """
         for _ in range(missing):
             if self._fleet.from_warm_pool(group) is not None:
@@ -78,7 +78,7 @@ class Scaling:
             self._fleet.launch(group, zone)
 
     def _shrink(self, group: SimGroup, too_many: int) -> None:
-        """The oldest of the fullest zone, one after the other."""
+        """Terminate the oldest of the fullest zone, one after the other."""
         for _ in range(too_many):
             counts = _by_zone(group)
             fullest = max(counts, key=lambda zone: counts[zone])

@@ -1,4 +1,4 @@
-"""`ports.Claims` in memory: the records with the table's conditional writes, and what the state machine writes."""
+"""`ports.Claims` in memory: the records with the table's conditional writes, including those of the state machine."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ def _in_time() -> timedelta:
 
 
 class SimClaims:
-    """`records` by instance id; `changed` is called after each write."""
+    """Termination records. `records` by instance id; `changed` is called after each write."""
 
     def __init__(self, changed: Callable[[], None] = _nothing, deployment: str = "") -> None:
         self.deployment = deployment
@@ -32,19 +32,19 @@ class SimClaims:
         self.plans = Journal[tuple[str, LaunchPlan]]()
         self._once: dict[str, datetime] = {}
         self.index = OpenIndex()
-        self._late: dict[str, datetime] = {}  # when an item that has outlived its time is deleted
+        self._late: dict[str, datetime] = {}  # time at which an expired item is deleted
         self._changed = changed
 
     def read(self, instance: str) -> TerminationRecord | None:
-        """As it stands."""
+        """Return the instance's current record."""
         return self.records.get(instance)
 
     def read_all(self, instances: Iterable[str]) -> Mapping[str, TerminationRecord]:
-        """As they stand."""
+        """Return the current records of the instances."""
         return {name: self.records[name] for name in instances if name in self.records}
 
     def claim(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord:
-        """Open, join, open again, or give back what a known cause finds."""
+        """Open, join or reopen the record, or return the one that knows the cause already."""
         there = self.records.get(subject.instance)
         if there is not None and there.knows(cause.id):
             return there
@@ -65,7 +65,7 @@ class SimClaims:
         return self._put(fresh)
 
     def begin_attempt(self, instance: str, after: int, *, taken: int = 0) -> TerminationRecord:
-        """Only whoever still sees `after` on an open record raises it."""
+        """Raise the attempt, only for a caller that still sees `after` on an open record."""
         there = self._present(instance)
         if there.attempt != after or there.status is not Status.OPEN:
             return there
@@ -83,7 +83,7 @@ class SimClaims:
         payers: Mapping[str, str] | None = None,
         node: str | None = None,
     ) -> None:
-        """Version, causes and status stay; a time that is set stays, except `retry` and `moved`."""
+        """Record progress. Version, causes and status stay; a time that is set stays, except `retry` and `moved`."""
         there = self._present(instance)
         self._put(
             replace(
@@ -105,7 +105,7 @@ class SimClaims:
         blocked_by: Sequence[str] | None = None,
         evicted: int = 0,
     ) -> None:
-        """The same, while the record is in this attempt."""
+        """Record progress the same way, while the record is in this attempt."""
         there = self._present(instance)
         if attempt == there.attempt:
             self._put(
@@ -118,24 +118,24 @@ class SimClaims:
             )
 
     def failed(self, instance: str, why: str) -> None:
-        """Of the present attempt."""
+        """Record the failure of the present attempt."""
         self._put(replace(self._present(instance), failure=why))
 
     def saw(self, instance: str, seen: Seen) -> None:
-        """Over what was written before."""
+        """Overwrite what was last seen of the instance."""
         self._put(replace(self._present(instance), seen=seen))
 
     def surge(self, instance: str, surges: Mapping[str, bool]) -> None:
-        """Over what was written before."""
+        """Overwrite the record's replica surges."""
         self._put(replace(self._present(instance), surges=dict(surges)))
 
     def plan(self, instance: str, plan: LaunchPlan) -> None:
-        """Over what was planned before."""
+        """Overwrite the record's launch plan."""
         self._put(replace(self._present(instance), plan=plan))
         self.plans.append((instance, plan))
 
     def close(self, instance: str, *, version: int, outcome: Outcome, now: datetime) -> None:
-        """Only at the version that the caller read; closing again the same way is done already."""
+        """Close the record, only at the version that the caller read; closing it again the same way has no effect."""
         there = self._present(instance)
         if (there.status, there.version, there.outcome) == (Status.CLOSED, version, outcome):
             return
@@ -145,25 +145,27 @@ class SimClaims:
         self._put(replace(there, status=Status.CLOSED, outcome=outcome, times=times, token=None))
 
     def open_instances(self) -> Sequence[str]:
-        """Of all open records, as the index has them."""
+        """Return the instances of all open records, as the index has them."""
         return self.index.read()
 
     def once(self, key: str, lasts: timedelta, now: datetime) -> bool:
-        """True for the first within the span."""
+        """Return true for the first call within the span."""
         if self._once.get(key, now) > now:
             return False
         self._once[key] = now + lasts
         return True
 
     def hand_over_token(self, instance: str, *, version: int, token: str) -> None:
-        """What the state machine's pause writes. Raises RecordChangedError when the version has moved on."""
+        """Write the token as the state machine's pause does. Raises RecordChangedError when the version has
+        moved on.
+        """
         there = self.records.get(instance)
         if there is None or there.version != version:
             raise RecordChangedError(f"{instance}: the conditional request failed")
         self._put(replace(there, token=token))
 
     def expire(self, now: datetime, lag: Callable[[], timedelta] = _in_time) -> None:
-        """Time to live: closed records and spent `once` items go, each as late as `lag` says."""
+        """Apply time to live: delete closed records and spent `once` items, each as late as `lag` says."""
         closed = {name: one.times.get("closed", now) for name, one in self.records.items() if _is_closed(one)}
         for name, until in [(name, at + KEPT) for name, at in closed.items()]:
             if until < now and self._is_deleted(f"record {name}", now, lag):
@@ -204,7 +206,9 @@ def _with_times(there: TerminationRecord, times: Mapping[str, datetime] | None) 
 
 
 def _opened_again(there: TerminationRecord, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord:
-    """The next period: of the earlier ones only their causes, debts, raised replicas and an unpaid launch stay."""
+    """Return the record of the next period: of the earlier ones only their causes, debts, raised replicas and an unpaid
+    launch stay.
+    """
     period = there.period + 1
     fresh = TerminationRecord(
         subject=subject,

@@ -16,8 +16,8 @@ LATEST, DEFAULT = "$Latest", "$Default"
 
 @dataclass(slots=True, kw_only=True)
 class SimTemplate:
-    """`images` by version, the first is the default, each an image or the SSM parameter that names one; a version never
-    changes. `bad`: versions whose instances never join. `parameters`: SSM's, which move.
+    """One launch template. `images` by version, the first is the default, each an image or the SSM parameter that names
+    one; a version never changes. `bad`: versions whose instances never join. `parameters`: SSM's, which change.
     """
 
     id: str
@@ -28,23 +28,23 @@ class SimTemplate:
     parameters: dict[str, str] = field(default_factory=dict)
 
     def ref(self, version: str = "1") -> LaunchTemplateRef:
-        """One of its versions."""
+        """Return a reference to one of its versions."""
         return LaunchTemplateRef(id=self.id, name=self.name, version=version)
 
     def number(self, version: str) -> str:
-        """What `$Latest` and `$Default` mean. Raises ObjectGoneError for a version that there is not."""
+        """Resolve `$Latest` and `$Default` to a number. Raises ObjectGoneError for a version that does not exist."""
         found = {LATEST: str(len(self.images)), DEFAULT: "1"}.get(version, version)
         if not (found.isdigit() and 1 <= int(found) <= len(self.images)):
             raise ObjectGoneError(f"InvalidLaunchTemplateId.VersionNotFound: {self.id} version {version}")
         return found
 
     def image(self, version: str) -> str:
-        """What an instance launched now would have. Raises ObjectGoneError."""
+        """Return the image that an instance launched now would have. Raises ObjectGoneError."""
         written = self.images[int(self.number(version)) - 1]
         return self.parameters[written.removeprefix(ALIAS)] if written.startswith(ALIAS) else written
 
     def add(self, image: str, token: str = "") -> str:
-        """CreateLaunchTemplateVersion: its number; the same token gives the same one."""
+        """Run CreateLaunchTemplateVersion and return its number; the same token gives the same one."""
         if token and token in self.by_token:
             return self.by_token[token]
         self.images.append(image)
@@ -55,7 +55,7 @@ class SimTemplate:
 
 
 def template_of(group: str) -> SimTemplate:
-    """The one that a group is created with."""
+    """Return the template that a group is created with."""
     return SimTemplate(id=f"lt-{group}", name=group)
 
 
@@ -71,7 +71,9 @@ class SimTemplates:
         self.missing: set[str] = set()
 
     def version_for(self, template: LaunchTemplateRef, image: str, *, token: str) -> LaunchTemplateRef:
-        """The version itself where it has the image already. A new one is bad by chance."""
+        """Return a version with the image: the version itself where it has the image already. A new one is bad by
+        chance.
+        """
         known = self._known(template)
         source = known.number(template.version)
         if token in known.by_token:
@@ -85,22 +87,22 @@ class SimTemplates:
         return known.ref(made)
 
     def know(self, template: SimTemplate) -> None:
-        """One more, which stands behind no group of the fleet by itself."""
+        """Add a template that stands behind no group of the fleet by itself."""
         self._by_name[template.id] = self._by_name[template.name] = template
 
     def numbered(self, template: LaunchTemplateRef) -> LaunchTemplateRef:
-        """With number and id."""
+        """Return the reference with number and id."""
         known = self._known(template)
         return known.ref(known.number(template.version))
 
     def image_behind(self, parameter: str) -> str:
-        """Of those that a test put there."""
+        """Return the image of a parameter that a test has set. Raises ObjectGoneError."""
         if parameter not in self.parameters:
             raise ObjectGoneError(f"ParameterNotFound: {parameter}")
         return self.parameters[parameter]
 
     def image_exists(self, image: str) -> bool:
-        """All but the missing."""
+        """Return true for all images but the missing."""
         return image not in self.missing
 
     def _known(self, template: LaunchTemplateRef) -> SimTemplate:

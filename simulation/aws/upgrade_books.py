@@ -1,4 +1,4 @@
-"""Node group upgrades as the books see them: what an upgrade leaves to others who have scaled its group."""
+"""Effects of node group upgrades on the books: launches that an upgrade leaves to others who have scaled its group."""
 
 from collections.abc import Mapping
 
@@ -7,13 +7,13 @@ from simulation.aws.books import Book
 
 
 class UpgradeBooks:
-    """Told of every write of an upgrade's record (`SimUpgrades`). `books` by group."""
+    """Observer of every write of an upgrade's record (`SimUpgrades`). `books` by group."""
 
     def __init__(self, books: Mapping[str, Book]) -> None:
         self._books = books
 
     def wrote(self, before: UpgradeRecord | None, after: UpgradeRecord) -> None:
-        """Launches that the sizes of others have made theirs stay forgiven when a later upgrade's record comes."""
+        """Keep launches written off that the sizes of others have made theirs, when a later upgrade's record comes."""
         if before is None or before.began == after.began or before.others_scaled is None:
             return
         book = self._books[after.group]

@@ -9,7 +9,9 @@ from leeward.upgrade.record import UpgradeRecord
 
 
 class SimUpgrades:
-    """`records` and `plans` by group. `wrote` is told of every write, with what was there before."""
+    """Upgrade records and plans. `records` and `plans` by group. `wrote` receives every write, with the record before
+    it.
+    """
 
     def __init__(self, wrote: Callable[[UpgradeRecord | None, UpgradeRecord], None] = lambda _, __: None) -> None:
         self._wrote = wrote
@@ -17,15 +19,15 @@ class SimUpgrades:
         self.plans: dict[str, Mapping[str, Any]] = {}
 
     def read(self, group: str) -> UpgradeRecord | None:
-        """The latest, open or ended."""
+        """Return the latest record, open or ended."""
         return self.records.get(group)
 
     def read_all(self, groups: Iterable[str]) -> Mapping[str, UpgradeRecord]:
-        """By group."""
+        """Return the records by group."""
         return {name: self.records[name] for name in groups if name in self.records}
 
     def write(self, record: UpgradeRecord) -> UpgradeRecord | None:
-        """Only at the version that the caller read, of the same upgrade."""
+        """Write the record, only at the version that the caller read, of the same upgrade; None otherwise."""
         there = self.records.get(record.group)
         if record.version:
             free = there is not None and (there.version, there.began) == (record.version, record.began)
@@ -39,9 +41,9 @@ class SimUpgrades:
         return written
 
     def keep_plan(self, group: str, document: Mapping[str, Any]) -> None:
-        """Over what was there."""
+        """Overwrite the group's plan."""
         self.plans[group] = json.loads(json.dumps(document))
 
     def plan(self, group: str) -> Mapping[str, Any] | None:
-        """The latest."""
+        """Return the latest plan."""
         return self.plans.get(group)

@@ -1,4 +1,4 @@
-"""One try of a task: it ends once, by its answer, by a time-out or with its execution; what comes later is late."""
+"""One try of a task: it ends once, by its answer, by a time-out or with its execution; a later answer is late."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ def _nothing() -> None:
 
 
 class Attempt:
-    """`on_cancel` ends what the task has begun, as far as Step Functions does that."""
+    """One attempt of a task. `on_cancel` ends what the task has begun, as far as Step Functions does that."""
 
     def __init__(self, timeline: Timeline, state: str, token: str, finished: Finished) -> None:
         self._timeline, self._finished = timeline, finished
@@ -27,14 +27,16 @@ class Attempt:
         self._heart: Entry | None = None
 
     def limit(self, seconds: float | None, heartbeat: float | None) -> None:
-        """TimeoutSeconds and HeartbeatSeconds, both counted from now."""
+        """Set TimeoutSeconds and HeartbeatSeconds, both counted from now."""
         if seconds is not None:
             self._limit = self._timeline.after(seconds, lambda: self._time_out(TIMEOUT), "task time-out")
         self._patience = heartbeat
         self.beat()
 
     def beat(self) -> bool:
-        """SendTaskHeartbeat: the patience begins anew. False when the attempt has ended or has its answer."""
+        """Run SendTaskHeartbeat: the heartbeat time-out begins again. False when the attempt has ended or has its
+        answer.
+        """
         if self.over or self._answered:
             return False
         if self._heart is not None:
@@ -44,17 +46,18 @@ class Attempt:
         return True
 
     def succeed(self, result: Any) -> None:
-        """The task's result; without effect when the attempt is over."""
+        """Finish with the task's result; without effect when the attempt is over."""
         self._finish(result, None)
 
     def fail(self, error: StatesError) -> None:
-        """The task's error; without effect when the attempt is over."""
+        """Finish with the task's error; without effect when the attempt is over."""
         self._finish(None, error)
 
     def answer(self, result: Any, error: StatesError | None) -> bool:
-        """SendTaskSuccess or SendTaskFailure: what is accepted counts, even against a time-out of the same moment.
+        """Accept SendTaskSuccess or SendTaskFailure: an accepted answer counts, even against a time-out of the same
+        moment.
 
-        False when the attempt has ended or has its answer. The walk goes on outside of whoever sends this.
+        False when the attempt has ended or has its answer. The walk continues outside of the sender's call.
         """
         if self.over or self._answered:
             return False
@@ -64,7 +67,7 @@ class Attempt:
         return True
 
     def cancel(self) -> None:
-        """Nobody waits for it any more."""
+        """End the attempt: its caller waits no more."""
         if not self.over:
             self._close()
             self.on_cancel()

@@ -1,4 +1,4 @@
-"""What Choice and Wait states decide: which way, and how long."""
+"""Decisions of Choice and Wait states: which way, and how long."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -11,7 +11,7 @@ Value = Callable[[Any], Any]  # of a field of the state
 
 
 def chosen(definition: Mapping[str, Any], value: Value) -> Mapping[str, Any]:
-    """The first choice whose condition holds, else the state itself with its default as Next.
+    """Return the first choice whose condition holds, else the state itself with its default as Next.
 
     Raises StatesError: a condition that is neither true nor false, or nothing holds and there is no default.
     """
@@ -28,7 +28,7 @@ def chosen(definition: Mapping[str, Any], value: Value) -> Mapping[str, Any]:
 
 
 def seconds_of(definition: Mapping[str, Any], value: Value, now: datetime) -> float:
-    """Seconds, or until Timestamp; a time that has passed is no wait."""
+    """Return the state's Seconds, or those until its Timestamp; a time that has passed is no wait."""
     if "Seconds" in definition:
         return float(value(definition["Seconds"]))
     return max(0.0, (parse_instant(value(definition["Timestamp"])) - now).total_seconds())

@@ -1,4 +1,5 @@
-"""One run of a state machine as people see it: status, output, history; the limits and the errors of Step Functions."""
+"""One run of a state machine as operators see it: status, output, history; the limits and the errors of
+Step Functions."""
 
 import json
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ TASK_FAILED = "States.TaskFailed"
 
 
 class StatesError(Exception):
-    """A state failed. `error` is the name that Retry and Catch compare."""
+    """Failure of a state. `error` is the name that Retry and Catch compare."""
 
     def __init__(self, error: str, cause: str = "") -> None:
         super().__init__(f"{error}: {cause}")
@@ -27,7 +28,7 @@ class StatesError(Exception):
 
 
 class ExecutionOverError(Exception):
-    """The execution ended in the middle of a step: nothing of the step may happen any more."""
+    """End of the execution in the middle of a step: nothing of the step may happen any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,12 +60,12 @@ class Execution:
 
     @property
     def over(self) -> bool:
-        """Whether it has ended, however."""
+        """True if it has ended, in any way."""
         return self.status != "RUNNING"
 
 
 def within_limit(value: Any, what: str) -> Any:
-    """The same value. Raises StatesError (States.DataLimitExceeded) above 256 KiB of JSON in UTF-8."""
+    """Return the same value. Raises StatesError (States.DataLimitExceeded) above 256 KiB of JSON in UTF-8."""
     size = len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode())
     if size > DATA:
         raise StatesError(DATA_LIMIT, f"{what} has {size} bytes, more than {DATA}")

@@ -1,4 +1,4 @@
-"""The walks of one visit of a Map or Parallel state: how many at once, how many may fail, what they come to."""
+"""Walks of one visit of a Map or Parallel state: how many at once, how many may fail, and their outputs."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -10,7 +10,7 @@ AT_ONCE = 40  # iterations of an inline Map, whatever its MaxConcurrency says
 
 
 class Branch(Protocol):
-    """A walk that can be ended."""
+    """Walk that can be ended."""
 
     def abort(self) -> None: ...
 
@@ -20,7 +20,8 @@ Begin = Callable[[int, Ended], Branch]
 
 
 class FanOut:
-    """`begin` starts a walk by its number; `said` hears what became of each; `finished` gets all outputs in order.
+    """Walks of one visit. `begin` starts a walk by its number; `said` receives the status of each; `finished` gets all
+    outputs in order.
 
     A walk that failed and is tolerated has no place among the outputs. With `tolerated` None the first error is the
     error of all.
@@ -43,7 +44,7 @@ class FanOut:
         self._next = self._failed = 0
 
     def go_on(self) -> None:
-        """Start as many as may run; say so when all have ended."""
+        """Start as many as may run; call `finished` when all have ended."""
         while self._next < self._count and len(self._open) < self._at_once:
             number, self._next = self._next, self._next + 1
             self._said(number, STARTED)
@@ -52,7 +53,7 @@ class FanOut:
             self._finished([self._outputs[number] for number in sorted(self._outputs)], None)
 
     def abort(self) -> None:
-        """End those that run."""
+        """End the walks that run."""
         for number, walk in list(self._open.items()):
             walk.abort()
             self._said(number, ABORTED)

@@ -1,4 +1,4 @@
-"""What a Task state calls: functions, other state machines, SDK actions; with an answer, a token, or a whole child run.
+"""Calls of Task states: functions, other state machines, SDK actions; with an answer, a token, or a whole child run.
 
 Resources are those of the Step Functions developer guide, "Integrating services"; results and errors have its shapes:
 `.sync:2` gives the child's output as JSON, and a child that fails is States.TaskFailed with the child as its cause."""
@@ -23,7 +23,7 @@ START = {"states:startExecution": "StepFunctions", "sfn:startExecution": "Sfn"}
 
 
 class Integrations:
-    """The calls of one machine's tasks."""
+    """Calls of one machine's tasks."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Integrations:
             answer({"ExecutionArn": child.execution.arn, "StartDate": _milliseconds(child.execution.started)})
 
     def _answer_token(self, action: str, arguments: Mapping[str, Any]) -> Any:
-        """The three calls that answer a task of any machine; None for any other action."""
+        """Make one of the three calls that answer a task of any machine; return None for any other action."""
         match action:
             case "sfn:sendTaskSuccess":
                 there = self._account.succeed(arguments["TaskToken"], _parsed(arguments.get("Output", {})))
@@ -93,7 +93,7 @@ class Integrations:
 
 
 def _ignore(_result: Any) -> None:
-    """A task that waits for its token takes no result from its call."""
+    """Ignore the result: a task that waits for its token takes none from its call."""
 
 
 def _reply(attempt: Attempt, answer: Callable[[Any], None]) -> Callable[[Ended], None]:
@@ -111,7 +111,7 @@ def _stop(machine: "StateMachine", name: str) -> None:
 
 
 def _listener(timeline: Timeline, attempt: Attempt, *, whole: bool) -> Callable[[Execution], None]:
-    """The parent hears of the end a moment later."""
+    """Return the callback that notifies the parent of the end a moment later."""
 
     def ended(child: Execution) -> None:
         timeline.after(TRANSITION, lambda: _child_ended(child, attempt, whole), "child ended")
@@ -129,7 +129,7 @@ def _child_ended(child: Execution, attempt: Attempt, whole: bool) -> None:
 
 
 def _described(child: Execution) -> dict[str, Any]:
-    """As DescribeExecution says it, in the spelling of Step Functions."""
+    """Return the execution as DescribeExecution describes it, in the spelling of Step Functions."""
     said = {"Error": child.error, "Cause": child.cause}
     return {
         **{name: text for name, text in said.items() if text},

@@ -1,4 +1,4 @@
-"""One state machine and its executions: starting by name, stopping, and what is known of them afterwards."""
+"""One state machine and its executions: starting by name, stopping, and the status of closed ones."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -20,10 +20,11 @@ REMEMBERED = 90 * 86400.0  # seconds that a closed name is refused
 
 
 class StateMachine:
-    """`executions` holds the open ones, `closed` the status of the others by name. `ended` hears of each end.
+    """One state machine. `executions` holds the open ones, `closed` the status of the others by name. `ended` receives
+    each end.
 
-    `invoke` runs functions; `pause` makes the SDK call of a task that waits for its token. Machines of one
-    `account` start each other and share their tokens. `transitions` counts retries too, as the bill does.
+    `invoke` runs functions; `pause` makes the SDK call of a task that waits for its token. Machines of one `account`
+    start each other and share their tokens. `transitions` counts retries too, as the bill does.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class StateMachine:
         self.arn = self.account.add(name, self)
         self._integrations = Integrations(self.account, invoke, pause)
         self.executions: dict[str, Execution] = {}
-        self.listed = OpenIndex()  # as ListExecutions tells it
+        self.listed = OpenIndex()  # as ListExecutions lists them
         self._runs: dict[str, MachineRun] = {}
         self.closed: dict[str, str] = {}
         self.closed_ever = 0
@@ -52,13 +53,14 @@ class StateMachine:
         self._ended = ended
 
     def start(self, name: str, data: Any) -> bool:
-        """StartExecution: True when it runs, also from before with the same input; False for ExecutionAlreadyExists:
-        another input while it is open, or a closed one holds the name. Raises StatesError (States.DataLimitExceeded).
+        """Run StartExecution: True when it runs, also from before with the same input; False for
+        ExecutionAlreadyExists: another input while it is open, or a closed one holds the name. Raises StatesError
+        (States.DataLimitExceeded).
         """
         return self.begin(name, data) is not None
 
     def begin(self, name: str, data: Any) -> MachineRun | None:
-        """The same for who wants to hear of its end; None for ExecutionAlreadyExists."""
+        """Start an execution likewise, for a caller that waits for its end; None for ExecutionAlreadyExists."""
         if name in self.executions:
             return self._runs[name] if self.executions[name].input == data else None
         if name in self.closed:
@@ -82,14 +84,14 @@ class StateMachine:
         return run
 
     def stop(self, name: str, error: str = "", cause: str = "") -> bool:
-        """StopExecution: no Catch sees it. False when it does not run."""
+        """Run StopExecution: no Catch sees it. False when it does not run."""
         if name not in self.executions:
             return False
         self._runs[name].end("ABORTED", error=error, cause=cause)
         return True
 
     def succeed(self, token: str) -> bool:
-        """SendTaskSuccess with an empty object; False when no task waits for the token."""
+        """Run SendTaskSuccess with an empty object; False when no task waits for the token."""
         return self.account.succeed(token)
 
     def _close(self, execution: Execution) -> None:

@@ -1,4 +1,4 @@
-"""Which Retry and which Catch stand in for an error, and how long a retry waits.
+"""Matching of Retry and Catch rules to an error, and the delay of a retry.
 
 The rules are those of the Step Functions developer guide, "Handling errors in Step Functions workflows"."""
 
@@ -12,7 +12,7 @@ Rule = Mapping[str, Any]  # a retrier or a catcher
 
 
 def matches(names: Sequence[str], error: str) -> bool:
-    """Whether `ErrorEquals` covers an error.
+    """Return whether `ErrorEquals` covers an error.
 
     Nothing covers States.Runtime, and only its own name States.DataLimitExceeded. States.Timeout covers missed
     heartbeats; States.TaskFailed covers everything but time-outs.
@@ -28,12 +28,14 @@ def matches(names: Sequence[str], error: str) -> bool:
 
 
 def catcher_for(catchers: Sequence[Rule], error: str) -> Rule | None:
-    """The first that covers the error."""
+    """Return the first catcher that covers the error."""
     return next((catcher for catcher in catchers if matches(catcher["ErrorEquals"], error)), None)
 
 
 def next_delay(retriers: Sequence[Rule], error: str, tried: dict[int, int], random: Random) -> float | None:
-    """Seconds until the next try, which `tried` counts; None when the first retrier that covers it is used up."""
+    """Return the seconds until the next try, which `tried` counts; None when the first retrier that covers it is used
+    up.
+    """
     for number, retrier in enumerate(retriers):
         if not matches(retrier["ErrorEquals"], error):
             continue

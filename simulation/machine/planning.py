@@ -1,4 +1,4 @@
-"""What the visit of a Map or Parallel state comes to: the walks to make, how many at once, how many may fail."""
+"""Plan of the visit of a Map or Parallel state: the walks to make, how many at once, how many may fail."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Value = Callable[..., Any]  # of a field of the state: `value(field)`, and insid
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """One walk: its states, where it starts and with what. `item` is the context's `Map`."""
+    """Path of one walk: its states, where it starts and with what. `item` is the context's `Map`."""
 
     states: Mapping[str, Any]
     start: str
@@ -22,7 +22,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """`tolerated` is None where the first error is the error of all."""
+    """Walks of one visit. `tolerated` is None where the first error is the error of all."""
 
     ways: Sequence[Way]
     at_once: int
@@ -30,7 +30,9 @@ class Visit:
 
 
 def visit_of(definition: Mapping[str, Any], data: Any, value: Value) -> Visit:
-    """Raises StatesError for expressions without a value, for items that are no list, and for too much data."""
+    """Plan the visit. Raises StatesError for expressions without a value, for items that are no list, and for too much
+    data.
+    """
     if definition["Type"] == "Parallel":
         given = within_limit(value(definition["Arguments"]) if "Arguments" in definition else data, "Arguments")
         branches = definition["Branches"]
@@ -57,7 +59,7 @@ def _iteration(definition: Mapping[str, Any], number: int, item: Any, value: Val
 
 
 def _tolerated(definition: Mapping[str, Any], count: int, value: Value) -> int | None:
-    """The count and the percentage, whichever is reached first."""
+    """Return the tolerated failures: the count or the percentage, whichever is reached first."""
     limits = []
     if "ToleratedFailureCount" in definition:
         limits.append(int(value(definition["ToleratedFailureCount"])))

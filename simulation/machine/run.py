@@ -15,7 +15,9 @@ from simulation.timeline import Entry, Timeline
 
 
 class MachineRun:
-    """`on_end` are called with the execution once it has ended. `step` counts a transition of its machine."""
+    """Run of one execution. `on_end` are called with the execution once it has ended. `step` counts a transition of its
+    machine.
+    """
 
     def __init__(
         self,
@@ -47,7 +49,7 @@ class MachineRun:
         self._seconds = definition.get("TimeoutSeconds")
 
     def begin(self) -> None:
-        """Its first event; the first state is entered in a moment."""
+        """Write the first event; the first state is entered in a moment."""
         self.say("ExecutionStarted")
         if self._seconds:
             what = f"{self.execution.name} time-out"
@@ -55,7 +57,7 @@ class MachineRun:
         self._walk.begin()
 
     def end(self, status: str, *, output: Any = None, error: str = "", cause: str = "") -> None:
-        """It ends now, once; what it waited for is ended as far as Step Functions does that."""
+        """End the execution now, once; tasks that it waited for are ended as far as Step Functions does that."""
         execution = self.execution
         if execution.over:
             return
@@ -69,7 +71,7 @@ class MachineRun:
             hear(execution)
 
     def say(self, type_: str, name: str = "", error: str = "") -> None:
-        """One event. The one before the last that fits fails the execution. Raises ExecutionOverError."""
+        """Write one event. The one before the last that fits fails the execution. Raises ExecutionOverError."""
         if len(self.execution.history) < HISTORY - 1:
             self._write(type_, name, error)
         elif not self.execution.over:
@@ -77,16 +79,16 @@ class MachineRun:
             raise ExecutionOverError
 
     def step(self, state: str) -> None:
-        """A state is entered or tried again."""
+        """Record that a state is entered or tried again."""
         self.execution.state = state
         self._count()
 
     def attempt(self, state: str, finished: Finished) -> Attempt:
-        """With a token of its own."""
+        """Create an attempt with a token of its own."""
         return Attempt(self.timeline, state, self._account.token(self.execution.name), finished)
 
     def do(self, resource: str, arguments: Any, attempt: Attempt) -> None:
-        """What the task calls. Raises StatesError when it is refused at once."""
+        """Make the task's call. Raises StatesError when it is refused at once."""
         self._integrations.begin(self, resource, arguments, attempt)
 
     def _arrived(self, output: Any, error: StatesError | None) -> None:

@@ -1,7 +1,7 @@
-"""The way through one set of states: the whole machine, a branch of a Parallel state, an iteration of a Map.
+"""Path through one set of states: the whole machine, a branch of a Parallel state, an iteration of a Map.
 
-It enters states, evaluates their fields, retries and catches. What tasks do and what an execution is belong to its
-`Run`. Every callback is void once the walk has gone on without it."""
+It enters states, evaluates their fields, retries and catches. The calls of tasks and the execution belong to its `Run`.
+Every callback is void once the walk has moved on without it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -33,7 +33,9 @@ IN_A_ROW = 20  # states without a task that follow one another in the same momen
 
 
 class Run(Protocol):
-    """What a walk needs of its execution. `say` writes history and raises ExecutionOverError when it is full."""
+    """Interface of the execution that a walk needs. `say` writes history and raises ExecutionOverError when
+    it is full.
+    """
 
     timeline: Timeline
     random: Random
@@ -47,7 +49,7 @@ class Run(Protocol):
 
 
 class Walk:
-    """`done` hears of the output of the last state, or of the error that nothing caught."""
+    """One walk. `done` receives the output of the last state, or the error that nothing caught."""
 
     def __init__(self, run: Run, way: Way, variables: Mapping[str, Any], done: Ended) -> None:
         self._run, self._way, self._done = run, way, done
@@ -65,7 +67,7 @@ class Walk:
         return self
 
     def abort(self) -> None:
-        """Whatever is under way counts no more."""
+        """Cancel the task or walks under way: their results count no more."""
         self._void()
         if self._definition.get("Type") in {"Task", "Map", "Parallel", "Wait"}:
             self._run.say(f"{self._definition['Type']}StateAborted", self._name)
@@ -164,7 +166,7 @@ class Walk:
         said = {"Error": error.error, "Cause": error.cause}
         try:
             self._leave(catcher, said, scope=self._scope(error=said))
-        except StatesError as second:  # nobody catches what a Catch gets wrong
+        except StatesError as second:  # no Catch covers an error inside a Catch
             self._void()
             self._arrive(None, second)
 
@@ -178,7 +180,7 @@ class Walk:
             self._run.say(f"{kind}StateFailed", self._name, error)
 
     def _leave(self, by: Mapping[str, Any], default: Any, *, scope: Mapping[str, Any] | None = None) -> None:
-        """By the state itself, one of its choices or one of its catchers: each has Output, Assign and Next."""
+        """Leave by the state itself, one of its choices or one of its catchers: each has Output, Assign and Next."""
         scope = scope or self._scope()
         output = self._value(by["Output"], scope=scope) if "Output" in by else default
         assigned = {name: self._value(field, scope=scope) for name, field in by.get("Assign", {}).items()}
@@ -214,7 +216,7 @@ class Walk:
     def _scope(
         self, *, result: Any = None, error: Any = None, token: str = "", item: Mapping[str, Any] | None = None
     ) -> Mapping[str, Any]:
-        """Everything that an expression may name."""
+        """Return every name that an expression may use."""
         state = {"EnteredTime": self._entered, "Name": self._name, "RetryCount": sum(self._tried.values())}
         context = {**self._run.context, "State": state, "Task": {"Token": token}}
         if item or self._way.item:
@@ -234,7 +236,7 @@ class Walk:
         self._run.timeline.after(seconds, self._guarded(step), f"{self._run.execution.name} goes on")
 
     def _guarded(self, step: Callable[..., None]) -> Callable[..., None]:
-        """The step as a callback: void once the walk has gone on; its error becomes the state's."""
+        """Return the step as a callback: void once the walk has moved on; its error becomes the state's."""
         turn = self._turn
 
         def run(*arguments: Any) -> None:
