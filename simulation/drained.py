@@ -19,7 +19,7 @@ MIRROR = "kubernetes.io/config.mirror"
 
 def left_behind(instance: str, view: WorldView) -> list[str]:
     """Return the pods that could still leave, on the node of an instance that is released."""
-    now, node = _instant(view.now), _node(instance, view)
+    now, node = _instant(view.now), node_behind(instance, view)
     if node is None or _came_late(node, instance, view):
         return []
     return [path_name(pod) for pod in _leaving(node, view) if not _stuck(pod, now)]
@@ -29,7 +29,7 @@ def deletable(instance: str, drain: DrainPolicy, view: WorldView) -> bool:
     """Return whether force may delete a pod of the node: not one that the policy keeps, as kubectl without
     `--delete-emptydir-data` and `--force`.
     """
-    now, node = _instant(view.now), _node(instance, view)
+    now, node = _instant(view.now), node_behind(instance, view)
     pods = () if node is None else _leaving(node, view)
     return any(not (_kept(pod, drain) or _stuck(pod, now)) for pod in pods)
 
@@ -39,7 +39,7 @@ def untouched(instance: str, since: float, view: WorldView) -> list[str]:
 
     Critical pods leave last, after the others have left, so they are not checked.
     """
-    node = _node(instance, view)
+    node = node_behind(instance, view)
     if node is None or as_instant(node["metadata"]["creationTimestamp"]) > _instant(since):
         return []
     budgets = view.cluster.store.all("poddisruptionbudgets")
@@ -62,7 +62,8 @@ def _kept(pod: Obj, drain: DrainPolicy) -> bool:
     return (local and not drain.delete_local_data) or (unmanaged and not drain.evict_unmanaged)
 
 
-def _node(instance: str, view: WorldView) -> Obj | None:
+def node_behind(instance: str, view: WorldView) -> Obj | None:
+    """Return the Node of the instance by its provider id: names are used again."""
     nodes = view.cluster.store.each("nodes")
     return next((node for node in nodes if instance_id_of(node["spec"].get("providerID") or "") == instance), None)
 

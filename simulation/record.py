@@ -155,7 +155,8 @@ class Recorder:
         if kind is None or not self._begin <= self._world.now <= self._end or self._said.get(about) == line:
             return
         self._said[about] = line
-        node = f"node-{about}" if about in self._world.fleet.instances else None
+        there = self._world.fleet.instances.get(about)
+        node = there.node if there is not None else None
         text = f"{line}{self._waited_for(about)}" if kind is MarkKind.BLOCKED else line
         self._marks.append(Mark(at=_instant(self._world.now), kind=kind, text=text, node=node))
 

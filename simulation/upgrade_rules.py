@@ -13,6 +13,7 @@ from leeward.policy.selection import policy_for
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.surge_sizes import parallelism
 from local.cluster.objects import Obj, annotations_of, controller_of, name_of
+from simulation.drained import node_behind
 from simulation.facts import maximum_kept
 from simulation.view import Rule, WorldView
 
@@ -101,7 +102,8 @@ def _most(record: UpgradeRecord, view: WorldView) -> int:
 
 
 def _holds_pods(instance: str, view: WorldView) -> bool:
-    return any(_has_to_leave(pod) for pod in view.cluster.store.pods_on(f"node-{instance}"))
+    node = node_behind(instance, view)
+    return node is not None and any(_has_to_leave(pod) for pod in view.cluster.store.pods_on(name_of(node)))
 
 
 def _has_to_leave(pod: Obj) -> bool:
