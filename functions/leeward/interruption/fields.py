@@ -9,7 +9,7 @@ from typing import Any
 from leeward.errors import TerminalError
 from leeward.model.times import as_instant, parse_instant
 
-INSTANCE_ID = re.compile(r"i-[0-9a-f]+", re.ASCII)
+INSTANCE_ID = re.compile(r"i-[0-9a-f]{1,32}", re.ASCII)
 SHOWN = 80  # characters of a wrong value that a reason repeats
 
 

@@ -64,6 +64,8 @@ def parse(body: str, *, received: datetime) -> Message:
             return _no_envelope(raw, body, received).noop(f"SNS {raw['Type']}: confirm it where the topic is kept")
         body = raw["Message"]
         raw = _object(body)
+        if "detail-type" in raw or "source" in raw:
+            return _no_envelope(raw, body, received).noop("an EventBridge event through SNS: only rules deliver them")
     if "detail-type" in raw or "source" in raw:
         return _event(raw, body, received)
     if TEST_NOTIFICATION in (raw.get("Event"), raw.get("LifecycleTransition")):
@@ -88,8 +90,8 @@ def _event(raw: Mapping[str, Any], body: str, received: datetime) -> Message:
     envelope = Envelope(
         id=fields.optional_text(raw, "id") or _fingerprint(body),
         at=fields.moment(raw.get("time")) or received,
-        account=fields.optional_text(raw, "account"),
-        region=fields.optional_text(raw, "region"),
+        account=fields.text(raw, "account"),
+        region=fields.text(raw, "region"),
         raw=raw,
     )
     read = PARSERS.get(key)
@@ -149,6 +151,8 @@ def _lifecycle_event(event: Envelope) -> Message:
 def _lifecycle(detail: Mapping[str, Any], event: Envelope, *, direct: bool) -> Message:
     """Parse a lifecycle action. Its token is the event's id: an action announced in two ways is one cause."""
     transition = fields.text(detail, "LifecycleTransition")
+    if direct:
+        fields.text(detail, "AccountId")
     if transition not in {TERMINATING, LAUNCHING}:
         raise MalformedMessageError(f"LifecycleTransition: found {fields.found(transition)}, expected a known one")
     hook = HookAction(

@@ -38,7 +38,9 @@ class World:
     tagged: bool = True
 
     def serves(self, account: str, region: str) -> bool:
-        """Return whether an event of this account and region can be about our nodes; a missing value matches."""
+        """Return whether an event of this account and region can be about our nodes. A lifecycle notification
+        that a hook sends directly names no Region.
+        """
         return not self.origins or any(_agrees(account, ours) and _agrees(region, here) for ours, here in self.origins)
 
     def locate(self, instance: str, group: str | None = None) -> "Place":

@@ -110,9 +110,11 @@ class TestLifecycleActions:
         ids = {parsed(name).event_id for name in ("asg_terminate", "asg_terminate_direct", "asg_terminate_sns")}
         assert len(ids) == 1
 
-    def test_an_event_bridge_event_through_sns_is_not_direct(self):
-        wrapped = json.dumps({"Type": "Notification", "Message": event("asg_terminate")})
-        assert not parse(wrapped, received=RECEIVED).hook.direct
+    @pytest.mark.parametrize("name", ["asg_terminate", "spot_interruption", "state_change"])
+    def test_an_event_bridge_event_through_sns_is_not_acted_on(self, name):
+        """A publisher to the topic may write any source into it."""
+        wrapped = json.dumps({"Type": "Notification", "Message": event(name)})
+        assert parse(wrapped, received=RECEIVED).kind is Kind.NOOP
 
     def test_a_message_inside_a_bare_sns_body_is_read_as_well(self):
         wrapped = json.dumps({"Message": event("asg_terminate_direct")})
@@ -281,11 +283,33 @@ def test_a_lifecycle_action_without_all_its_fields_is_malformed(key, value):
 
 
 @pytest.mark.parametrize(
-    "change", [{"source": 7}, {"source": ...}, {"detail_x_type": ...}, {"detail": ...}, {"detail": []}, {"account": 1}]
+    "change",
+    [
+        {"source": 7},
+        {"source": ...},
+        {"detail_x_type": ...},
+        {"detail": ...},
+        {"detail": []},
+        {"account": 1},
+        {"account": ...},
+        {"account": ""},
+        {"region": ...},
+    ],
 )
 def test_an_envelope_of_wrong_types_is_malformed(change):
     with pytest.raises(MalformedMessageError):
         parsed("spot_interruption", **change)
+
+
+@pytest.mark.parametrize("account", [..., "", 7])
+def test_a_direct_notification_names_its_account(account):
+    with pytest.raises(MalformedMessageError, match="AccountId"):
+        parsed("asg_terminate_direct", AccountId=account)
+
+
+def test_an_instance_id_is_short():
+    with pytest.raises(MalformedMessageError, match="instance-id"):
+        parsed("spot_interruption", **{"detail__instance_x_id": f"i-{'0' * 33}"})
 
 
 def test_a_reason_shows_what_was_found_cut_short():
