@@ -86,7 +86,16 @@ def test_a_named_deployment_is_found_by_names_of_its_own(aws_environment, no_cli
     )
 
 
+def test_the_region_of_the_environment_is_found_as_the_aws_cli_finds_it(aws_environment, monkeypatch):
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-west-2")
+    assert AwsClients().region == "us-west-2"
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    assert AwsClients().region == "eu-west-1"
+    assert AwsClients("us-east-2").region == "us-east-2"
+
+
 def test_the_command_line_needs_a_region_and_credentials(aws_environment, monkeypatch):
+    monkeypatch.delenv("AWS_REGION", raising=False)
     monkeypatch.delenv("AWS_DEFAULT_REGION")
     with pytest.raises(InvalidInputError, match="no AWS Region"):
         wiring.command_line_ports("blue")

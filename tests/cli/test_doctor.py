@@ -88,7 +88,9 @@ def test_warnings_and_unknowns_do_not(doctor, deployment):
     "error",
     [
         AccessDeniedError("sts:GetCallerIdentity on the default credentials: Unable to locate credentials"),
-        InvalidInputError("no AWS Region is set: found none in --region, AWS_REGION or the profile"),
+        InvalidInputError(
+            "no AWS Region is set: found none in --region, AWS_REGION, AWS_DEFAULT_REGION or the profile"
+        ),
     ],
 )
 def test_without_credentials_or_region_that_is_all_it_says(doctor, deployment, error):

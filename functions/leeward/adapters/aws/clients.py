@@ -3,6 +3,7 @@
 botocore, not boto3 on top of it: the same clients, and a cold start that is shorter by boto3's own import. It reads
 AWS_SDK_UA_APP_ID, which puts the function's name into the user agent, and AWS_ENDPOINT_URL by itself."""
 
+import os
 import threading
 from typing import Any
 
@@ -32,11 +33,16 @@ class AwsClients:
 
     @property
     def region(self) -> str:
-        """Home Region. Raises InvalidInputError when neither caller, environment nor profile name one."""
+        """Home Region: the caller's, AWS_REGION as the AWS CLI has it, AWS_DEFAULT_REGION, the profile's. Raises
+        InvalidInputError if none of them is set.
+        """
         with aws_call("botocore:Region", "the default profile"):
-            region = self._region or self._loaded().get_config_variable("region")
+            named = self._region or os.environ.get("AWS_REGION")  # botocore reads AWS_DEFAULT_REGION alone
+            region = named or self._loaded().get_config_variable("region")
         if not region:
-            raise InvalidInputError("no AWS Region is set: found none in --region, AWS_REGION or the profile")
+            raise InvalidInputError(
+                "no AWS Region is set: found none in --region, AWS_REGION, AWS_DEFAULT_REGION or the profile"
+            )
         return str(region)
 
     @property
